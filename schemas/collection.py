@@ -1,0 +1,387 @@
+"""The collection spec: what is collected, under which mechanism, in which windows. One YAML file per version.
+
+Strict: an unknown key, a value of another type or a contradiction is an error that names file, key, value and remedy.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Hashable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
+
+SYMBOL_MECHANISMS = frozenset({"identity", "rr", "warner", "mangat", "urr"})
+BIT_MECHANISMS = frozenset({"rappor", "sue", "oue", "urap", "uoue"})
+UTILITY_OPTIMIZED = frozenset({"mangat", "urr", "urap", "uoue"})
+THETA_MECHANISMS = frozenset({"rappor", "urap"})
+
+MechanismName = Literal["identity", "rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue"]
+EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em"]
+
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class SpecError(ValueError):
+    """A spec that cannot be used. The message is one line for each problem, made for a person."""
+
+
+def parse_duration(text: object) -> timedelta:
+    """Read a duration such as ``90s`` or ``1h``.
+
+    Raises:
+        ValueError: for anything but a positive whole number and one of ms, s, m, h, d, or for zero with a unit.
+    """
+    if isinstance(text, timedelta):
+        return text
+    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError("write a duration as a whole number and a unit: 30s, 10m, 1h, 1d")
+    return timedelta(milliseconds=int(match[1]) * _UNITS[match[2]])
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration with the largest unit that divides it; the inverse of ``parse_duration``.
+
+    >>> format_duration(timedelta(minutes=90))
+    '90m'
+    """
+    total = milliseconds(duration)
+    unit = next(unit for unit in reversed(_UNITS) if total % _UNITS[unit] == 0)
+    return f"{total // _UNITS[unit]}{unit}"
+
+
+def milliseconds(duration: timedelta) -> int:
+    """Return a duration in whole milliseconds."""
+    return duration // timedelta(milliseconds=1)
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Domain(_Strict):
+    """The values that a device may hold: ``size`` of them, or one for each of ``labels``."""
+
+    size: int | None = Field(default=None, ge=2, le=1 << 24)
+    labels: list[str] | None = Field(default=None, min_length=2)
+    labels_file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "Domain":
+        given = [name for name in ("size", "labels", "labels_file") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of size, labels, labels_file (given: {', '.join(given) or 'none'})")
+        if self.labels is not None and len(set(self.labels)) != len(self.labels):
+            repeated = next(label for label in self.labels if self.labels.count(label) > 1)
+            raise ValueError(f"label {repeated!r} stands twice; labels must differ")
+        return self
+
+
+class MechanismSpec(_Strict):
+    """How devices obfuscate. ``epsilon`` is the budget of one report, in nats."""
+
+    name: MechanismName
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+    theta: float | None = Field(default=None, gt=0, lt=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers_are_floats(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            return {key: float(value) if key != "name" and type(value) is int else value for key, value in data.items()}
+        return data
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> "MechanismSpec":
+        if self.name == "identity" and self.epsilon is not None:
+            raise ValueError("identity gives no privacy and takes no epsilon; remove epsilon or choose a mechanism")
+        if self.name != "identity" and self.epsilon is None:
+            raise ValueError(f"{self.name} needs epsilon, for example epsilon: 1.0")
+        if self.name == "rappor" and self.theta is None:
+            raise ValueError("rappor needs theta (sue and oue are rappor with a theta of their own)")
+        if self.theta is not None and self.name not in THETA_MECHANISMS:
+            raise ValueError(f"{self.name} takes no theta; only {', '.join(sorted(THETA_MECHANISMS))} do")
+        return self
+
+    @property
+    def reports_bits(self) -> bool:
+        """Whether a report is one bit per symbol; otherwise it is one symbol."""
+        return self.name in BIT_MECHANISMS
+
+
+class Tag(_Strict):
+    """A semantic tag of PUM: what users hide behind it, and what is known of where they then are."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    background: str | None = None
+
+
+class WindowSpec(_Strict):
+    """Event-time windows: fixed, or sliding by ``period``."""
+
+    size: Duration
+    period: Duration | None = None
+    early_every: Duration | None = None
+    allowed_lateness: Duration = timedelta(0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> "WindowSpec":
+        if not self.size:
+            raise ValueError("size must be more than 0")
+        if self.early_every is not None and not self.early_every:
+            raise ValueError("early_every must be more than 0; leave it out for no early panes")
+        if self.period is not None and (not self.period or self.size % self.period):
+            raise ValueError(f"size must be a multiple of period, which {format_duration(self.period)} does not divide")
+        return self
+
+
+class Limits(_Strict):
+    """What an operator tolerates before an estimate is withheld, flagged, or a report refused."""
+
+    min_reports: int = Field(default=1, ge=1)
+    max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
+    max_clock_skew: Duration = timedelta(minutes=10)
+
+
+class CollectionSpec(_Strict):
+    """One version of one collection. Build it with ``load`` (a file) or ``parse`` (a mapping)."""
+
+    collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$")
+    version: int = Field(ge=1, lt=1 << 31)
+    domain: Domain
+    sensitive: Literal["all"] | list[int | str] = "all"
+    mechanism: MechanismSpec
+    tags: list[Tag] = []
+    window: WindowSpec
+    estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "empirical"
+    limits: Limits = Limits()
+
+    _labels: list[str] | None = PrivateAttr(default=None)
+    _sensitive_mask: npt.NDArray[np.bool_] = PrivateAttr()
+    _background: npt.NDArray[np.float64] = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "CollectionSpec":
+        name = self.mechanism.name
+        if name in UTILITY_OPTIMIZED and self.sensitive == "all" and name == "mangat":
+            raise ValueError("mangat needs its one sensitive value: sensitive: [1]")
+        if name not in UTILITY_OPTIMIZED and self.sensitive != "all":
+            raise ValueError(
+                f"{name} protects every value alike; write sensitive: all, or choose one of urr, urap, uoue"
+            )
+        if self.tags and name not in UTILITY_OPTIMIZED - {"mangat"}:
+            raise ValueError(f"tags need one of urr, urap, uoue as the common mechanism, not {name}")
+        names = [tag.name for tag in self.tags]
+        if len(set(names)) != len(names):
+            raise ValueError(f"tag names must differ, got {names}")
+        if len(set(self.estimators)) != len(self.estimators):
+            raise ValueError(f"estimators must differ, got {self.estimators}")
+        if self.mechanism.reports_bits and (wrong := {"mle", "em"} & set(self.estimators)):
+            raise ValueError(
+                f"estimator {min(wrong)} needs the reports themselves under {name}; use norm-sub in a pipeline"
+            )
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> "CollectionSpec":
+        """Read a spec file and the files that it names, which are relative to it.
+
+        Raises:
+            SpecError: if anything in it cannot be used.
+        """
+        path = Path(path)
+        try:
+            data = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+        except OSError as error:
+            raise SpecError(f"{path}: {error.strerror or error}; check the path") from error
+        except UnicodeDecodeError as error:
+            raise SpecError(f"{path}: not UTF-8 text; is this a spec?") from error
+        except yaml.YAMLError as error:
+            raise SpecError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        return cls.parse(data, base=path.parent, source=str(path))
+
+    @classmethod
+    def parse(cls, data: object, *, base: Path = Path(), source: str = "spec") -> "CollectionSpec":
+        """Check ``data`` and read the files that it names, relative to ``base``.
+
+        Raises:
+            SpecError: one line per problem, each beginning with ``source``.
+        """
+        if not isinstance(data, dict):
+            raise SpecError(f"{source}: must be a mapping with the key collection, got {type(data).__name__}")
+        try:
+            spec = cls.model_validate(data)
+        except ValidationError as error:
+            raise SpecError("\n".join(_explain(source, error))) from error
+        try:
+            spec._resolve(base)
+        except (ValueError, OSError) as error:
+            raise SpecError(f"{source}: {error}") from error
+        return spec
+
+    def _resolve(self, base: Path) -> None:
+        """Fill the private arrays from labels, sensitive values and background files."""
+        if self.domain.labels_file is not None:
+            rows = _read_rows(base / self.domain.labels_file, "domain.labels_file")
+            self._labels = [row[0] for row in rows]
+            if len(set(self._labels)) != len(self._labels) or len(self._labels) < 2:
+                raise ValueError(f"domain.labels_file: {self.domain.labels_file}: needs two or more different labels")
+        else:
+            self._labels = self.domain.labels
+        self._sensitive_mask = self._mask()
+        if self.mechanism.name in {"warner", "mangat"} and self.size != 2:
+            raise ValueError(f"domain: {self.mechanism.name} is for two values, got {self.size}; use rr or urr")
+        if self.mechanism.name == "mangat" and self._sensitive_mask.sum() != 1:
+            raise ValueError("sensitive: mangat has exactly one sensitive value")
+        self._background = np.full((len(self.tags), self.size), np.nan)
+        for index, tag in enumerate(self.tags):
+            if tag.background is not None:
+                self._background[index] = self._read_background(base, index, tag.background)
+
+    def _mask(self) -> npt.NDArray[np.bool_]:
+        if self.sensitive == "all":
+            return np.ones(self.size, dtype=np.bool_)
+        mask = np.zeros(self.size, dtype=np.bool_)
+        for value in self.sensitive:
+            try:
+                index = self.index(value)
+            except ValueError as error:
+                raise ValueError(f"sensitive: {error}") from error
+            if mask[index]:
+                raise ValueError(f"sensitive: {value!r} stands twice; remove one")
+            mask[index] = True
+        if not mask.any():
+            raise ValueError("sensitive: empty; name the sensitive values, or choose the mechanism identity")
+        return mask
+
+    def _read_background(self, base: Path, index: int, name: str) -> npt.NDArray[np.float64]:
+        where = f"tags.{index}.background: {name}"
+        weights = np.zeros(self.size)
+        for line, row in enumerate(_read_rows(base / name, where), start=1):
+            if line == 1 and row == ["value", "weight"]:
+                continue
+            try:
+                value, weight = row
+                amount = float(weight)
+                position = self.index(int(value) if value.isdecimal() and self._labels is None else value)
+            except ValueError as error:
+                raise ValueError(f"{where}: line {line}: {','.join(row)!r}: {error}; write value,weight") from error
+            if not (math.isfinite(amount) and amount >= 0):
+                raise ValueError(f"{where}: line {line}: weight {weight} must be a finite number of 0 or more")
+            weights[position] += amount
+        if weights.sum() <= 0:
+            raise ValueError(f"{where}: no weight at all; give at least one value a weight above 0")
+        distribution: npt.NDArray[np.float64] = weights / weights.sum()
+        return distribution
+
+    def index(self, value: int | str) -> int:
+        """Return the position of a value (an index or a label) in the domain.
+
+        Raises:
+            ValueError: if it is not in the domain.
+        """
+        if isinstance(value, str):
+            if self._labels is None:
+                raise ValueError(f"{value!r} is a label, but the domain has only a size")
+            try:
+                return self._labels.index(value)
+            except ValueError:
+                raise ValueError(f"{value!r} is no label of the domain") from None
+        if not 0 <= value < self.size:
+            raise ValueError(f"{value} is outside of the domain 0 to {self.size - 1}")
+        return value
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(collection, version): what reports name."""
+        return self.collection, self.version
+
+    @property
+    def size(self) -> int:
+        """|X|."""
+        if self.domain.size is not None:
+            return self.domain.size
+        return len(self._labels or ())
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each value of the domain."""
+        return self._labels or [str(value) for value in range(self.size)]
+
+    @property
+    def estimators(self) -> list[EstimatorName]:
+        """What to publish for each window."""
+        return self.estimator if isinstance(self.estimator, list) else [self.estimator]
+
+    @property
+    def sensitive_mask(self) -> npt.NDArray[np.bool_]:
+        """Shape (|X|,): which values are in X_S."""
+        return self._sensitive_mask
+
+    @property
+    def background(self) -> npt.NDArray[np.float64]:
+        """Shape (kappa, |X|): the distribution pi-hat_k of each tag; NaN rows where there is no knowledge."""
+        return self._background
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML lets a repeated key win silently; a spec must not."""
+
+
+def _construct_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    pairs = loader.construct_pairs(node, deep=True)
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", node.start_mark)
+    return dict(pairs)
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
+
+
+def _read_rows(path: Path, where: str) -> list[list[str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{where}: cannot read {path}: {error}") from error
+
+
+def _explain(source: str, error: ValidationError) -> Iterable[str]:
+    """One line per problem: file, key, what is wrong with which value."""
+    seen = set()
+    for problem in error.errors(include_url=False):
+        # pydantic appends the branch of a union to the location; a person knows only the key.
+        keys = [str(part) for part in problem["loc"] if not re.search(r"[\[(]|^(str|int)$|^function", str(part))]
+        if problem["type"] == "extra_forbidden":
+            text = "unknown key; check the spelling or remove it"
+        elif problem["type"] == "missing":
+            text = "missing; add it"
+        else:
+            text = problem["msg"].removeprefix("Value error, ")
+            value = problem.get("input")
+            if not isinstance(value, dict | list | BaseModel):
+                text += f" (got {value!r})"
+        line = f"{source}: {'.'.join(keys) + ': ' if keys else ''}{text}"
+        if line not in seen:
+            seen.add(line)
+            yield line

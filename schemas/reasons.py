@@ -1,0 +1,39 @@
+"""The closed set of reasons for which a report is rejected."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a report could not be counted. Names are stable: they are written to disk and used as metric labels."""
+
+    NOT_AVRO = "not_avro"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed"
+    TOO_LARGE = "too_large"
+    UNKNOWN_COLLECTION = "unknown_collection"
+    UNKNOWN_VERSION = "unknown_version"
+    WRONG_PAYLOAD = "wrong_payload"
+    WRONG_LENGTH = "wrong_length"
+    OUT_OF_DOMAIN = "out_of_domain"
+    IMPOSSIBLE_BITS = "impossible_bits"
+    INVALID_TIME = "invalid_time"
+    TOO_EARLY = "too_early"
+
+
+#: One line each for a person: when it happens.
+MEANING: dict[Reason, str] = {
+    Reason.NOT_AVRO: "the message does not begin with the two bytes of Avro's single-object encoding",
+    Reason.UNKNOWN_SCHEMA: "the writer's schema fingerprint is not in the schema store",
+    Reason.TRUNCATED: "the message ends inside its body",
+    Reason.MALFORMED: "the body is no value of its schema, or bytes follow it, or batch columns differ in length",
+    Reason.TOO_LARGE: "the message is longer than the limit; it is not decoded",
+    Reason.UNKNOWN_COLLECTION: "no spec has this collection",
+    Reason.UNKNOWN_VERSION: "the collection is known, this version of it is not",
+    Reason.WRONG_PAYLOAD: "a symbol where the mechanism reports bits, or bits where it reports a symbol",
+    Reason.WRONG_LENGTH: "the bits are not ceil(|Z|/8) bytes, or the padding is not zero",
+    Reason.OUT_OF_DOMAIN: "the symbol is not an index into Z",
+    Reason.IMPOSSIBLE_BITS: "the mechanism cannot produce these bits: two non-sensitive symbols are set",
+    Reason.INVALID_TIME: "the event time is outside of the years 1970 to 9999",
+    Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
+}
