@@ -1,0 +1,224 @@
+"""The moments and losses of the channel: against simulated devices, and against the published formulas."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
+from mechanisms.channel import Channel, normal_quantile
+from mechanisms.mechanism import Mask, Mechanism
+from mechanisms.symbols import RandomizedResponse
+from schemas.records import Floats
+
+Z = 5.0  # every Monte Carlo comparison below: |simulated - formula| <= Z standard errors of the simulated
+TRIALS, USERS = 2000, 300
+
+
+def mask(k: int, v: int) -> Mask:
+    return np.arange(k) >= k - v
+
+
+def sue(k: int, v: int, epsilon: float) -> Mechanism:
+    return UnaryEncoding(mask(k, v), epsilon, sue_theta(epsilon))
+
+
+def oue(k: int, v: int, epsilon: float) -> Mechanism:
+    return UnaryEncoding(mask(k, v), epsilon, OUE_THETA)
+
+
+MECHANISMS = [
+    pytest.param(RandomizedResponse(np.ones(6, dtype=np.bool_), None), id="identity"),
+    pytest.param(RandomizedResponse(mask(2, 2), 1.0), id="warner"),
+    pytest.param(RandomizedResponse(mask(2, 1), 0.5), id="mangat"),
+    pytest.param(RandomizedResponse(mask(6, 6), 2.0), id="rr"),
+    pytest.param(RandomizedResponse(mask(6, 2), 1.0), id="urr"),
+    pytest.param(RandomizedResponse(mask(9, 4), 0.5), id="urr-9"),
+    pytest.param(UnaryEncoding(mask(6, 6), 2.0, 0.7), id="rappor"),
+    pytest.param(sue(6, 6, 1.0), id="sue"),
+    pytest.param(oue(6, 6, 1.0), id="oue"),
+    pytest.param(sue(6, 2, 1.0), id="urap"),
+    pytest.param(sue(9, 4, 3.0), id="urap-9"),
+    pytest.param(oue(6, 2, 2.0), id="uoue"),
+]
+
+
+def distribution(k: int) -> Floats:
+    """Uneven, and 0 on one symbol."""
+    squares = np.arange(k, dtype=np.float64) ** 2
+    weights: Floats = squares / squares.sum()
+    return weights
+
+
+def simulate(mechanism: Mechanism, draw: Callable[[np.random.Generator], npt.NDArray[np.int64]]) -> Floats:
+    """Return r-hat of each of TRIALS collections from USERS devices, shape (TRIALS, |Z|)."""
+    rng = np.random.default_rng(7)
+    return np.array(
+        [mechanism.channel.unbiased(mechanism.support(mechanism.perturb(draw(rng), rng)), USERS) for _ in range(TRIALS)]
+    )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_moments_of_iid_values(mechanism: Mechanism) -> None:
+    r = distribution(mechanism.size)
+    channel = mechanism.channel
+    estimates = simulate(mechanism, lambda rng: rng.choice(mechanism.size, USERS, p=r))
+
+    variance = channel.variance(r, USERS)
+    assert (np.abs(estimates.mean(axis=0) - r) <= Z * np.sqrt(variance / TRIALS) + 1e-12).all()
+
+    # Each product of deviations is averaged over the trials; its standard error is that of the products themselves.
+    s, u = channel.covariance_factors(r)
+    covariance = (np.diag(s) - np.outer(u, u)) / USERS
+    products = (estimates - r)[:, :, None] * (estimates - r)[:, None, :]
+    error = products.std(axis=0) / math.sqrt(TRIALS)
+    assert (np.abs(products.mean(axis=0) - covariance) <= Z * error + 1e-12).all()
+    np.testing.assert_allclose(np.diag(covariance), variance, rtol=1e-9, atol=1e-15)
+
+    l2 = ((estimates - r) ** 2).sum(axis=1)
+    assert abs(l2.mean() - channel.expected_l2(r, USERS)) <= Z * l2.std() / math.sqrt(TRIALS)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_moments_of_values_held_fixed(mechanism: Mechanism) -> None:
+    values = np.random.default_rng(3).choice(mechanism.size, USERS, p=distribution(mechanism.size))
+    histogram = np.bincount(values, minlength=mechanism.size) / USERS
+    deviations = simulate(mechanism, lambda _: values) - histogram
+
+    variance = mechanism.channel.variance_given_values(histogram, USERS)
+    assert (np.abs(deviations.mean(axis=0)) <= Z * np.sqrt(variance / TRIALS) + 1e-12).all()
+    error = (deviations**2).std(axis=0) / math.sqrt(TRIALS)
+    assert (np.abs((deviations**2).mean(axis=0) - variance) <= Z * error + 1e-12).all()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_expected_l1_of_many_reports(mechanism: Mechanism) -> None:
+    # The formula is the limit of large n; uniform values keep every count far from 0 at n = USERS.
+    r = np.full(mechanism.size, 1 / mechanism.size)
+    l1 = np.abs(simulate(mechanism, lambda rng: rng.choice(mechanism.size, USERS, p=r)) - r).sum(axis=1)
+    assert abs(l1.mean() - mechanism.channel.expected_l1(r, USERS)) <= Z * l1.std() / math.sqrt(TRIALS)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_iid_values_add_their_sampling_variance(mechanism: Mechanism) -> None:
+    # Law of total variance: Var = E[Var | values] + Var[histogram], and both terms are linear in 1/n.
+    r = distribution(mechanism.size)
+    given, total = mechanism.channel.variance_given_values(r, USERS), mechanism.channel.variance(r, USERS)
+    np.testing.assert_allclose(total, given + r * (1 - r) / USERS, rtol=1e-9, atol=1e-15)
+
+
+CLOSED_FORMS = [(7, 3, 0.5), (7, 3, 1.0), (7, 3, 4.0), (5, 1, 2.0), (50, 20, math.log(50))]
+
+
+@pytest.mark.parametrize(("k", "v", "epsilon"), CLOSED_FORMS)
+def test_losses_of_urr_are_equations_12_and_46(k: int, v: int, epsilon: float) -> None:
+    p, n = distribution(k), 1000
+    p_S, p_N = p[mask(k, v)], p[~mask(k, v)]
+    E = math.exp(epsilon)
+    w = E - 1  # u' of the paper
+    ratio = (v + E - 1) / w  # its v
+    l1 = math.sqrt(2 / (n * math.pi)) * (
+        np.sqrt((p_S + 1 / w) * (ratio - p_S - 1 / w)).sum() + np.sqrt(p_N * (ratio - p_N)).sum()
+    )
+    l2 = (2 * (E - 1) * (v - p_S.sum()) + v * (v - 1)) / (n * (E - 1) ** 2) + (1 - (p**2).sum()) / n
+
+    channel = RandomizedResponse(mask(k, v), epsilon).channel
+    assert channel.expected_l1(p, n) == pytest.approx(l1, rel=1e-9)
+    assert channel.expected_l2(p, n) == pytest.approx(l2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("k", "v", "epsilon"), CLOSED_FORMS)
+def test_losses_of_urap_are_equations_17_and_48(k: int, v: int, epsilon: float) -> None:
+    p, n = distribution(k), 1000
+    p_S, p_N = p[mask(k, v)], p[~mask(k, v)]
+    root = math.exp(epsilon / 2)
+    w, v_N = root - 1, root / (root - 1)
+    l1 = math.sqrt(2 / (n * math.pi)) * (np.sqrt((p_S + 1 / w) * (v_N - p_S)).sum() + np.sqrt(p_N * (v_N - p_N)).sum())
+    l2 = (1 + ((v + 1) * root - 1) / w**2 - p_S.sum() / w - (p**2).sum()) / n
+
+    channel = sue(k, v, epsilon).channel
+    assert channel.expected_l1(p, n) == pytest.approx(l1, rel=1e-9)
+    assert channel.expected_l2(p, n) == pytest.approx(l2, rel=1e-9)
+
+
+@given(st.data(), st.integers(1, 30))
+def test_unbiased_inverts_the_channel(data: st.DataObject, k: int) -> None:
+    q = data.draw(hnp.arrays(np.float64, k, elements=st.floats(0, 0.5)))
+    gain = data.draw(hnp.arrays(np.float64, k, elements=st.floats(0.01, 0.5)))
+    counts = data.draw(hnp.arrays(np.int64, k, elements=st.integers(0, 10**6)))
+    channel = Channel(q + gain, q, independent_bits=True)
+    np.testing.assert_allclose(
+        channel.support_probability(channel.unbiased(counts, 10**6)), counts / 10**6, rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_confidence_interval_is_the_score_test_inverted(mechanism: Mechanism, level: float) -> None:
+    # r is an end of the interval where |counts/n - m(r)| is exactly z standard deviations sqrt(m (1 - m) / n) (Wilson).
+    channel, n = mechanism.channel, 200
+    counts = np.arange(mechanism.size) * (n // mechanism.size)
+    z = stats.norm.ppf((1 + level) / 2)
+    for end, sign in zip(channel.confidence_interval(counts, n, level), (1, -1), strict=True):
+        m = channel.support_probability(end)
+        np.testing.assert_allclose(counts / n - m, sign * z * np.sqrt(np.maximum(m * (1 - m), 0) / n), atol=1e-9)
+
+
+def test_confidence_interval_covers_at_its_level() -> None:
+    # Exact coverage at level 0.95, averaged over r; Wilson's oscillates around the level with the binomial's steps.
+    channel, n = sue(2, 1, 1.0).channel, 100
+    counts = np.arange(n + 1)
+    for symbol in (0, 1):
+        lower, upper = np.array(
+            [[end[symbol] for end in channel.confidence_interval(np.full(2, c), n)] for c in counts]
+        ).T
+        coverage = []
+        for r in np.linspace(0.05, 0.95, 181):
+            m = channel.support_probability(np.full(2, r))[symbol]
+            coverage.append(stats.binom.pmf(counts, n, m)[(lower <= r) & (r <= upper)].sum())
+        assert 0.945 < np.mean(coverage) < 0.96
+        assert min(coverage) > 0.90
+
+
+def test_normal_quantile() -> None:
+    for probability in (1e-6, 0.025, 0.5, 0.999):
+        assert normal_quantile(probability) == pytest.approx(stats.norm.ppf(probability), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [([0.5], [0.5]), ([0.4], [0.5]), ([1.1], [0.5]), ([0.5], [-0.1]), ([0.5, math.nan], [0.1, 0.1])],
+)
+def test_a_channel_must_carry_its_symbols(p: list[float], q: list[float]) -> None:
+    with pytest.raises(ValueError, match="0 <= q < p <= 1"):
+        Channel(np.array(p), np.array(q), independent_bits=False)
+
+
+@pytest.mark.parametrize(("p", "q"), [([0.5, 0.5], [0.1]), (0.5, 0.1), ([[0.5]], [[0.1]])])
+def test_p_and_q_must_be_vectors_of_one_length(p: list[float], q: list[float]) -> None:
+    with pytest.raises(ValueError, match="vectors of one length"):
+        Channel(np.array(p), np.array(q), independent_bits=False)
+
+
+def test_a_channel_cannot_be_changed() -> None:
+    p = np.array([0.7, 0.7])
+    channel = Channel(p, np.array([0.1, 0.1]), independent_bits=False)
+    p[0] = 0.2
+    assert channel.p.tolist() == [0.7, 0.7]
+    with pytest.raises(ValueError, match="read-only"):
+        channel.p[0] = 0.2
+
+
+def test_no_estimate_without_reports() -> None:
+    channel = sue(3, 1, 1.0).channel
+    for use in (channel.unbiased, channel.confidence_interval):
+        with pytest.raises(ValueError, match="n=0"):
+            use(np.zeros(3, dtype=np.int64), 0)
+        with pytest.raises(ValueError, match="3 symbols"):
+            use(np.zeros(4, dtype=np.int64), 5)

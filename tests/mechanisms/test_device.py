@@ -1,0 +1,160 @@
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from mechanisms.catalog import build_mechanism
+from mechanisms.device import Device, preprocess
+from schemas.collection import CollectionSpec
+from schemas.framing import report_store
+
+NOON = 1_767_268_800_000
+HOME = 7777
+SIZE = 9000
+
+
+def make_spec(mechanism: str = "urr", epsilon: float = 1.0, size: int = SIZE, **changes: Any) -> CollectionSpec:
+    return CollectionSpec.parse(
+        {
+            "collection": "check-ins",
+            "version": 3,
+            "domain": {"size": size},
+            "sensitive": [2],
+            "mechanism": {"name": mechanism, "epsilon": epsilon},
+            "tags": [{"name": "home"}, {"name": "others"}],
+            "window": {"size": "1h"},
+        }
+        | changes
+    )
+
+
+class Quiet:
+    """Randomness that draws the most it can: no noise, so the report shows what went into the mechanism."""
+
+    def random(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
+        return np.full(size, 1 - 2**-53)
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        assert size == 0, "there is no noise to draw"
+        return np.empty(0, dtype=np.int64)
+
+
+def decode(message: bytes) -> dict[str, Any]:
+    name, record = report_store().decode(message)
+    assert name == "uldp.Report"
+    return record
+
+
+def test_a_report_decodes() -> None:
+    record = decode(Device(make_spec(), {}, Quiet()).report(5, NOON))
+    assert len(record.pop("report_id")) == 16
+    assert record == {"collection": "check-ins", "version": 3, "event_time": NOON, "payload": 5}
+
+
+@pytest.mark.parametrize(("value", "symbol"), [(5, 5), (2, SIZE), (HOME, SIZE + 1), (8, SIZE + 1), (0, 0)])
+def test_hidden_values_become_the_bot_of_their_tag(value: int, symbol: int) -> None:
+    # Equation (20); the user may hide a value that is sensitive to all (2) behind a tag of her own.
+    device = Device(make_spec(), {HOME: "others", 8: "others", 2: "home"}, Quiet())
+    assert decode(device.report(value, NOON))["payload"] == symbol
+
+
+@pytest.mark.parametrize(("value", "symbol"), [(5, 5), (7, 11), (8, 10)])
+def test_bits_are_sent_packed(value: int, symbol: int) -> None:
+    device = Device(make_spec("urap", size=10), {7: "others", 8: "home"}, Quiet())
+    payload = decode(device.report(value, NOON))["payload"]
+    assert np.flatnonzero(np.unpackbits(np.frombuffer(payload, np.uint8))).tolist() == [symbol]
+    assert len(payload) == math.ceil(12 / 8)
+
+
+@pytest.mark.parametrize("name", ["urr", "urap", "uoue"])
+def test_reports_support_what_the_channel_says(name: str) -> None:
+    spec = make_spec(name, size=10)
+    mechanism = build_mechanism(spec)
+    device = Device(spec, {7: "home"}, np.random.default_rng(9))
+    n = 3000
+    payloads = [decode(device.report(7, NOON))["payload"] for _ in range(n)]
+    columns = (
+        np.frombuffer(b"".join(payloads), np.uint8).reshape(n, -1) if name != "urr" else np.array(payloads, np.uint32)
+    )
+    m = mechanism.channel.support_probability(np.eye(12)[10])
+    # z < 5; a hidden value never shows in X_N, the value itself included.
+    assert (np.abs(mechanism.support(columns) - n * m) <= 5 * np.sqrt(n * m * (1 - m)) + 1e-9).all()
+    assert not mechanism.support(columns)[7]
+
+
+def test_by_default_the_systems_randomness_obfuscates() -> None:
+    # 100 reports of a sensitive value at epsilon 0.1 are all true with probability below 2^-150.
+    device = Device(make_spec(epsilon=0.1), {})
+    assert {decode(device.report(2, NOON))["payload"] for _ in range(100)} == {2, SIZE, SIZE + 1}
+
+
+def test_each_report_has_an_id_of_its_own() -> None:
+    # Also where the randomness of the mechanism repeats.
+    device = Device(make_spec(), {}, Quiet())
+    assert len({decode(device.report(5, NOON))["report_id"] for _ in range(100)}) == 100
+
+
+def test_plain_ldp_needs_no_hidden_values() -> None:
+    spec = make_spec("rr", sensitive="all", tags=[])
+    assert decode(Device(spec, {}, Quiet()).report(5, NOON))["payload"] == 5
+
+
+def test_repr_shows_the_collection_and_nothing_of_the_user() -> None:
+    device = Device(make_spec(), {HOME: "home"})
+    device.report(HOME, NOON)
+    assert repr(device) == f"{device}" == "Device(collection='check-ins', version=3)"
+
+
+@pytest.mark.parametrize("value", [-7777, 123_456, SIZE, SIZE + 1])
+def test_a_value_outside_of_the_domain_is_refused_without_naming_it(value: int) -> None:
+    # The bots are symbols of the mechanism, yet no values: 9000 and 9001 must not pass either.
+    with pytest.raises(ValueError, match="outside of the domain 0 to 8999") as caught:
+        Device(make_spec(), {}).report(value, NOON)
+    assert str(abs(value)) not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("value", [7777.0, "7777"])
+def test_a_value_must_be_an_integer(value: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        Device(make_spec(), {}).report(value, NOON)
+    assert "7777" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "match"),
+    [
+        ({7777: "secret"}, r"not in the spec, whose tags are \['home', 'others'\]"),
+        ({17777: "home"}, "outside of the domain 0 to 8999"),
+        ({-17777: "home"}, "outside of the domain 0 to 8999"),
+    ],
+)
+def test_hidden_values_must_fit_the_spec_and_are_not_named(hidden: dict[int, str], match: str) -> None:
+    with pytest.raises(ValueError, match=match) as caught:
+        Device(make_spec(), hidden)
+    assert "7777" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_later_changes_of_the_mapping_change_nothing() -> None:
+    hidden = {HOME: "home"}
+    device = Device(make_spec(), hidden, Quiet())
+    hidden.clear()
+    assert decode(device.report(HOME, NOON))["payload"] == SIZE
+
+
+def test_preprocess_is_f_pre_of_each_user() -> None:
+    values, tags = np.array([4, 4, 0, 9], dtype=np.uint32), np.array([-1, 1, 0, -1])
+    assert preprocess(values, tags, 10).tolist() == [4, 11, 10, 9]
+
+
+def test_preprocess_agrees_with_the_device() -> None:
+    spec = make_spec()
+    names = [tag.name for tag in spec.tags]
+    rng = np.random.default_rng(0)
+    values, tags = rng.integers(0, SIZE, 50), rng.integers(-1, 2, 50)
+    for value, tag, symbol in zip(values, tags, preprocess(values, tags, SIZE), strict=True):
+        device = Device(spec, {} if tag < 0 else {int(value): names[tag]}, Quiet())
+        assert decode(device.report(value, NOON))["payload"] == symbol

@@ -1,0 +1,78 @@
+import os
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mechanisms.randomness import SystemRandomness
+
+
+@pytest.fixture
+def _seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's source has no seed; a seeded one in its place makes statistical tests repeatable."""
+    monkeypatch.setattr(os, "urandom", np.random.default_rng(2019).bytes)
+
+
+def script(monkeypatch: pytest.MonkeyPatch, *words: int) -> None:
+    """Let the system's source return these 64-bit words, in native byte order."""
+    stream = iter(words)
+    monkeypatch.setattr(os, "urandom", lambda n: np.array([next(stream) for _ in range(n // 8)], np.uint64).tobytes())
+
+
+@pytest.mark.usefixtures("_seeded")
+def test_random_is_uniform() -> None:
+    draws = SystemRandomness().random(200_000)
+    assert stats.kstest(draws, "uniform").pvalue > 1e-4
+    # The lowest of the 53 bits is as fair as the others: z < 5.
+    lowest = (draws * 2**53).astype(np.int64) & 1
+    assert abs(lowest.mean() - 0.5) < 5 * 0.5 / np.sqrt(len(draws))
+
+
+def test_random_stays_below_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    script(monkeypatch, 0, 2**64 - 1, 1 << 11)
+    assert SystemRandomness().random(3).tolist() == [0.0, 1 - 2**-53, 2**-53]
+
+
+@pytest.mark.usefixtures("_seeded")
+@pytest.mark.parametrize(("low", "high"), [(0, 2), (0, 17), (-5, 620)])
+def test_integers_are_uniform(low: int, high: int) -> None:
+    draws = SystemRandomness().integers(low, high, 200_000)
+    assert draws.dtype == np.int64
+    counts = np.bincount(draws - low, minlength=high - low)
+    assert len(counts) == high - low
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.usefixtures("_seeded")
+def test_integers_are_uniform_where_a_remainder_would_not_be() -> None:
+    # 2^64 modulo 3 * 2^61 is 2^62: without rejection, the lowest third would have probability 3/8 instead of 1/3.
+    draws = SystemRandomness().integers(0, 3 * 2**61, 30_000)
+    assert stats.chisquare(np.bincount(draws // 2**61)).pvalue > 1e-4
+
+
+def test_integers_draw_again_for_words_behind_the_last_whole_multiple(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 2^64 = 1 modulo 3, so the one word to reject is 2^64 - 1.
+    script(monkeypatch, 2**64 - 1, 2**64 - 2, 2**64 - 1, 4)
+    assert SystemRandomness().integers(10, 13, 2).tolist() == [11, 12]
+
+
+def test_integers_of_a_power_of_two_reject_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    script(monkeypatch, 2**64 - 1, 0)
+    assert SystemRandomness().integers(0, 8, 2).tolist() == [7, 0]
+
+
+@pytest.mark.parametrize("size", [0, 5, (2, 3), (0, 4)])
+def test_shapes(size: int | tuple[int, ...]) -> None:
+    shape = (size,) if isinstance(size, int) else size
+    assert SystemRandomness().random(size).shape == shape
+    assert SystemRandomness().integers(0, 5, size).shape == shape
+
+
+def test_an_empty_range_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no integers in \[3, 3\)"):
+        SystemRandomness().integers(3, 3, 1)
+
+
+def test_draws_differ() -> None:
+    # 20 floats agree by chance with probability 2^-1060.
+    assert (SystemRandomness().random(20) != SystemRandomness().random(20)).any()
