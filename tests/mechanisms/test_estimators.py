@@ -1,0 +1,178 @@
+from itertools import product
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
+from mechanisms.channel import Channel
+from mechanisms.estimators import (
+    THRESHOLD_ALPHA,
+    empirical,
+    estimate_intermediate,
+    norm_sub,
+    project_to_simplex,
+    threshold,
+)
+from mechanisms.likelihood import em, exact_mle
+from mechanisms.mechanism import Mechanism
+from mechanisms.symbols import RandomizedResponse
+from schemas.collection import EstimatorName
+from schemas.records import Counts, Floats
+
+SENSITIVE = np.array([True, True, True, False, False])
+URR = RandomizedResponse(SENSITIVE, 2.0)
+URAP = UnaryEncoding(SENSITIVE, 2.0, sue_theta(2.0))
+# p - q = 1/2 everywhere, and one symbol without noise: numbers for a calculation by hand.
+BITS = Channel(p=np.array([0.75, 0.75, 0.5]), q=np.array([0.25, 0.25, 0.0]), independent_bits=True)
+
+
+def on_simplex(r: Floats) -> bool:
+    return bool((r >= 0).all()) and float(r.sum()) == pytest.approx(1, abs=1e-12)
+
+
+@st.composite
+def symbol_counts(draw: st.DrawFn) -> Counts:
+    return draw(npst.arrays(np.int64, 5, elements=st.integers(0, 1000)).filter(lambda counts: counts.sum() > 0))
+
+
+@st.composite
+def bit_counts(draw: st.DrawFn) -> tuple[Counts, int]:
+    n = draw(st.integers(1, 1000))
+    counts = draw(npst.arrays(np.int64, 5, elements=st.integers(0, n)))
+    # A report holds at most one bit of Z_N.
+    counts[4] = min(counts[4], n - counts[3])
+    return counts, n
+
+
+def test_empirical_inverts_the_channel() -> None:
+    r = np.array([0.1, 0.2, 0.3, 0.4, 0.0])
+    n = 10**12
+    counts = np.rint(n * URR.channel.support_probability(r)).astype(np.int64)
+    assert empirical(URR.channel, counts, n) == pytest.approx(r, abs=1e-10)
+
+
+def test_empirical_may_be_negative() -> None:
+    assert empirical(BITS, np.array([0, 100, 0]), 100) == pytest.approx([-0.5, 1.5, 0])
+
+
+def test_threshold_by_hand() -> None:
+    # sd = sqrt(1/4 * 3/4 / 10^4) / (1/2) = 0.00866, T = Phi^-1(1 - 0.05/3) sd = 2.128 sd = 0.01843 on the first two.
+    # r-hat = (0.4, 0.0182, 0.002): the second is cut and takes what remains, the third has q = 0 and stays.
+    counts = np.array([4500, 2591, 10])
+    assert threshold(BITS, counts, 10_000) == pytest.approx([0.4, 0.598, 0.002])
+    # One step above T nothing is cut, and the whole is scaled to one.
+    counts = np.array([4500, 2593, 10])
+    assert threshold(BITS, counts, 10_000) == pytest.approx(np.array([0.4, 0.0186, 0.002]) / 0.4206)
+
+
+def test_threshold_shares_nothing_if_nothing_remains() -> None:
+    counts = np.array([7500, 2500, 1250])
+    assert empirical(BITS, counts, 10_000) == pytest.approx([1.0, 0.0, 0.25])
+    assert threshold(BITS, counts, 10_000) == pytest.approx([0.8, 0.0, 0.2])
+
+
+def test_threshold_is_uniform_if_nothing_is_significant() -> None:
+    channel = RandomizedResponse(np.ones(4, dtype=np.bool_), 0.1).channel
+    assert threshold(channel, np.array([25, 26, 24, 25]), 100) == pytest.approx(np.full(4, 0.25))
+
+
+def test_threshold_keeps_an_empty_symbol_as_often_as_bonferroni_says() -> None:
+    # 19 of 20 symbols are empty and their bits independent: P(some is kept) = 1 - (1 - 0.05/20)^19 = 0.0465.
+    channel = UnaryEncoding(np.ones(20, dtype=np.bool_), 1.0, OUE_THETA).channel
+    n, trials = 100_000, 4000
+    rng = np.random.default_rng(1)
+    held = n * np.eye(20, dtype=np.int64)[0]
+    windows = rng.binomial(held, channel.p, (trials, 20)) + rng.binomial(n - held, channel.q, (trials, 20))
+    wrong = np.mean([len(np.unique(threshold(channel, counts, n)[1:])) > 1 for counts in windows])
+    expected = 1 - (1 - THRESHOLD_ALPHA / 20) ** 19
+    z = (wrong - expected) / np.sqrt(expected * (1 - expected) / trials)
+    assert abs(z) < 4
+
+
+@given(counts=symbol_counts())
+def test_estimates_from_symbols_lie_on_the_simplex(counts: Counts) -> None:
+    n = int(counts.sum())
+    assert empirical(URR.channel, counts, n).sum() == pytest.approx(1)
+    for estimator in ("threshold", "norm-sub", "mle", "em"):
+        assert on_simplex(estimate_intermediate(estimator, URR, counts, n)), estimator
+
+
+@given(window=bit_counts())
+def test_estimates_from_bits_lie_on_the_simplex(window: tuple[Counts, int]) -> None:
+    assert on_simplex(threshold(URAP.channel, *window))
+    assert on_simplex(norm_sub(URAP.channel, *window))
+
+
+@given(vector=npst.arrays(np.float64, st.integers(1, 12), elements=st.floats(-3, 3)))
+def test_projection_is_the_nearest_distribution(vector: Floats) -> None:
+    # On a convex set x is nearest to the vector if and only if no direction into the set leads towards the vector;
+    # on the simplex the directions to its corners suffice.
+    x = project_to_simplex(vector)
+    assert on_simplex(x)
+    assert ((np.eye(len(vector)) - x) @ (vector - x)).max() < 1e-12
+
+
+def test_projection_is_that_of_the_best_support() -> None:
+    # For a fixed support the projection is a shift. The nearest of all 2^k - 1 feasible ones is the answer.
+    rng = np.random.default_rng(2)
+    for vector in rng.normal(0, 0.5, (50, 5)):
+        candidates = []
+        for support in product([False, True], repeat=5):
+            chosen = np.array(support)
+            if chosen.any():
+                point = np.where(chosen, vector - (vector[chosen].sum() - 1) / chosen.sum(), 0)
+                if (point >= 0).all():
+                    candidates.append(point)
+        nearest = min(candidates, key=lambda point: float(np.sum((point - vector) ** 2)))
+        assert project_to_simplex(vector) == pytest.approx(nearest, abs=1e-12)
+
+
+@given(counts=symbol_counts())
+def test_norm_sub_leaves_a_distribution_alone(counts: Counts) -> None:
+    r = counts / counts.sum()
+    assert project_to_simplex(r) == pytest.approx(r, abs=1e-12)
+
+
+def test_each_name_has_its_estimator() -> None:
+    counts, n = np.array([30, 20, 25, 15, 10]), 100
+    expected = {
+        "empirical": empirical(URR.channel, counts, n),
+        "threshold": threshold(URR.channel, counts, n),
+        "norm-sub": norm_sub(URR.channel, counts, n),
+        "mle": exact_mle(URR.channel, counts, n),
+        "em": em(URR.channel, counts, n).distribution,
+    }
+    assert set(expected) == set(get_args(EstimatorName))
+    for name in get_args(EstimatorName):
+        np.testing.assert_array_equal(estimate_intermediate(name, URR, counts, n), expected[name])
+
+
+@pytest.mark.parametrize("name", ["mle", "em"])
+def test_counts_of_bits_have_no_likelihood(name: EstimatorName) -> None:
+    with pytest.raises(ValueError, match="norm-sub"):
+        estimate_intermediate(name, URAP, np.zeros(5, dtype=np.int64), 10)
+
+
+def test_an_unknown_estimator_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'median'.*empirical, threshold, norm-sub, mle, em"):
+        estimate_intermediate("median", URR, np.ones(5, dtype=np.int64), 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", get_args(EstimatorName))
+@pytest.mark.parametrize("mechanism", [URR, RandomizedResponse(SENSITIVE, None)], ids=["urr", "identity"])
+def test_no_reports_have_no_estimate(name: EstimatorName, mechanism: Mechanism) -> None:
+    with pytest.raises(ValueError, match="n=0"):
+        estimate_intermediate(name, mechanism, np.zeros(5, dtype=np.int64), 0)
+    with pytest.raises(ValueError, match="shape"):
+        estimate_intermediate(name, mechanism, np.ones(4, dtype=np.int64), 4)
+
+
+@pytest.mark.parametrize("name", get_args(EstimatorName))
+def test_without_obfuscation_every_estimate_is_the_histogram(name: EstimatorName) -> None:
+    identity = RandomizedResponse(SENSITIVE, None)
+    counts = np.array([3, 0, 5, 1, 1])
+    assert estimate_intermediate(name, identity, counts, 10) == pytest.approx(counts / 10)

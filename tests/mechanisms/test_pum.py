@@ -1,0 +1,264 @@
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from mechanisms.bits import UnaryEncoding, sue_theta
+from mechanisms.catalog import build_mechanism
+from mechanisms.channel import Channel
+from mechanisms.mechanism import Mechanism
+from mechanisms.pum import Pum, preprocess, theorem1_terms
+from mechanisms.symbols import RandomizedResponse
+from schemas.collection import CollectionSpec
+from schemas.records import Counts, Floats
+
+#: X = {0, ..., 4}, X_S = {0}, and then the bots of home and others.
+SENSITIVE = np.array([True, False, False, False, False])
+HOME = np.array([0.0, 0.5, 0.5, 0.0, 0.0])
+UNKNOWN = np.full(5, np.nan)
+INTERMEDIATE = np.append(SENSITIVE, [True, True])
+
+
+def pum(*background: Floats) -> Pum:
+    tags = ("home", "others", "work")[: len(background)]
+    return Pum(SENSITIVE, tags, np.array(background).reshape(len(background), 5))
+
+
+def l1(a: Floats, b: Floats) -> float:
+    return float(np.abs(a - b).sum())
+
+
+weights = npst.arrays(np.float64, 7, elements=st.floats(0, 1)).filter(lambda vector: vector.sum() > 0.01)
+distributions = weights.map(lambda vector: vector / vector.sum())
+conditionals = (
+    st.tuples(distributions, distributions)
+    .map(lambda rows: np.array(rows)[:, :5])
+    .filter(lambda rows: bool((rows.sum(axis=1) > 0.01).all()))
+    .map(lambda rows: rows / rows.sum(axis=1, keepdims=True))
+)
+
+
+def test_equation_22_by_hand() -> None:
+    r_hat = np.array([0.1, 0.2, 0.1, 0.2, 0.0, 0.3, 0.1])
+    # pi-hat of others is r-hat over X_N = {1, 2, 3, 4}: (0.2, 0.1, 0.2, 0) / 0.5.
+    expected = [0.1, 0.2 + 0.15 + 0.04, 0.1 + 0.15 + 0.02, 0.2 + 0.04, 0.0]
+    assert pum(HOME, UNKNOWN).distribution(r_hat) == pytest.approx(expected)
+
+
+def test_tags_without_background_scale_what_is_not_sensitive() -> None:
+    # The paper says that r-hat is normalized over X_N to one. That holds if r-hat has nothing on X_S; in general X_S
+    # keeps its part, and X_N is scaled to the rest.
+    r_hat = np.array([0.0, 0.2, 0.1, 0.2, 0.0, 0.3, 0.2])
+    both = pum(UNKNOWN, UNKNOWN)
+    assert both.distribution(r_hat) == pytest.approx(np.array([0, 0.2, 0.1, 0.2, 0]) / 0.5)
+    r_hat = np.array([0.4, 0.1, 0.05, 0.1, 0.0, 0.15, 0.2])
+    assert both.distribution(r_hat) == pytest.approx(np.array([0.4, 0.24, 0.12, 0.24, 0]))
+
+
+def test_tags_without_background_fall_back_to_uniform() -> None:
+    r_hat = np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.2, 0.4])
+    assert pum(HOME, UNKNOWN).distribution(r_hat) == pytest.approx([0.4, 0.2, 0.2, 0.1, 0.1])
+
+
+@pytest.mark.parametrize("background", [(HOME, UNKNOWN), (UNKNOWN, UNKNOWN), (HOME, HOME[::-1])])
+@given(r_hat=distributions)
+def test_from_simplex_to_simplex(background: tuple[Floats, ...], r_hat: Floats) -> None:
+    p_hat = pum(*background).distribution(r_hat)
+    assert (p_hat >= 0).all()
+    assert p_hat.sum() == pytest.approx(1)
+
+
+@given(r_hat=npst.arrays(np.float64, 7, elements=st.floats(-1, 1)))
+def test_no_probability_is_lost(r_hat: Floats) -> None:
+    assert pum(HOME, UNKNOWN).distribution(r_hat).sum() == pytest.approx(r_hat.sum(), abs=1e-9)
+
+
+@given(
+    r_hat=npst.arrays(np.float64, 7, elements=st.floats(-1, 1)),
+    r=distributions,
+    pi_hat=conditionals,
+    pi=conditionals,
+)
+def test_theorem_1(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> None:
+    p_hat, p = pum(*pi_hat).distribution(r_hat), pum(*pi).distribution(r)
+    first, second = theorem1_terms(r_hat, r, pi_hat, pi)
+    assert first == pytest.approx(l1(r_hat, r))
+    assert l1(p_hat, p) <= first + second + 1e-9
+    assert second <= pum(*pi_hat).bound(r_hat) + 1e-9
+
+
+def test_theorem_1_is_tight() -> None:
+    # r is known exactly, and all of home is at 1 where the background says 2: the bound is what it costs.
+    at_1, at_2 = np.eye(5)[[1, 2]]
+    r = np.array([0.2, 0, 0, 0.5, 0, 0.3])
+    first, second = theorem1_terms(r, r, at_2[np.newaxis], at_1[np.newaxis])
+    assert first == 0
+    assert l1(pum(at_2).distribution(r), pum(at_1).distribution(r)) == pytest.approx(second)
+    assert second == pytest.approx(0.6)
+    assert pum(at_2).bound(r) == pytest.approx(0.6)
+
+
+def test_a_negative_mass_costs_nothing() -> None:
+    # The bound without the maximum, 2 (0.3 - 0.2), would be below the 0.6 that the wrong background of home costs.
+    at_1, at_2, at_3 = np.eye(5)[[1, 2, 3]]
+    r_hat = np.array([0.2, 0, 0, 0.7, 0, 0.3, -0.2])
+    r = np.array([0.2, 0, 0, 0.5, 0, 0.3, 0.0])
+    p_hat, p = pum(at_2, at_3).distribution(r_hat), pum(at_1, at_3).distribution(r)
+    first, second = theorem1_terms(r_hat, r, np.array([at_2, at_3]), np.array([at_1, at_3]))
+    assert pum(at_2, at_3).bound(r_hat) == pytest.approx(0.6)
+    assert second == pytest.approx(0.6)
+    assert l1(p_hat, p) == pytest.approx(0.6)
+    assert first + second >= 0.6
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    "urr": RandomizedResponse(INTERMEDIATE, 2.0),
+    "urap": UnaryEncoding(INTERMEDIATE, 2.0, sue_theta(2.0)),
+}
+R = np.array([0.1, 0.2, 0.15, 0.1, 0.05, 0.25, 0.15])
+BACKGROUNDS = {
+    "known": (HOME, HOME[::-1]),
+    "unknown": (UNKNOWN, UNKNOWN),
+    "both": (HOME, UNKNOWN),
+}
+
+
+@pytest.fixture(params=MECHANISMS)
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    return MECHANISMS[request.param]
+
+
+def expected_counts(channel: Channel, r: Floats, n: int) -> Counts:
+    return np.rint(n * channel.support_probability(r)).astype(np.int64)
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS.values(), ids=BACKGROUNDS)
+def test_stderr_is_the_delta_method_with_whole_matrices(mechanism: Mechanism, background: tuple[Floats, ...]) -> None:
+    model, n = pum(*background), 10**12
+    channel = mechanism.channel
+    s, u = channel.covariance_factors(R)
+    step = 1e-6
+    jacobian = np.array(
+        [(model.distribution(R + e) - model.distribution(R - e)) / (2 * step) for e in step * np.eye(7)]
+    ).T
+    expected = np.sqrt(np.diag(jacobian @ (np.diag(s) - np.outer(u, u)) @ jacobian.T) / n)
+    assert model.stderr(channel, expected_counts(channel, R, n), n) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS.values(), ids=BACKGROUNDS)
+def test_at_large_n_intervals_are_normal_with_that_stderr(mechanism: Mechanism, background: tuple[Floats, ...]) -> None:
+    # Wilson's interval becomes Wald's as n grows.
+    model, n = pum(*background), 10**10
+    channel = mechanism.channel
+    counts = expected_counts(channel, R, n)
+    lower, upper = model.confidence_interval(channel, counts, n, level=0.9)
+    p_hat, half = model.distribution(channel.unbiased(counts, n)), 1.6448536 * model.stderr(channel, counts, n)
+    assert (p_hat - lower) == pytest.approx(half, rel=1e-4)
+    assert (upper - p_hat) == pytest.approx(half, rel=1e-4)
+
+
+def test_intervals_do_not_collapse_where_nothing_was_seen() -> None:
+    channel = MECHANISMS["urr"].channel
+    counts = np.array([50, 200, 150, 0, 0, 350, 250])
+    model = pum(HOME, UNKNOWN)
+    assert model.stderr(channel, counts, 1000)[4] == 0
+    lower, upper = model.confidence_interval(channel, counts, 1000)
+    assert lower[4] < upper[4]
+    assert upper[4] > 1 / 1000
+
+
+def test_values_that_no_tag_reaches_have_the_interval_of_their_channel(mechanism: Mechanism) -> None:
+    # Home lies at 1 and 2 alone, so p-hat is r-hat at 0, 3 and 4.
+    model, channel = pum(HOME, HOME), mechanism.channel
+    counts = np.array([30, 40, 20, 10, 0, 60, 40])
+    for ours, theirs in zip(
+        model.confidence_interval(channel, counts, 200), channel.confidence_interval(counts, 200), strict=True
+    ):
+        assert ours[[0, 3, 4]] == pytest.approx(theirs[[0, 3, 4]], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "plain", [RandomizedResponse(SENSITIVE, 2.0), UnaryEncoding(SENSITIVE, 2.0, sue_theta(2.0))], ids=["urr", "urap"]
+)
+def test_without_tags_nothing_is_added(plain: Mechanism) -> None:
+    model, channel, n = pum(), plain.channel, 100
+    counts = np.array([40, 30, 20, 10, 0])
+    r_hat = channel.unbiased(counts, n)
+    np.testing.assert_array_equal(model.distribution(r_hat), r_hat)
+    np.testing.assert_allclose(model.stderr(channel, counts, n), np.sqrt(channel.variance(r_hat, n)))
+    np.testing.assert_allclose(
+        model.confidence_interval(channel, counts, n), channel.confidence_interval(counts, n), atol=1e-12
+    )
+    assert model.bound(r_hat) == 0
+    assert model.tag_masses(r_hat, channel, counts, n) == {}
+
+
+def test_tag_masses(mechanism: Mechanism) -> None:
+    channel, n = mechanism.channel, 1000
+    counts = np.array([150, 200, 150, 100, 50, 250, 100])
+    published = np.array([0.1, 0.2, 0.15, 0.1, 0.05, 0.3, 0.1])
+    masses = pum(HOME, UNKNOWN).tag_masses(published, channel, counts, n)
+    variance = channel.variance(channel.unbiased(counts, n), n)
+    assert {name: tag.mass for name, tag in masses.items()} == {"home": 0.3, "others": 0.1}
+    assert masses["home"].stderr == pytest.approx(np.sqrt(variance[5]))
+    assert masses["others"].stderr == pytest.approx(np.sqrt(variance[6]))
+
+
+def test_from_spec(tmp_path: Path) -> None:
+    (tmp_path / "home.csv").write_text("value,weight\n1,3\n2,3\n")
+    spec = CollectionSpec.parse(
+        {
+            "collection": "places",
+            "version": 1,
+            "domain": {"size": 5},
+            "sensitive": [0],
+            "mechanism": {"name": "urr", "epsilon": 2.0},
+            "tags": [{"name": "home", "background": "home.csv"}, {"name": "others"}],
+            "window": {"size": "1h"},
+        },
+        base=tmp_path,
+    )
+    model, expected = Pum.from_spec(spec), pum(HOME, UNKNOWN)
+    assert model.tags == expected.tags
+    assert model.distribution(R) == pytest.approx(expected.distribution(R))
+    counts = expected_counts(MECHANISMS["urr"].channel, R, 1000)
+    assert model.stderr(build_mechanism(spec).channel, counts, 1000) == pytest.approx(
+        expected.stderr(MECHANISMS["urr"].channel, counts, 1000)
+    )
+
+
+def test_preprocess_hides_values_behind_their_bots() -> None:
+    values: npt.NDArray[np.int64] = np.array([0, 1, 2, 3])
+    tags: npt.NDArray[np.int64] = np.array([-1, 0, -1, 1])
+    np.testing.assert_array_equal(preprocess(values, tags, 5), [0, 5, 2, 6])
+
+
+@pytest.mark.parametrize(
+    ("background", "message"),
+    [
+        (np.zeros((1, 5)), "distribution"),
+        (np.array([[1.5, -0.5, 0, 0, 0]]), "distribution"),
+        (np.array([[np.nan, 1, 0, 0, 0]]), "distribution"),
+        (np.ones((1, 4)) / 4, "shape"),
+    ],
+)
+def test_no_background_but_distributions(background: Floats, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Pum(SENSITIVE, ("home",), background)
+
+
+def test_a_tag_without_background_needs_non_sensitive_values() -> None:
+    with pytest.raises(ValueError, match=r"\(others\)"):
+        Pum(np.ones(5, dtype=np.bool_), ("home", "others"), np.array([HOME, UNKNOWN]))
+
+
+def test_an_estimate_over_another_domain_is_refused() -> None:
+    channel = RandomizedResponse(SENSITIVE, 2.0).channel
+    with pytest.raises(ValueError, match="5 values and 2 tags"):
+        pum(HOME, UNKNOWN).distribution(np.full(5, 0.2))
+    with pytest.raises(ValueError, match="5 values and 2 tags"):
+        pum(HOME, UNKNOWN).stderr(channel, np.full(5, 20), 100)
