@@ -1,0 +1,132 @@
+"""What PUM costs in accuracy: Table 1 of the ULDP paper, on the check-ins that the project ships.
+
+    python -m benchmarks.manhattan --seeds 20 --users 179527
+
+For uRR and uRAP, and for each kind of knowledge of where the users behind a tag are, it prints the l1 loss of p-hat
+beside the two terms whose sum bounds it (Theorem 1):
+
+    l1(p-hat, p) <= l1(r-hat, r) + sum_k r-hat(bot_k) l1(pi-hat_k, pi_k)
+
+Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
+(USENIX Security 2019), section 6.2. The maximum likelihood is exact for uRR, and by EM for uRAP as in the paper.
+"""
+
+import argparse
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mechanisms.bits import UnaryEncoding
+from mechanisms.catalog import build_mechanism
+from mechanisms.likelihood import em_bits, exact_mle
+from mechanisms.mechanism import Mechanism, Values
+from mechanisms.pum import Pum, preprocess, theorem1_terms
+from schemas.collection import CollectionSpec, MechanismName, MechanismSpec
+from schemas.records import Floats
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
+SEEDS, USERS = 20, 179_527
+
+MECHANISMS: tuple[MechanismName, ...] = ("urr", "urap")
+KNOWLEDGE = {"I": "none", "II": "POI distribution", "III": "true distribution"}
+
+#: Table 1, means of 100 realizations: l1 loss, first and second term.
+PAPER: Mapping[tuple[MechanismName, str], tuple[float, float, float]] = {
+    ("urr", "I"): (0.0673, 0.0270, 0.0734),
+    ("urr", "II"): (0.0424, 0.0270, 0.0296),
+    ("urr", "III"): (0.0262, 0.0270, 0),
+    ("urap", "I"): (0.0677, 0.0276, 0.0735),
+    ("urap", "II"): (0.0428, 0.0276, 0.0296),
+    ("urap", "III"): (0.0267, 0.0276, 0),
+}
+
+
+class Population(NamedTuple):
+    """Where users are, and behind which tag they hide it.
+
+    Attributes:
+        values: Shape (rows,): indices into X.
+        tags: Shape (rows,): the index of the tag, -1 for none.
+        weights: Shape (rows,): the probability that a user is of this row.
+    """
+
+    values: Values
+    tags: Values
+    weights: Floats
+
+
+def read_population(spec: CollectionSpec) -> Population:
+    """Read the example's truth.csv."""
+    tags = [tag.name for tag in spec.tags]
+    with (EXAMPLE / "truth.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            (int(row["value"]), tags.index(row["tag"]) if row["tag"] else -1, float(row["weight"]))
+            for row in csv.DictReader(file)
+        ]
+    values, tag_indices, weights = map(np.array, zip(*rows, strict=True))
+    return Population(values, tag_indices, weights / weights.sum())
+
+
+def estimate(mechanism: Mechanism, symbols: Values, rng: np.random.Generator) -> Floats:
+    """Obfuscate the users' symbols and return the maximum likelihood estimate of r."""
+    if isinstance(mechanism, UnaryEncoding):
+        fit = em_bits(mechanism, mechanism.perturb(symbols, rng))
+        assert fit.converged
+        return fit.distribution
+    return exact_mle(mechanism.channel, mechanism.support(mechanism.perturb(symbols, rng)), len(symbols))
+
+
+def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> dict[str, Floats]:
+    """Simulate the collection once per seed.
+
+    Args:
+        name: The common mechanism, urr or urap. The rest of the spec is the example's.
+        seeds: Realizations.
+        users: Users in each, drawn i.i.d. from the example's population.
+
+    Returns:
+        For each kind of knowledge, the l1 loss and the two terms of each realization, shape (seeds, 3).
+    """
+    spec = CollectionSpec.load(EXAMPLE / "spec.yaml")
+    common = MechanismSpec(name=name, epsilon=spec.mechanism.epsilon)
+    mechanism = build_mechanism(spec.model_copy(update={"mechanism": common}))
+
+    values, tags, weights = read_population(spec)
+    symbols = preprocess(values, tags, spec.size)
+    p = np.bincount(values, weights, spec.size)
+    r = np.bincount(symbols, weights, mechanism.size).astype(np.float64)  # as it is; its stubs say integers
+    hidden = np.array([np.bincount(values, weights * (tags == tag), spec.size) for tag in range(len(spec.tags))])
+    pi = hidden / hidden.sum(axis=1, keepdims=True)
+
+    backgrounds = {"I": np.full_like(pi, np.nan), "II": spec.background, "III": pi}
+    names = tuple(tag.name for tag in spec.tags)
+    pums = {knowledge: Pum(spec.sensitive_mask, names, background) for knowledge, background in backgrounds.items()}
+    losses: dict[str, list[tuple[float, float, float]]] = {knowledge: [] for knowledge in pums}
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        r_hat = estimate(mechanism, symbols[rng.choice(len(symbols), users, p=weights)], rng)
+        for knowledge, pum in pums.items():
+            l1 = float(np.abs(pum.distribution(r_hat) - p).sum())
+            losses[knowledge].append((l1, *theorem1_terms(r_hat, r, pum.bot_distributions(r_hat), pi)))
+    return {knowledge: np.array(realizations) for knowledge, realizations in losses.items()}
+
+
+def main() -> None:
+    """Print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--users", type=int, default=USERS)
+    arguments = parser.parse_args()
+    print("| mechanism | knowledge | l1 | first term | second term | paper: l1 | first term | second term |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name in MECHANISMS:
+        for knowledge, losses in measure(name, seeds=arguments.seeds, users=arguments.users).items():
+            figures = [*losses.mean(axis=0), *PAPER[name, knowledge]]
+            print(f"| {name} | ({knowledge}) {KNOWLEDGE[knowledge]} |", *(f"{figure:.4f} |" for figure in figures))
+
+
+if __name__ == "__main__":
+    main()
