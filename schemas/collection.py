@@ -146,8 +146,8 @@ class WindowSpec(_Strict):
     def _fits(self) -> "WindowSpec":
         if not self.size:
             raise ValueError("size must be more than 0")
-        if self.early_every is not None and not self.early_every:
-            raise ValueError("early_every must be more than 0; leave it out for no early panes")
+        if self.early_every is not None and (not self.early_every or self.early_every.microseconds):
+            raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
         if self.period is not None and (not self.period or self.size % self.period):
             raise ValueError(f"size must be a multiple of period, which {format_duration(self.period)} does not divide")
         return self
@@ -255,6 +255,11 @@ class CollectionSpec(_Strict):
         for index, tag in enumerate(self.tags):
             if tag.background is not None:
                 self._background[index] = self._read_background(base, index, tag.background)
+            elif self._sensitive_mask.all():
+                raise ValueError(
+                    f"tags.{index}: {tag.name} without background is spread over the non-sensitive values, "
+                    "and there are none; give it a background"
+                )
 
     def _mask(self) -> npt.NDArray[np.bool_]:
         if self.sensitive == "all":

@@ -4,10 +4,11 @@ Times are integers: milliseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +80,8 @@ class ReportBatch:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message as a stream holds it.
+class Message(NamedTuple):
+    """One message as a stream holds it. A tuple, because streams make a million of them a second.
 
     Attributes:
         data: The body, untrusted bytes.
@@ -92,7 +92,7 @@ class Message:
 
     data: bytes
     publish_time: int
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = MappingProxyType({})
     source: str = ""
 
     def to_avro(self) -> dict[str, Any]:

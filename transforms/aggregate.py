@@ -1,0 +1,101 @@
+"""The whole aggregator as one transform: encoded reports in; estimates, counts, late and rejected reports out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from schemas.collection import CollectionSpec, WindowSpec
+from schemas.records import Estimate, Message, Rejected, SupportCounts
+from transforms.columns import ReportColumns
+from transforms.count import CountSupport, KeyedCounts, SumCounts
+from transforms.decode import DecodeReports
+from transforms.deduplicate import DeduplicateReports
+from transforms.estimate import EstimateDistributions, SealCounts
+from transforms.targets import CollectionKey, targets
+from transforms.windows import window_into, window_label
+
+
+class Aggregated(NamedTuple):
+    """What ``Aggregate`` gives.
+
+    Attributes:
+        estimates: Each pane of each window, by each estimator of its spec.
+        counts: The sufficient statistic of each pane, also where no estimate is published.
+        late: A message for each report that arrived after its windows had closed; backfill them.
+        rejected: A record for each report that cannot be counted.
+    """
+
+    estimates: PCollection[Estimate]
+    counts: PCollection[SupportCounts]
+    late: PCollection[Message]
+    rejected: PCollection[Rejected]
+
+
+@dataclass
+class Aggregate(beam.PTransform[PCollection[Message], Any]):
+    """Aggregate obfuscated reports into estimates of the distribution of true values.
+
+    The input's watermark must follow the messages' ``publish_time``: a window fires on time when all that was
+    published before its end has been read. Devices' clocks decide the window of a report, never the watermark.
+
+    Attributes:
+        specs: The collections to serve.
+        deduplicate: Whether to count a report id once. Only a source that cannot repeat a report may do without.
+        shards: Into how many parts the ids of a collection are split for deduplication: its parallelism.
+    """
+
+    specs: Sequence[CollectionSpec]
+    deduplicate: bool = True
+    shards: int = 16
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        targets(self.specs)
+        if self.shards < 1:
+            raise ValueError(f"shards must be 1 or more, got {self.shards}")
+
+    def expand(self, messages: PCollection[Message]) -> Any:
+        """Decode, deduplicate, count, window, estimate; returns ``Aggregated``."""
+        decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards)
+        accounting = [decoded.accounting]
+        if self.deduplicate:
+            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs)
+            accounting.append(deduplicated.accounting)
+            columns = deduplicated.columns
+        else:
+            columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(ReportColumns)
+        counted = columns | "Count" >> CountSupport(self.specs)
+        sums = (counted, *accounting) | "WithAccounting" >> beam.Flatten() | "Sum" >> SumByWindow(self.specs)
+        counts = sums | "Seal" >> SealCounts(self.specs)
+        estimates = counts | "Estimate" >> EstimateDistributions(self.specs)
+        return Aggregated(estimates, counts, decoded.late, decoded.rejected)
+
+
+@dataclass
+class SumByWindow(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCounts]]):
+    """Sum partial counts in the windows of their spec. Specs with one window policy share their steps."""
+
+    specs: Sequence[CollectionSpec]
+
+    def expand(self, counts: PCollection[KeyedCounts]) -> PCollection[KeyedCounts]:
+        """One branch for each policy, named for it, so that a new collection leaves the other branches alone."""
+        policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
+        sums = []
+        for label, window in sorted(policies.items()):
+            keys = frozenset(spec.key for spec in self.specs if window_label(spec.window) == label)
+            sums.append(
+                counts
+                | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
+                | f"Window{label}" >> window_into(window, bounded=counts.is_bounded)
+                | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+            )
+        summed: PCollection[KeyedCounts] = sums | "AllPolicies" >> beam.Flatten()
+        return summed
+
+
+def _is_of(keys: frozenset[CollectionKey], element: KeyedCounts) -> bool:
+    return element[0] in keys

@@ -1,0 +1,91 @@
+"""The sufficient statistic: support counts of each window."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import Coder
+from apache_beam.pvalue import PCollection
+from apache_beam.utils.windowed_value import WindowedValue
+
+from schemas.collection import CollectionSpec
+from schemas.records import Accounting
+from transforms.coders import PartialCountsCoder
+from transforms.columns import PartialCounts, ReportColumns
+from transforms.metrics import counter
+from transforms.targets import CollectionKey, Target, targets
+from transforms.windows import at_time
+
+KeyedCounts = tuple[tuple[str, int], PartialCounts]
+
+
+def count_support(target: Target, columns: ReportColumns) -> Iterator[tuple[int, PartialCounts]]:
+    """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
+    starts, position = np.unique(columns.slices, return_inverse=True)
+    for index, start in enumerate(starts.tolist()):
+        payloads = columns.payloads if len(starts) == 1 else columns.payloads[position == index]
+        n = len(payloads)
+        yield start, PartialCounts(target.mechanism.support(payloads), Accounting(received=n, counted=n))
+
+
+@dataclass
+class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[KeyedCounts]]):
+    """Count report columns into partial counts by (collection, version), one per bundle and slice, at its time."""
+
+    specs: Sequence[CollectionSpec]
+
+    def expand(self, columns: PCollection[ReportColumns]) -> PCollection[KeyedCounts]:
+        """Count within each bundle, so that little is shuffled."""
+        counts: PCollection[KeyedCounts] = columns | "CountColumns" >> beam.ParDo(_CountFn(list(self.specs)))
+        return counts
+
+
+@beam.typehints.with_input_types(ReportColumns)
+@beam.typehints.with_output_types(KeyedCounts)
+class _CountFn(beam.DoFn):
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+        self._counted = counter("counted")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+
+    def start_bundle(self) -> None:
+        self._sums: dict[tuple[CollectionKey, int], PartialCounts] = {}
+
+    def process(self, columns: ReportColumns) -> None:
+        key = columns.collection, columns.version
+        self._counted.inc(len(columns))
+        for start, partial in count_support(self._targets[key], columns):
+            slot = key, start
+            self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for (key, start), partial in self._sums.items():
+            yield at_time(self._targets[key].last_of_slice(start), (key, partial))
+        self._sums.clear()
+
+
+class SumCounts(beam.CombineFn):
+    """Adds partial counts."""
+
+    def create_accumulator(self) -> PartialCounts:
+        """Return the zero of the monoid."""
+        return PartialCounts(None, Accounting())
+
+    def add_input(self, mutable_accumulator: PartialCounts, element: PartialCounts) -> PartialCounts:
+        """Add one part."""
+        return mutable_accumulator + element
+
+    def merge_accumulators(self, accumulators: Iterable[PartialCounts]) -> PartialCounts:
+        """Add many parts."""
+        return sum(accumulators, self.create_accumulator())
+
+    def extract_output(self, accumulator: PartialCounts) -> PartialCounts:
+        """Return the sum."""
+        return accumulator
+
+    def get_accumulator_coder(self) -> Coder:
+        """Accumulators are state: bytes of our own, not pickles."""
+        return PartialCountsCoder()

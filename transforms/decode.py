@@ -1,0 +1,108 @@
+"""The first stage: messages to report columns."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from schemas.collection import CollectionSpec
+from schemas.records import Accounting, Message
+from transforms.columns import PartialCounts, ReportColumns, concatenate
+from transforms.decoder import ReportDecoder
+from transforms.metrics import counter
+from transforms.targets import CollectionKey, targets
+from transforms.windows import at_time
+
+
+@dataclass
+class DecodeReports(beam.PTransform[PCollection[Message], Any]):
+    """Decode messages into report columns, keyed by collection and shard of their ids.
+
+    Outputs ``columns`` (key, ReportColumns), ``accounting`` ((collection, version), PartialCounts) at the time of
+    their slice, ``late`` (Message) and ``rejected`` (Rejected). Nothing is late in a bounded collection.
+    """
+
+    specs: Sequence[CollectionSpec]
+    shards: int
+
+    def expand(self, messages: PCollection[Message]) -> Any:
+        """Apply the decoder to each bundle."""
+        decode = _DecodeFn(list(self.specs), self.shards, judge_lateness=not messages.is_bounded)
+        return messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
+            "accounting", "late", "rejected", main="columns"
+        )
+
+
+@beam.typehints.with_input_types(Message)
+@beam.typehints.with_output_types(tuple[str, ReportColumns])
+class _DecodeFn(beam.DoFn):
+    """Collects the messages of a bundle and decodes them thousands at a time."""
+
+    #: Enough that NumPy's calls are amortized, few enough for the caches.
+    MAX_MESSAGES = 8192
+    MAX_BYTES = 16 << 20
+    #: Decoded reports that are held back to leave together; bounds the memory of a bundle.
+    MAX_REPORTS = 1 << 17
+
+    def __init__(self, specs: list[CollectionSpec], shards: int, *, judge_lateness: bool) -> None:
+        self._specs = specs
+        self._shards = shards
+        self._judge_lateness = judge_lateness
+        self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+        self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
+
+    def start_bundle(self) -> None:
+        self._messages: list[Message] = []
+        self._bytes = 0
+        self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
+        self._reports = 0
+        self._accounting: dict[tuple[CollectionKey, int], Accounting] = defaultdict(Accounting)
+
+    def process(self, message: Message) -> Iterable[Any]:
+        self._messages.append(message)
+        self._bytes += len(message.data)
+        if len(self._messages) < self.MAX_MESSAGES and self._bytes < self.MAX_BYTES:
+            return ()
+        return self._decode()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._decode()
+        yield from self._emit()
+
+    def _decode(self) -> Iterator[Any]:
+        decoded = self._decoder.decode(self._messages)
+        self._messages, self._bytes = [], 0
+        self._received.inc(decoded.received)
+        self._late.inc(len(decoded.late))
+        self._rejected.inc(len(decoded.rejected))
+        for message in decoded.late:
+            yield beam.pvalue.TaggedOutput("late", at_time(message.publish_time, message))
+        for rejected in decoded.rejected:
+            yield beam.pvalue.TaggedOutput("rejected", at_time(rejected.publish_time, rejected))
+        for columns in decoded.columns:
+            self._columns[columns.collection, columns.version].append(columns)
+            self._reports += len(columns)
+        for key, accounting in decoded.accounting.items():
+            self._accounting[key] += accounting
+        if self._reports >= self.MAX_REPORTS:
+            yield from self._emit()
+
+    def _emit(self) -> Iterator[Any]:
+        for (collection, version), parts in self._columns.items():
+            target = self._targets[collection, version]
+            for shard, columns in concatenate(parts).by_shard(self._shards):
+                # As old as its oldest slice, so that no window of it closes while it is under way.
+                at = target.last_of_slice(int(columns.slices.min()))
+                yield at_time(at, (f"{collection}/{shard}", columns))
+        for (key, start), accounting in self._accounting.items():
+            at = self._targets[key].last_of_slice(start)
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, PartialCounts(None, accounting))))
+        self._columns.clear()
+        self._accounting.clear()
+        self._reports = 0

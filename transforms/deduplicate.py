@@ -1,0 +1,227 @@
+"""Count a report once: drop copies by (collection, report id), over the time in which a copy could still be counted.
+
+State is packed: for each shard of ids, a bag of byte strings, each an expiry and the ids that expire then. A worker
+keeps the ids of the shards that it serves as sorted arrays; a token that is drawn anew with every write tells
+whether that copy is still what the state holds.
+"""
+
+import secrets
+import struct
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+from apache_beam.coders import BytesCoder
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
+from apache_beam.utils.timestamp import Timestamp
+
+from mechanisms.mechanism import Mask
+from schemas.collection import CollectionSpec
+from schemas.records import Accounting
+from transforms.columns import PartialCounts, ReportColumns, ReportIds
+from transforms.metrics import counter
+from transforms.targets import targets
+from transforms.windows import at_time
+
+Keys = npt.NDArray[np.uint64]
+
+#: Secret, so that no device can aim ids at one key. Drawn when a worker starts; keys never leave the process.
+_MIX = np.array([secrets.randbits(63) * 2 + 1 for _ in range(2)], dtype=np.uint64)
+
+
+def _keys(ids: ReportIds) -> Keys:
+    """A 64-bit key of each id, by which ids are sorted."""
+    mixed = ids[:, 0] * _MIX[0]
+    mixed = (mixed ^ (mixed >> np.uint64(32))) + ids[:, 1]
+    mixed = mixed * _MIX[1]
+    keys: Keys = mixed ^ (mixed >> np.uint64(32))
+    return keys
+
+
+@dataclass
+class SeenIds:
+    """A growing set of report ids: sorted runs, of which each is at least twice as long as the next."""
+
+    _runs: list[tuple[Keys, ReportIds]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(len(keys) for keys, _ in self._runs)
+
+    def add(self, ids: ReportIds) -> Mask:
+        """Add ids of shape (n, 2).
+
+        Returns:
+            Shape (n,): which of them were new, the first of several copies among them.
+        """
+        keys = _keys(ids)
+        order = np.argsort(keys, kind="stable")
+        keys, sorted_ids = keys[order], ids[order]
+        new = np.ones(len(keys), dtype=np.bool_)
+        new[1:] = (keys[1:] != keys[:-1]) | (sorted_ids[1:] != sorted_ids[:-1]).any(axis=1)
+        for run_keys, run_ids in self._runs:
+            at = np.minimum(np.searchsorted(run_keys, keys), len(run_keys) - 1)
+            candidates = np.flatnonzero(run_keys[at] == keys)
+            new[candidates] &= (run_ids[at[candidates]] != sorted_ids[candidates]).any(axis=1)
+        if new.any():
+            self._push(keys[new], sorted_ids[new])
+        fresh = np.empty_like(new)
+        fresh[order] = new
+        return fresh
+
+    def _push(self, keys: Keys, ids: ReportIds) -> None:
+        while self._runs and len(self._runs[-1][0]) < 2 * len(keys):
+            run_keys, run_ids = self._runs.pop()
+            keys, ids = np.concatenate([run_keys, keys]), np.concatenate([run_ids, ids])
+            order = np.argsort(keys, kind="stable")
+            keys, ids = keys[order], ids[order]
+        self._runs.append((keys, ids))
+
+
+def pack_ids(expiry: int, ids: ReportIds) -> bytes:
+    """Write ids that all expire at ``expiry`` (milliseconds) as one state entry."""
+    return struct.pack("<q", expiry) + np.ascontiguousarray(ids).tobytes()
+
+
+def unpack_ids(entry: bytes) -> tuple[int, ReportIds]:
+    """Read back what ``pack_ids`` wrote."""
+    return struct.unpack_from("<q", entry)[0], np.frombuffer(entry, np.uint64, -1, 8).reshape(-1, 2)
+
+
+def unexpired(entries: Iterable[bytes], now: int) -> dict[int, ReportIds]:
+    """Join the entries that expire after ``now``, by expiry."""
+    kept: dict[int, list[ReportIds]] = {}
+    for entry in entries:
+        expiry, ids = unpack_ids(entry)
+        if expiry > now:
+            kept.setdefault(expiry, []).append(ids)
+    return {expiry: np.concatenate(parts) for expiry, parts in sorted(kept.items())}
+
+
+@dataclass
+class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]], Any]):
+    """Drop the reports whose id was seen before in the collection.
+
+    Outputs ``columns`` (ReportColumns) without copies and ``accounting`` ((collection, version), PartialCounts) of
+    the dropped ones. An id is remembered until the last window that could count its report has closed; a copy that
+    comes after that is late. So the state is bounded by the reports of window + allowed lateness, 16 bytes each.
+    """
+
+    specs: Sequence[CollectionSpec]
+
+    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> Any:
+        """Keep state by shard, in the global window: a copy may come in another window."""
+        return columns | "DropCopies" >> beam.ParDo(_DeduplicateFn(list(self.specs))).with_outputs(
+            "accounting", main="columns"
+        )
+
+
+@beam.typehints.with_input_types(tuple[str, ReportColumns])
+@beam.typehints.with_output_types(ReportColumns)
+class _DeduplicateFn(beam.DoFn):
+    IDS = BagStateSpec("ids", BytesCoder())
+    #: 8 random bytes, drawn at every write, and the time of the pending timer.
+    TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
+    EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
+
+    #: Shards whose ids a worker keeps in memory.
+    MAX_CACHED = 1024
+
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+        self._duplicate = counter("duplicate")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+        self._cache: OrderedDict[str, tuple[bytes, SeenIds]] = OrderedDict()
+
+    def process(
+        self,
+        element: tuple[str, ReportColumns],
+        ids: Any = beam.DoFn.StateParam(IDS),
+        token: Any = beam.DoFn.StateParam(TOKEN),
+        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+    ) -> Iterator[Any]:
+        key, columns = element
+        target = self._targets[columns.collection, columns.version]
+        written = token.read() or b""
+        seen = self._seen(key, written, ids)
+        fresh = seen.add(columns.report_ids)
+        if not fresh.all():
+            yield from self._account(columns.take(~fresh))
+            columns = columns.take(fresh)
+        if not len(columns):
+            return
+        pending = struct.unpack_from("<q", written, 8)[0] if written else None
+        for start in np.unique(columns.slices).tolist():
+            until = start + target.closes_after
+            ids.add(pack_ids(until, columns.report_ids[columns.slices == start]))
+            if pending is None or until < pending:
+                pending = until
+                expiry.set(Timestamp(micros=until * 1000))
+        assert pending is not None
+        self._write(key, token, pending, seen)
+        yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
+
+    @on_timer(EXPIRY)
+    def forget(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        now: Any = beam.DoFn.TimestampParam,
+        ids: Any = beam.DoFn.StateParam(IDS),
+        token: Any = beam.DoFn.StateParam(TOKEN),
+        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+    ) -> None:
+        """Free the ids of windows that have closed."""
+        kept = unexpired(ids.read(), now.micros // 1000)
+        ids.clear()
+        self._cache.pop(key, None)
+        if not kept:
+            token.clear()
+            return
+        for until, remaining in kept.items():
+            ids.add(pack_ids(until, remaining))
+        pending = next(iter(kept))
+        expiry.set(Timestamp(micros=pending * 1000))
+        self._write(key, token, pending, None)
+
+    def _seen(self, key: str, written: bytes, ids: Any) -> SeenIds:
+        """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
+        cached = self._cache.get(key)
+        if cached is not None and cached[0] == written:
+            self._cache.move_to_end(key)
+            return cached[1]
+        seen = SeenIds()
+        # Nothing was ever written where there is no token.
+        entries = [unpack_ids(entry)[1] for entry in ids.read()] if written else []
+        if entries:
+            seen.add(np.concatenate(entries))
+        return seen
+
+    def _write(self, key: str, token: Any, pending: int, seen: SeenIds | None) -> None:
+        written = secrets.token_bytes(8) + struct.pack("<q", pending)
+        token.write(written)
+        if seen is not None:
+            self._cache[key] = written, seen
+            self._cache.move_to_end(key)
+            if len(self._cache) > self.MAX_CACHED:
+                self._cache.popitem(last=False)
+
+    def _account(self, copies: ReportColumns) -> Iterator[Any]:
+        self._duplicate.inc(len(copies))
+        target = self._targets[copies.collection, copies.version]
+        starts, counts = np.unique(copies.slices, return_counts=True)
+        for start, n in zip(starts.tolist(), counts.tolist(), strict=True):
+            partial = PartialCounts(None, Accounting(received=n, duplicate=n))
+            at = target.last_of_slice(start)
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))

@@ -1,0 +1,145 @@
+"""The embedded local stream: a directory of numbered, immutable Avro segments. A durable log without a broker.
+
+Writers append whole segments and readers never see half of one: a segment is written aside and linked to the next
+free number, which fails if another writer took it. The same directory is the archive that a backfill reads.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self, cast
+
+import fastavro
+
+from schemas.framing import load_schema
+from schemas.records import Message
+
+_SETTINGS = "stream.json"
+_CLOSED = "closed"
+_LAST_PUBLISH_TIME = "uldp.last_publish_time"
+
+
+class StreamError(ValueError):
+    """A local stream that cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class LocalStream:
+    """A local stream in a directory.
+
+    Attributes:
+        path: The directory.
+        simulated_clock: Whether publish times are a simulation's. Then an idle stream says nothing about the time,
+            and only its messages advance the watermark.
+    """
+
+    path: Path
+    simulated_clock: bool = False
+
+    @classmethod
+    def create(cls, path: Path, *, simulated_clock: bool = False) -> Self:
+        """Begin a stream in a new or empty directory.
+
+        Raises:
+            StreamError: if the directory holds anything.
+        """
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise StreamError(f"{path}: holds something already; choose another directory or remove it")
+        (path / _SETTINGS).write_text(json.dumps({"simulated_clock": simulated_clock}) + "\n", encoding="utf-8")
+        return cls(path, simulated_clock)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a stream that ``create`` began.
+
+        Raises:
+            StreamError: if there is none.
+        """
+        try:
+            settings = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
+            return cls(path, bool(settings["simulated_clock"]))
+        except FileNotFoundError:
+            raise StreamError(f"{path}: no local stream; make one with: uldp simulate SPEC ... --to {path}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise StreamError(f"{path / _SETTINGS}: not the settings of a local stream: {error}") from error
+
+    def append(self, messages: Sequence[Message]) -> Path:
+        """Append messages, in the order of their publish times, as one segment."""
+        aside = self.path / f".{secrets.token_hex(8)}"
+        try:
+            with aside.open("wb") as file:
+                write_messages(file, messages)
+                file.flush()
+                os.fsync(file.fileno())
+            number = max((int(segment.stem) for segment in self.segments()), default=-1) + 1
+            while True:
+                segment = self.path / f"{number:012d}.avro"
+                with contextlib.suppress(FileExistsError):
+                    os.link(aside, segment)
+                    return segment
+                number += 1
+        finally:
+            aside.unlink(missing_ok=True)
+
+    def segments(self) -> list[Path]:
+        """Return the segments there are, in order."""
+        return sorted(self.path.glob("[0-9]*.avro"))
+
+    def close(self) -> None:
+        """Say that nothing will be appended; readers end when they have read it all."""
+        (self.path / _CLOSED).touch()
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return (self.path / _CLOSED).exists()
+
+    def follow(self, poll_seconds: float) -> Iterator[Path | None]:
+        """Yield each segment in order as it comes, and None whenever there is none yet. Ends when closed and read."""
+        number = 0
+        while True:
+            closed = self.closed  # before the look, so that a segment that came before the closing is not missed
+            segment = self.path / f"{number:012d}.avro"
+            if segment.exists():
+                number += 1
+                yield segment
+            elif closed:
+                return
+            else:
+                yield None
+                time.sleep(poll_seconds)
+
+
+def write_messages(file: IO[bytes], messages: Sequence[Message]) -> None:
+    """Write messages as an Avro container file whose header says when the last was published."""
+    last = max((message.publish_time for message in messages), default=0)
+    records = (message.to_avro() for message in messages)
+    fastavro.writer(file, load_schema("message"), records, metadata={_LAST_PUBLISH_TIME: str(last)})
+
+
+def last_publish_time(segment: Path) -> int:
+    """Read from the header of a segment when the last of its messages was published."""
+    with segment.open("rb") as file:
+        return int(fastavro.reader(file).metadata[_LAST_PUBLISH_TIME])
+
+
+def read_messages(path: Path) -> Iterator[Message]:
+    """Read a container file of messages: a segment, an archive, or a file of the late output.
+
+    Raises:
+        StreamError: if it is none.
+    """
+    name = path.name
+    try:
+        with path.open("rb") as file:
+            records = cast(Iterator[dict[str, Any]], fastavro.reader(file, load_schema("message")))
+            for index, record in enumerate(records):
+                yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{index}")
+    except (ValueError, EOFError, KeyError, fastavro.schema.SchemaParseException) as error:
+        raise StreamError(f"{path}: not an Avro file of messages ({error}); see schemas/message.avsc") from error

@@ -1,0 +1,141 @@
+"""Where messages come from: an archive of files (bounded), or the embedded local stream (unbounded)."""
+
+import concurrent.futures
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import apache_beam as beam
+import grpc
+from apache_beam.coders import StrUtf8Coder
+from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
+from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
+from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.testing.test_stream import TestStream
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
+
+from schemas.records import Message
+from transforms.localstream import LocalStream, StreamError, last_publish_time, read_messages
+
+Event = TestStreamPayload.Event
+#: The name of a TestStream's only output.
+_TAG = "None"
+
+
+def message_files(path: Path) -> list[Path]:
+    """Return the files of messages at ``path``: itself, or all ``*.avro`` below it, in order of name.
+
+    Raises:
+        StreamError: if there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise StreamError(f"{path}: no such file or directory")
+    found = sorted(file for file in path.rglob("*.avro") if not file.name.startswith("."))
+    if not found:
+        raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?")
+    return found
+
+
+@dataclass
+class ReadArchive(beam.PTransform[PBegin, PCollection[Message]]):
+    """Read the messages of container files; bounded."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        message_files(self.path)
+
+    def expand(self, pbegin: PBegin) -> PCollection[Message]:
+        """Spread the files over workers."""
+        messages: PCollection[Message] = (
+            pbegin
+            | "Files" >> beam.Create([str(file) for file in message_files(self.path)])
+            | "Spread" >> beam.Reshuffle()
+            | "ReadFile" >> beam.FlatMap(_read_file)
+        )
+        return messages
+
+
+def _read_file(path: str) -> Iterator[Message]:
+    return read_messages(Path(path))
+
+
+@dataclass
+class ReadLocalStream(beam.PTransform[PBegin, PCollection[Message]]):
+    """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded.
+
+    Attributes:
+        endpoint: Address of the ``LocalStreamEvents`` that announces its segments.
+    """
+
+    endpoint: str
+
+    def expand(self, pbegin: PBegin) -> PCollection[Message]:
+        """One element for each segment, so that the runner's cost for an element is paid once for many messages."""
+        messages: PCollection[Message] = (
+            pbegin
+            | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
+            | "ReadSegment" >> beam.FlatMap(_read_file)
+        )
+        return messages
+
+
+class LocalStreamEvents(service_api.TestStreamServiceServicer):
+    """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
+
+    The ``BundleBasedDirectRunner`` has no live source of its own; its ``TestStream`` takes events from such a
+    service. The watermark is the publish time of what has been read, less ``watermark_delay``; where the stream is
+    idle it is the present, less the same, for whatever is published next is published later.
+
+    A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
+    """
+
+    #: Seconds between looks at the directory, and so between clock events: the resolution of early firings.
+    POLL_SECONDS = 0.1
+
+    def __init__(self, stream: LocalStream, watermark_delay_ms: int) -> None:
+        self._stream = stream
+        self._delay = watermark_delay_ms
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
+        service_api.add_TestStreamServiceServicer_to_server(self, self._server)
+
+    def __enter__(self) -> Self:
+        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.stop(grace=None)
+
+    def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
+        """Stream the events; ends when the stream is closed and read."""
+        clock = time.monotonic()
+        watermark: int | None = None
+        for segment in self._stream.follow(self.POLL_SECONDS):
+            elapsed = time.monotonic() - clock
+            clock += elapsed
+            yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
+            published = None if self._stream.simulated_clock else int(time.time() * 1000)
+            if segment is not None:
+                yield _segment_event(segment, watermark)
+                published = last_publish_time(segment)
+            if published is not None and (watermark is None or published - self._delay > watermark):
+                watermark = published - self._delay
+                yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=watermark * 1000, tag=_TAG))
+
+
+def _segment_event(segment: Path, watermark: int | None) -> Event:
+    """Announce a segment at the watermark before it, so that the watermark waits until it has been read."""
+    element = TestStreamPayload.TimestampedElement(
+        encoded_element=StrUtf8Coder().encode(str(segment)),
+        timestamp=MIN_TIMESTAMP.micros if watermark is None else watermark * 1000,
+    )
+    return Event(element_event=Event.AddElements(elements=[element], tag=_TAG))

@@ -1,0 +1,62 @@
+"""A collection spec with what the stages need of it worked out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mechanisms.catalog import build_mechanism
+from mechanisms.mechanism import Mechanism
+from mechanisms.pum import Pum
+from schemas.collection import CollectionSpec, milliseconds
+from transforms.columns import Times
+
+#: (collection, version)
+CollectionKey = tuple[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A spec with what decoding needs of it worked out."""
+
+    spec: CollectionSpec
+    mechanism: Mechanism
+    pum: Pum
+
+    @property
+    def slice_size(self) -> int:
+        """Milliseconds of a time slice; see ``ReportColumns.slices``."""
+        return milliseconds(self.spec.window.period or self.spec.window.size)
+
+    @property
+    def closes_after(self) -> int:
+        """Milliseconds from a slice's start to the closing of the last window that holds it."""
+        return milliseconds(self.spec.window.size + self.spec.window.allowed_lateness)
+
+    def slice_start(self, times: Times) -> Times:
+        """Start of the time slice that holds each of ``times``."""
+        return times // self.slice_size * self.slice_size
+
+    def last_of_slice(self, start: int) -> int:
+        """Last millisecond of a slice: the element time of whatever belongs to it."""
+        return start + self.slice_size - 1
+
+    @property
+    def bits_width(self) -> int | None:
+        """Bytes of a bit payload, or None for a symbol."""
+        shape = self.mechanism.payload_shape
+        return shape[0] if shape else None
+
+
+def targets(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, Target]:
+    """Index specs by what reports name.
+
+    Raises:
+        ValueError: if two specs have the same collection and version, or there is none.
+    """
+    found: dict[CollectionKey, Target] = {}
+    for spec in specs:
+        if spec.key in found:
+            raise ValueError(f"two specs for {spec.collection} version {spec.version}; raise the version of one")
+        found[spec.key] = Target(spec, build_mechanism(spec), Pum.from_spec(spec))
+    if not found:
+        raise ValueError("no collection spec; give at least one")
+    return found

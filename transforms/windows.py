@@ -1,0 +1,77 @@
+"""Event-time windows of a spec as Beam windows, with the triggers that publish their panes."""
+
+from datetime import timedelta
+
+import apache_beam as beam
+from apache_beam.transforms import trigger
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, WindowFn
+from apache_beam.utils.timestamp import Duration, Timestamp
+from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
+
+from schemas.collection import WindowSpec, format_duration, milliseconds
+from schemas.records import Pane, PaneKind
+
+#: How long the state of a window outlives its closing, so that late reports still amend its accounting.
+AMENDABLE_FOR = timedelta(days=1)
+
+
+def at_time(milliseconds_utc: int, value: object) -> WindowedValue:
+    """Give ``value`` an element time, in the global window."""
+    return WindowedValue(value, Timestamp(micros=milliseconds_utc * 1000), (GlobalWindow(),))
+
+
+def window_label(window: WindowSpec) -> str:
+    """Name a window policy. It is part of the step names, and so of the identity of state.
+
+    >>> window_label(WindowSpec(size="1h", early_every="30s", allowed_lateness="1d"))
+    'Fixed1hEarly30sLate1d'
+    """
+    shape = f"Fixed{format_duration(window.size)}"
+    if window.period is not None:
+        shape = f"Sliding{format_duration(window.size)}Every{format_duration(window.period)}"
+    early = f"Early{format_duration(window.early_every)}" if window.early_every is not None else ""
+    return f"{shape}{early}Late{format_duration(window.allowed_lateness)}"
+
+
+def window_fn(window: WindowSpec) -> WindowFn:
+    """Return the windows, aligned to 1970-01-01 UTC."""
+    size = Duration(micros=milliseconds(window.size) * 1000)
+    if window.period is None:
+        return FixedWindows(size)
+    return SlidingWindows(size, Duration(micros=milliseconds(window.period) * 1000))
+
+
+def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
+    """Return the windowing of a bounded job (one pane) or of a stream (early, on-time and late panes, accumulating).
+
+    A pane fires on time even when nothing arrived since the last early one, so that every window has its on-time
+    pane. The state of a window outlives its closing by ``AMENDABLE_FOR``: late reports are not counted, but the line
+    of accounting of their window says that they came.
+    """
+    if bounded:
+        return beam.WindowInto(window_fn(window))
+    # Beam's delay is whole seconds; the spec holds ``early_every`` to them.
+    early = None if window.early_every is None else trigger.AfterProcessingTime(int(window.early_every.total_seconds()))
+    # A slice of a sliding window stays countable until the last window that holds it closes.
+    lateness = window.allowed_lateness + AMENDABLE_FOR + (window.size if window.period is not None else timedelta(0))
+    return beam.WindowInto(
+        window_fn(window),
+        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
+        accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
+        allowed_lateness=Duration(micros=milliseconds(lateness) * 1000),
+    )
+
+
+def pane_of(info: PaneInfo, *, bounded: bool) -> Pane:
+    """Translate Beam's pane.
+
+    The kind is taken from ``nonspeculative_index``, because ``timing`` is wrong in some cases on the local runner:
+    -1 before the watermark passed the window's end, 0 when it did, more after it.
+    """
+    if bounded:
+        return Pane(PaneKind.ON_TIME, 0)
+    if info.nonspeculative_index < 0:
+        kind = PaneKind.EARLY
+    else:
+        kind = PaneKind.ON_TIME if info.nonspeculative_index == 0 else PaneKind.LATE
+    return Pane(kind, info.index)
