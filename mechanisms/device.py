@@ -9,10 +9,9 @@ import secrets
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.catalog import build_mechanism
-from mechanisms.mechanism import Randomness, Values
+from mechanisms.mechanism import Randomness
 from mechanisms.randomness import SystemRandomness
 from schemas.collection import CollectionSpec
 from schemas.records import Report
@@ -89,17 +88,3 @@ class Device:
             event_time=event_time_ms,
             payload=payload.tobytes() if self._mechanism.payload_shape else int(payload),
         ).encode()
-
-
-def preprocess(values: Values, tags: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.int64]:
-    """Apply each simulated user's own f_pre to her value (eq. 20).
-
-    Args:
-        values: Shape (n,): true values, indices into X.
-        tags: Shape (n,): the index of the tag behind which the user hides her value, -1 for none.
-        size: |X|; the bot of tag k is symbol size + k.
-
-    Returns:
-        Shape (n,): symbols of Z.
-    """
-    return np.where(tags >= 0, size + tags, values).astype(np.int64)

@@ -6,7 +6,8 @@ import numpy.typing as npt
 import pytest
 
 from mechanisms.catalog import build_mechanism
-from mechanisms.device import Device, preprocess
+from mechanisms.device import Device
+from mechanisms.pum import preprocess
 from schemas.collection import CollectionSpec
 from schemas.framing import report_store
 
@@ -143,11 +144,6 @@ def test_later_changes_of_the_mapping_change_nothing() -> None:
     device = Device(make_spec(), hidden, Quiet())
     hidden.clear()
     assert decode(device.report(HOME, NOON))["payload"] == SIZE
-
-
-def test_preprocess_is_f_pre_of_each_user() -> None:
-    values, tags = np.array([4, 4, 0, 9], dtype=np.uint32), np.array([-1, 1, 0, -1])
-    assert preprocess(values, tags, 10).tolist() == [4, 11, 10, 9]
 
 
 def test_preprocess_agrees_with_the_device() -> None:
