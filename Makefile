@@ -1,0 +1,40 @@
+# Two commands are all that a newcomer needs: `make demo` and `make test`. Both set up their own environment.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench clean
+
+help: ## Show the targets.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+
+setup: $(READY) ## Make .venv and install the project with everything that tests and reports need.
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "error: Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev]'
+	@touch $@
+
+demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/demo/report.html.
+	$(BIN)/uldp demo --out build/demo
+
+test: $(READY) ## Run all tests.
+	$(BIN)/python -m pytest -n auto
+
+lint: $(READY) ## Check style and types.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(READY) ## Run the benchmarks.
+	$(BIN)/python -m benchmarks.throughput
+	$(BIN)/python -m benchmarks.manhattan
+
+clean: ## Remove the environment and what was built.
+	rm -rf $(VENV) build dist

@@ -1,0 +1,1 @@
+"""Whole pipelines over the transforms, and the command line that runs and reads them."""

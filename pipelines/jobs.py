@@ -1,0 +1,88 @@
+"""The two jobs: backfill an archive, follow a stream. The same graph, other sources."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.pvalue import PCollection
+
+from pipelines.outputs import prepare_results
+from schemas.collection import CollectionSpec
+from schemas.records import Estimate, Message
+from transforms.aggregate import Aggregate
+from transforms.localstream import LocalStream
+from transforms.sinks import WriteResults
+from transforms.sources import LocalStreamEvents, ReadArchive, ReadLocalStream
+
+#: What people type for "on this machine". Beam would try another engine each day; each job names the one it needs.
+LOCAL_RUNNER = "DirectRunner"
+
+
+class JobError(ValueError):
+    """A job that cannot be started as asked; the message says what to change."""
+
+
+def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
+    """Parse arguments for Beam.
+
+    Raises:
+        JobError: if one is no option of Beam's.
+    """
+    stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
+    if stray is not None:
+        raise JobError(f"unexpected argument {stray!r}; see --help")
+    options = PipelineOptions(list(arguments))
+    known = options.get_all_options(retain_unknown_options=False)
+    unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
+    if unknown:
+        raise JobError(f"unknown option --{unknown[0]}; neither uldp nor Beam has it, see --help")
+    return options
+
+
+def backfill(specs: Sequence[CollectionSpec], source: Path, out: Path, options: PipelineOptions) -> None:
+    """Aggregate an archive of messages into ``out``; each window has one pane, and nothing is late.
+
+    Raises:
+        JobError, StreamError, ResultsError: before anything is run.
+    """
+    read = ReadArchive(source)
+    prepare_results(out, specs)
+    local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
+    with beam.Pipeline("FnApiRunner" if local else None, options) as pipeline:
+        aggregated = pipeline | "ReadArchive" >> read | "Aggregate" >> Aggregate(specs)
+        _ = aggregated | "WriteResults" >> WriteResults(str(out))
+
+
+def follow(
+    specs: Sequence[CollectionSpec],
+    source: Path,
+    out: Path,
+    options: PipelineOptions,
+    *,
+    watermark_delay_ms: int,
+    announce: Callable[[Estimate], None],
+) -> None:
+    """Follow a local stream into ``out`` until it is closed; panes are announced as they fire.
+
+    The local runner keeps its state in memory. A job that is started again reads the stream from its beginning and
+    comes to the same counts; panes replace those of the run before as soon as they hold as much.
+
+    Raises:
+        JobError, StreamError, ResultsError: before anything is run.
+    """
+    runner = options.view_as(StandardOptions).runner
+    if runner not in (None, LOCAL_RUNNER):
+        raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or backfill the directory")
+    stream = LocalStream.open(source)
+    prepare_results(out, specs)
+    options.view_as(StandardOptions).streaming = True
+    with (
+        LocalStreamEvents(stream, watermark_delay_ms) as events,
+        beam.Pipeline("BundleBasedDirectRunner", options) as pipeline,
+    ):
+        messages: PCollection[Message] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
+        aggregated: Any = messages | "Aggregate" >> Aggregate(specs)
+        _ = aggregated | "WriteResults" >> WriteResults(str(out))
+        _ = aggregated.estimates | "Announce" >> beam.Map(announce)

@@ -1,0 +1,64 @@
+"""A results directory as a job finds or makes it: the specs that its results are made under."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from pipelines.results import ResultsError
+from schemas.collection import CollectionSpec
+from schemas.records import Floats
+
+
+def prepare_results(out: Path, specs: Sequence[CollectionSpec]) -> None:
+    """Make the directory and put the specs into it, with the files that they name, so that results can be read later.
+
+    Raises:
+        ResultsError: if results of a spec with the same version but another channel are there: their counts do not
+            mix. Nothing is written then.
+    """
+    for spec in specs:
+        kept = _folder(out, spec) / "spec.yaml"
+        if kept.exists() and not same_channel(CollectionSpec.load(kept), spec):
+            raise ResultsError(
+                f"{out}: has results of {spec.collection} version {spec.version} under another domain, mechanism, "
+                "sensitive values or tags; raise the spec's version, or choose another --to"
+            )
+    for spec in specs:
+        _keep(_folder(out, spec), spec)
+
+
+def same_channel(one: CollectionSpec, other: CollectionSpec) -> bool:
+    """Say whether the counts of two specs mean the same: p and q over the same symbols."""
+    return (
+        one.mechanism == other.mechanism
+        and one.labels == other.labels
+        and bool((one.sensitive_mask == other.sensitive_mask).all())
+        and [tag.name for tag in one.tags] == [tag.name for tag in other.tags]
+    )
+
+
+def _folder(out: Path, spec: CollectionSpec) -> Path:
+    return out / "specs" / f"{spec.collection}-v{spec.version}"
+
+
+def _keep(folder: Path, spec: CollectionSpec) -> None:
+    """Write a spec that stands alone: its labels and backgrounds beside it, under names of our own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = spec.model_dump(mode="json", exclude_none=True)
+    if spec.domain.labels_file is not None:
+        data["domain"] = {"labels": spec.labels}
+    for tag, weights in zip(data["tags"], spec.background, strict=True):
+        if "background" in tag:
+            tag["background"] = f"{tag['name']}.csv"
+            _write_background(folder / tag["background"], spec.labels, weights)
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    (folder / "spec.yaml").write_text(text, encoding="utf-8")
+
+
+def _write_background(path: Path, labels: Sequence[str], weights: Floats) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["value", "weight"])
+        rows.writerows((label, repr(float(weight))) for label, weight in zip(labels, weights, strict=True) if weight)

@@ -1,0 +1,317 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.results import (
+    ResultsError,
+    accounting_text,
+    decimals,
+    newest,
+    percent,
+    read_counts,
+    read_estimates,
+    read_rejected,
+    read_specs,
+    spec_of,
+    to_json,
+    to_text,
+    window_text,
+)
+from schemas.framing import Schema, load_schema, parse_schema
+from schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts, TagMass
+
+NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
+
+SPEC = """
+collection: c
+version: 1
+domain: {labels: [red, green, blue]}
+sensitive: [red]
+mechanism: {name: urr, epsilon: 1.5}
+tags: [{name: home}]
+window: {size: 1h}
+"""
+
+COUNTS = SupportCounts(
+    "c", 1, NINE, NINE + HOUR, Pane(PaneKind.ON_TIME, 2), np.array([30, 40, 10, 20]), Accounting(107, 100, 4, 2, 1)
+)
+ESTIMATE = Estimate(
+    COUNTS,
+    "urr",
+    1.5,
+    "empirical",
+    np.array([0.25, 0.7512, -0.0012]),
+    np.array([0.031, 0.0214, 0.01]),
+    {"home": TagMass(0.05, 0.024)},
+    0.1,
+    ("few_reports",),
+)
+REJECTED = Rejected("decode", "not_avro", "starts with 00", b"\x00", {"k": "v"}, NINE, "s:1", 1, "0.1.0")
+
+
+def write(path: Path, schema: Schema, *values: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, values)
+    return path
+
+
+def write_estimate(out: Path, estimate: Estimate = ESTIMATE, name: str = "000002.empirical.avro") -> Path:
+    path = out / "estimates" / "c-v1" / "20260101T090000Z--20260101T100000Z" / name
+    return write(path, load_schema("estimate"), estimate.to_avro())
+
+
+def fired(
+    received: int, revision: int, *, estimator: str = "mle", version: int = 1, start: int = NINE, kind: str = "early"
+) -> Estimate:
+    counts = replace(
+        COUNTS,
+        version=version,
+        window_start=start,
+        pane=Pane(PaneKind(kind), revision),
+        accounting=Accounting(received, received),
+    )
+    return replace(ESTIMATE, support=counts, estimator=estimator)
+
+
+class TestReading:
+    def test_what_was_written_is_read(self, tmp_path: Path) -> None:
+        write_estimate(tmp_path)
+        (estimate,) = read_estimates(tmp_path)
+        assert estimate.to_avro() == ESTIMATE.to_avro()
+
+    def test_counts(self, tmp_path: Path) -> None:
+        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("support_counts"), COUNTS.to_avro())
+        (counts,) = read_counts(tmp_path)
+        assert counts.to_avro() == COUNTS.to_avro()
+
+    def test_rejected(self, tmp_path: Path) -> None:
+        write(tmp_path / "rejected/a.avro", load_schema("rejected"), REJECTED.to_avro(), REJECTED.to_avro())
+        assert list(read_rejected(tmp_path)) == [REJECTED, REJECTED]
+
+    def test_nothing_rejected_is_fine(self, tmp_path: Path) -> None:
+        assert list(read_rejected(tmp_path)) == []
+
+    def test_a_file_that_is_still_written_is_left_out(self, tmp_path: Path) -> None:
+        write_estimate(tmp_path)
+        for directory in ("estimates/c-v1/20260101T090000Z--20260101T100000Z", "rejected"):
+            (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+            (tmp_path / directory / ".tmp-1.avro").write_bytes(b"half")
+        assert len(read_estimates(tmp_path)) == 1
+        assert list(read_rejected(tmp_path)) == []
+
+    def test_a_file_of_an_older_schema_is_resolved(self, tmp_path: Path) -> None:
+        schema = load_schema("estimate")
+        older = parse_schema(
+            {
+                "type": "record",
+                "name": "uldp.Estimate",
+                "fields": [field for field in schema["fields"] if field["name"] != "flags"],
+            }
+        )
+        write(tmp_path / "estimates/c-v1/w/000000.mle.avro", older, ESTIMATE.to_avro())
+        (estimate,) = read_estimates(tmp_path)
+        assert estimate.flags == ()
+
+    @pytest.mark.parametrize("read", [read_estimates, read_counts, read_rejected, read_specs])
+    def test_no_directory(self, tmp_path: Path, read: Any) -> None:
+        with pytest.raises(ResultsError, match=r"nowhere: no such directory; give the one"):
+            read(tmp_path / "nowhere")
+
+    @pytest.mark.parametrize(
+        ("read", "message"),
+        [
+            (read_estimates, "no estimates in it yet; they appear when the first window fires"),
+            (read_counts, "no counts in it yet"),
+            (read_specs, r"no specs/\*/spec.yaml in it"),
+        ],
+    )
+    def test_no_results_yet(self, tmp_path: Path, read: Any, message: str) -> None:
+        with pytest.raises(ResultsError, match=f"{tmp_path}: {message}"):
+            read(tmp_path)
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            pytest.param(lambda data: b"", id="empty"),
+            pytest.param(lambda data: b"collection,version\nc,1\n", id="not avro"),
+            pytest.param(lambda data: data[:40], id="cut in the header"),
+            pytest.param(lambda data: data[:-30], id="cut in a block"),
+            pytest.param(lambda data: data[:-16] + bytes(16), id="wrong sync marker"),
+        ],
+    )
+    def test_a_damaged_file_is_named(self, tmp_path: Path, damage: Any) -> None:
+        path = write_estimate(tmp_path)
+        path.write_bytes(damage(path.read_bytes()))
+        with pytest.raises(ResultsError, match=f"{path}: not a whole Avro file of schema estimate .*; remove it and"):
+            read_estimates(tmp_path)
+
+    def test_a_file_of_another_schema_is_named(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "estimates/c-v1/w/000000.mle.avro", load_schema("rejected"), REJECTED.to_avro())
+        with pytest.raises(ResultsError, match=str(path)):
+            read_estimates(tmp_path)
+
+    def test_a_path_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "rejected/a.avro"
+        path.mkdir(parents=True)
+        with pytest.raises(ResultsError, match=f"{path}: Is a directory; check the path and its permissions"):
+            list(read_rejected(tmp_path))
+
+
+class TestSpecs:
+    @pytest.fixture
+    def out(self, tmp_path: Path) -> Path:
+        (tmp_path / "specs/c-v1").mkdir(parents=True)
+        (tmp_path / "specs/c-v1/spec.yaml").write_text(SPEC)
+        return tmp_path
+
+    def test_of_an_estimate(self, out: Path) -> None:
+        assert spec_of(ESTIMATE, read_specs(out)).labels == ["red", "green", "blue"]
+
+    def test_missing(self, out: Path) -> None:
+        with pytest.raises(ResultsError, match=r"specs/c-v2/spec\.yaml is missing .* copy the spec there"):
+            spec_of(fired(1, 0, version=2), read_specs(out))
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("[red, green, blue]", "[red, green, blue, black]"),
+            ("[{name: home}]", "[{name: home}, {name: others}]"),
+            ("epsilon: 1.5", "epsilon: 1.6"),
+            ("urr", "urap"),
+        ],
+    )
+    def test_of_another_channel(self, out: Path, old: str, new: str) -> None:
+        (out / "specs/c-v1/spec.yaml").write_text(SPEC.replace(old, new))
+        with pytest.raises(ResultsError, match=r"specs/c-v1/spec\.yaml is not the spec .* put that spec back"):
+            spec_of(ESTIMATE, read_specs(out))
+
+
+class TestNewest:
+    def test_is_the_highest_revision(self) -> None:
+        assert newest([fired(10, 0), fired(20, 2), fired(15, 1)]) == [fired(20, 2)]
+
+    def test_after_a_restart_is_what_received_the_most(self) -> None:
+        before, after = [fired(10, 0), fired(20, 1), fired(30, 2)], [fired(30, 0), fired(40, 1)]
+        assert newest(before + after) == [fired(40, 1)]
+
+    def test_revision_decides_between_panes_that_received_the_same(self) -> None:
+        on_time = fired(30, 3, kind="on_time")
+        assert newest([on_time, fired(30, 2)]) == [on_time]
+
+    def test_one_for_each_window_version_and_estimator_in_their_order(self) -> None:
+        panes = [
+            fired(1, 0),
+            fired(1, 0, estimator="threshold"),
+            fired(1, 0, start=NINE + HOUR),
+            fired(1, 0, version=2),
+        ]
+        assert newest(panes[::-1]) == panes
+
+    def test_of_counts(self) -> None:
+        assert newest([fired(10, 1).support, fired(20, 0).support]) == [fired(20, 0).support]
+
+    @given(st.permutations([(10, 0), (20, 1), (20, 0), (30, 0), (30, 2), (30, 1)]))
+    def test_the_order_of_reading_does_not_matter(self, panes: list[tuple[int, int]]) -> None:
+        (pane,) = newest([fired(*pane) for pane in panes])
+        assert (pane.support.accounting.received, pane.support.pane.revision) == (30, 2)
+
+
+class TestJson:
+    def test_line(self) -> None:
+        assert json.loads(json.dumps(to_json(ESTIMATE))) == {
+            "collection": "c",
+            "version": 1,
+            "window_start": "2026-01-01T09:00:00Z",
+            "window_end": "2026-01-01T10:00:00Z",
+            "pane": {"kind": "on_time", "revision": 2},
+            "n": 100,
+            "mechanism": "urr",
+            "epsilon": 1.5,
+            "estimator": "empirical",
+            "distribution": [0.25, 0.7512, -0.0012],
+            "stderr": [0.031, 0.0214, 0.01],
+            "tags": {"home": {"mass": 0.05, "stderr": 0.024}},
+            "bound": 0.1,
+            "counts": [30, 40, 10, 20],
+            "accounting": {"received": 107, "counted": 100, "duplicate": 4, "late": 2, "rejected": 1},
+            "flags": ["few_reports"],
+        }
+
+    def test_has_every_field_of_the_schema(self) -> None:
+        assert to_json(ESTIMATE).keys() == {field["name"] for field in load_schema("estimate")["fields"]}
+
+
+class TestText:
+    def test_block(self) -> None:
+        assert to_text(ESTIMATE, ["red", "green", "blue"], top=2) == "\n".join(
+            [
+                "c v1  2026-01-01 09:00 to 10:00 UTC  empirical",
+                "  n 100  pane on_time, revision 2  urr, epsilon 1.5",
+                "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
+                "  flags: few_reports",
+                "  the 2 largest of 3 values, in % ± standard error",
+                "    green   75.1  ± 2.1",
+                "      red   25.0  ± 3.1",
+                "  behind tags, in % ± standard error",
+                "     home    5.0  ± 2.4",
+                "    wrong background knowledge costs at most 0.1 in l1 (Theorem 1)",
+            ]
+        )
+
+    def test_without_flags_tags_and_privacy(self) -> None:
+        plain = replace(ESTIMATE, mechanism="identity", epsilon=None, tags={}, bound=0.0, flags=())
+        text = to_text(plain, ["red", "green", "blue"])
+        assert "identity, no privacy" in text
+        assert "flags" not in text
+        assert "tags" not in text
+        assert text.endswith("     blue   -0.1  ± 1.0")
+
+    def test_a_terminal_is_not_obeyed(self) -> None:
+        text = to_text(ESTIMATE, ["\x1b[2J\x1b]0;owned\x07", "gr\nün", "blue"])
+        assert "\x1b" not in text
+        assert "\x07" not in text
+        assert "gr\N{REPLACEMENT CHARACTER}ün" in text
+
+    @pytest.mark.parametrize(
+        ("start", "end", "text"),
+        [
+            (NINE, NINE + HOUR, "2026-01-01 09:00 to 10:00 UTC"),
+            (NINE, NINE + 24 * HOUR, "2026-01-01 09:00 to 2026-01-02 09:00 UTC"),
+            (NINE, NINE + 30_000, "2026-01-01 09:00 to 09:00:30 UTC"),
+            (NINE, NINE + 500, "2026-01-01 09:00 to 09:00:00.500 UTC"),
+        ],
+    )
+    def test_window(self, start: int, end: int, text: str) -> None:
+        assert window_text(replace(COUNTS, window_start=start, window_end=end)) == text
+
+    def test_an_accounting_that_does_not_close_says_so(self) -> None:
+        assert "does not add up" in accounting_text(Accounting(received=10, counted=9))
+        assert "does not add up" not in accounting_text(Accounting(received=10, counted=9, late=1))
+
+    @pytest.mark.parametrize(
+        ("stderr", "places", "text"),
+        [
+            ([0.021], 1, "2.1"),
+            ([0.0034, 0.0, 0.0034], 2, "0.34"),
+            ([0.00099], 3, "0.099"),
+            ([0.2], 0, "20"),
+            ([3.0], 0, "300"),
+        ],
+    )
+    def test_two_digits_of_a_standard_error(self, stderr: list[float], places: int, text: str) -> None:
+        assert decimals(np.array(stderr)) == places
+        assert percent(stderr[0], places) == text
+
+    def test_without_any_noise_two_decimals(self) -> None:
+        assert decimals(np.zeros(3)) == 2
+
+    def test_zero_has_no_sign(self) -> None:
+        assert percent(-1e-9, 2) == "0.00"
