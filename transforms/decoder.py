@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mechanisms.mechanism import Payloads
-from schemas.collection import CollectionSpec, milliseconds
+from schemas.collection import CollectionSpec
 from schemas.framing import (
     MalformedBodyError,
     NotSingleObjectError,
@@ -128,7 +128,7 @@ class ReportDecoder:
             try:
                 key, name, record = self._decode_plain(messages[index].data)
                 if name == "uldp.Report":
-                    _check_payload(self._targets[key], record)
+                    _check_payload(self._targets[key], record, messages[index].publish_time)
                     singles[key].append((index, record))
                 else:
                     parsed.append(_from_batch(self._targets[key], index, record))
@@ -181,7 +181,7 @@ class ReportDecoder:
         """Check all reports of one target at once and sort them into ``out``."""
         target, times = parsed.target, parsed.event_times
         dated = (times >= 0) & (times < YEAR_10000)
-        timely = dated & (times <= published + milliseconds(target.spec.limits.max_clock_skew))
+        timely = dated & (times <= target.latest_event(published))
         good = timely & target.mechanism.possible(parsed.payloads)
         slices = target.slice_start(times)
         late = good & (published >= slices + target.closes_after) if self._judge_lateness else np.zeros_like(good)
@@ -215,7 +215,7 @@ class ReportDecoder:
                 out.accounting[target.spec.key, int(slices[row])] += outcome
 
 
-def _check_payload(target: Target, record: Mapping[str, Any]) -> None:
+def _check_payload(target: Target, record: Mapping[str, Any], published: int) -> None:
     """Raise _RejectError if the payload of a single report cannot stand in a column."""
     payload = record["payload"]
     if isinstance(payload, bytes):
@@ -231,7 +231,9 @@ def _check_payload(target: Target, record: Mapping[str, Any]) -> None:
         reason, detail = Reason.OUT_OF_DOMAIN, f"symbol {payload} of {target.mechanism.size}"
     else:
         return
-    raise _RejectError(reason, detail)
+    timely = 0 <= record["event_time"] <= min(YEAR_10000 - 1, target.latest_event(published))
+    start = record["event_time"] // target.slice_size * target.slice_size
+    raise _RejectError(reason, detail, target.spec.key, start if timely else None)
 
 
 def _from_records(target: Target, reports: list[tuple[int, dict[str, Any]]]) -> _Parsed:

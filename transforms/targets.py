@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Mechanism
 from mechanisms.pum import Pum
 from schemas.collection import CollectionSpec, milliseconds
 from transforms.columns import Times
+
+TimeOrTimes = TypeVar("TimeOrTimes", int, Times)
 
 #: (collection, version)
 CollectionKey = tuple[str, int]
@@ -30,6 +33,10 @@ class Target:
     def closes_after(self) -> int:
         """Milliseconds from a slice's start to the closing of the last window that holds it."""
         return milliseconds(self.spec.window.size + self.spec.window.allowed_lateness)
+
+    def latest_event(self, published: TimeOrTimes) -> TimeOrTimes:
+        """Latest event time, in milliseconds, that a report published then may claim."""
+        return published + milliseconds(self.spec.limits.max_clock_skew)
 
     def slice_start(self, times: Times) -> Times:
         """Start of the time slice that holds each of ``times``."""

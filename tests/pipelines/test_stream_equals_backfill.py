@@ -1,0 +1,172 @@
+"""The last panes of a stream equal the backfill of the same reports, count for count."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mechanisms.catalog import build_mechanism
+from pipelines import jobs
+from pipelines.results import newest, read_counts
+from schemas.collection import CollectionSpec
+from schemas.records import Accounting, Estimate, Message, Report, SupportCounts
+from transforms.localstream import LocalStream, read_messages
+from transforms.sources import message_files
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
+
+
+def make_spec(**window: str) -> CollectionSpec:
+    return CollectionSpec.parse(
+        {
+            "collection": "small",
+            "version": 1,
+            "domain": {"size": 6},
+            "sensitive": [1, 2],
+            "mechanism": {"name": "urr", "epsilon": 1.5},
+            "tags": [{"name": "home"}],
+            "window": {"size": "1h", "allowed_lateness": "30m"} | window,
+        }
+    )
+
+
+SPEC = make_spec()
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A report and when it is published, both in minutes from the start; ``again`` is when a copy is."""
+
+    at: int
+    published: int
+    again: int | None
+
+    @property
+    def late(self) -> bool:
+        window_end = (self.at // 60 + 1) * 60
+        return self.published >= window_end + 30
+
+
+def sent_within(delay: int) -> st.SearchStrategy[Sent]:
+    """A report from one of three hours, published at most ``delay`` minutes after its window's end."""
+
+    def build(at: int, share: float, again: int | None) -> Sent:
+        latest = (at // 60 + 1) * 60 + delay
+        published = at + int(share * (latest - at))
+        return Sent(at, published, None if again is None else published + again)
+
+    return st.builds(build, st.integers(0, 179), st.floats(0, 1), st.none() | st.integers(0, 20))
+
+
+def messages_of(schedule: Sequence[Sent], seed: int) -> list[Message]:
+    """Encode a schedule, in the order of publishing."""
+    rng = np.random.default_rng(seed)
+    symbols = build_mechanism(SPEC).perturb(rng.integers(0, 7, len(schedule)), rng)
+    messages = []
+    for sent, symbol in zip(schedule, symbols, strict=True):
+        data = Report(*SPEC.key, rng.bytes(16), START + sent.at * MINUTE, int(symbol)).encode()
+        moments = [sent.published] if sent.again is None else [sent.published, sent.again]
+        messages += [Message(data, START + moment * MINUTE) for moment in moments]
+    return sorted(messages, key=lambda message: message.publish_time)
+
+
+def append(stream: LocalStream, messages: Sequence[Message], segments: int) -> None:
+    for part in np.array_split(np.arange(len(messages)), segments):
+        if part.size:
+            stream.append([messages[index] for index in part])
+    stream.close()
+
+
+def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> tuple[list[SupportCounts], list[Estimate]]:
+    panes: list[Estimate] = []
+    options = jobs.pipeline_options([])
+    jobs.follow([spec], stream.path, out, options, watermark_delay_ms=0, announce=panes.append)
+    return newest(read_counts(out)), panes
+
+
+def backfill(source: Path, out: Path, spec: CollectionSpec = SPEC) -> list[SupportCounts]:
+    jobs.backfill([spec], source, out, jobs.pipeline_options(["--runner=DirectRunner"]))
+    return newest(read_counts(out))
+
+
+def counts_by_window(panes: Sequence[SupportCounts]) -> dict[int, list[int]]:
+    return {pane.window_start: pane.counts.tolist() for pane in panes}
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    st.lists(sent_within(delay=29), min_size=1, max_size=60),
+    st.integers(1, 12),
+    st.integers(0, 2**32 - 1),
+)
+def test_out_of_order_duplicated_and_delayed(schedule: list[Sent], segments: int, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
+        schedule = [
+            sent
+            if sent.again is None or not Sent(sent.at, sent.again, None).late
+            else Sent(sent.at, sent.published, None)
+            for sent in schedule
+        ]
+        append(stream, messages_of(schedule, seed), segments)
+
+        streamed, _ = follow(stream, Path(folder, "streamed"))
+        backfilled = backfill(stream.path, Path(folder, "backfilled"))
+
+        assert counts_by_window(streamed) == counts_by_window(backfilled)
+        assert [pane.accounting for pane in streamed] == [pane.accounting for pane in backfilled]
+        total = sum((pane.accounting for pane in streamed), Accounting())
+        copies = sum(sent.again is not None for sent in schedule)
+        assert total == Accounting(received=len(schedule) + copies, counted=len(schedule), duplicate=copies)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    st.lists(sent_within(delay=240), min_size=1, max_size=60),
+    st.integers(1, 12),
+    st.integers(0, 2**32 - 1),
+)
+def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], segments: int, seed: int) -> None:
+    schedule = [Sent(sent.at, sent.published, None) for sent in schedule]
+    with tempfile.TemporaryDirectory() as folder:
+        stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
+        append(stream, messages_of(schedule, seed), segments)
+
+        streamed, _ = follow(stream, Path(folder, "streamed"))
+        everything = backfill(stream.path, Path(folder, "everything"))
+
+        late = sum(sent.late for sent in schedule)
+        total = sum((pane.accounting for pane in streamed), Accounting())
+        assert total == Accounting(received=len(schedule), counted=len(schedule) - late, late=late)
+        merged = {start: np.array(counts) for start, counts in counts_by_window(streamed).items()}
+        if late:
+            kept = [m for file in message_files(Path(folder, "streamed", "late")) for m in read_messages(file)]
+            assert len(kept) == late
+            for pane in backfill(Path(folder, "streamed", "late"), Path(folder, "corrected")):
+                merged[pane.window_start] = merged[pane.window_start] + pane.counts
+        assert {start: counts.tolist() for start, counts in merged.items()} == counts_by_window(everything)
+
+
+@pytest.mark.parametrize("period", ["10m", "30m"])
+def test_sliding_windows(period: str, tmp_path: Path) -> None:
+    spec = make_spec(period=period)
+    rng = np.random.default_rng(5)
+    schedule = [
+        Sent(int(at), int(at + delay), None)
+        for at, delay in zip(rng.integers(0, 180, 300), rng.integers(0, 30, 300), strict=True)
+    ]
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    append(stream, messages_of(schedule, 6), 20)
+
+    streamed, _ = follow(stream, tmp_path / "streamed", spec)
+    backfilled = backfill(stream.path, tmp_path / "backfilled", spec)
+
+    assert counts_by_window(streamed) == counts_by_window(backfilled)
+    assert sum(pane.accounting.counted for pane in streamed) == 300 * 60 // int(period[:-1])
