@@ -123,6 +123,7 @@ class Pum:
         """Return the standard errors of p-hat of the unbiased estimate, users' values drawn i.i.d.
 
         Where r-hat_x is p-hat_x they are the square roots of ``Channel.variance``; elsewhere the covariances count.
+        Variances are taken at r-hat cut to [0, 1].
 
         Args:
             channel: p and q of the common mechanism, over Z.
@@ -136,7 +137,7 @@ class Pum:
         Raises:
             ValueError: if ``n`` is not positive, or ``counts`` or ``channel`` does not fit Z.
         """
-        r_hat = channel.unbiased(counts, n)
+        r_hat = _within_bounds(channel.unbiased(counts, n))
         own, rest = self._variance_parts(channel, r_hat)
         variance = own**2 * channel.variance(r_hat, 1)[: self.size] + rest
         # Rounding, or r-hat far outside of the simplex, can take a variance below zero.
@@ -199,7 +200,7 @@ class Pum:
             By tag: its mass, and the standard error of the unbiased estimate of it.
         """
         _, masses = self._split(r_hat)
-        _, variances = self._split(channel.variance(channel.unbiased(counts, n), n))
+        _, variances = self._split(channel.variance(_within_bounds(channel.unbiased(counts, n)), n))
         return {
             tag: TagMass(float(mass), float(np.sqrt(variance)))
             for tag, mass, variance in zip(self.tags, masses, variances, strict=True)
@@ -218,6 +219,11 @@ class Pum:
         if vector.shape != (self.size + len(self.tags),):
             raise ValueError(f"shape {vector.shape} for {self.size} values and {len(self.tags)} tags")
         return vector[: self.size], vector[self.size :]
+
+
+def _within_bounds(r_hat: Floats) -> Floats:
+    """Cut r-hat to [0, 1] where a variance is taken at it: a symbol that too few reports support has noise too."""
+    return np.clip(r_hat, 0.0, 1.0)
 
 
 def theorem1_terms(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> tuple[float, float]:
