@@ -12,10 +12,8 @@ Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mecha
 """
 
 import argparse
-import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +22,7 @@ from mechanisms.catalog import build_mechanism
 from mechanisms.likelihood import em_bits, exact_mle
 from mechanisms.mechanism import Mechanism, Values
 from mechanisms.pum import Pum, preprocess, theorem1_terms
+from pipelines.truth import Truth
 from schemas.collection import CollectionSpec, MechanismName, MechanismSpec
 from schemas.records import Floats
 
@@ -42,32 +41,6 @@ PAPER: Mapping[tuple[MechanismName, str], tuple[float, float, float]] = {
     ("urap", "II"): (0.0428, 0.0276, 0.0296),
     ("urap", "III"): (0.0267, 0.0276, 0),
 }
-
-
-class Population(NamedTuple):
-    """Where users are, and behind which tag they hide it.
-
-    Attributes:
-        values: Shape (rows,): indices into X.
-        tags: Shape (rows,): the index of the tag, -1 for none.
-        weights: Shape (rows,): the probability that a user is of this row.
-    """
-
-    values: Values
-    tags: Values
-    weights: Floats
-
-
-def read_population(spec: CollectionSpec) -> Population:
-    """Read the example's truth.csv."""
-    tags = [tag.name for tag in spec.tags]
-    with (EXAMPLE / "truth.csv").open(encoding="utf-8", newline="") as file:
-        rows = [
-            (int(row["value"]), tags.index(row["tag"]) if row["tag"] else -1, float(row["weight"]))
-            for row in csv.DictReader(file)
-        ]
-    values, tag_indices, weights = map(np.array, zip(*rows, strict=True))
-    return Population(values, tag_indices, weights / weights.sum())
 
 
 def estimate(mechanism: Mechanism, symbols: Values, rng: np.random.Generator) -> Floats:
@@ -94,10 +67,8 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
     common = MechanismSpec(name=name, epsilon=spec.mechanism.epsilon)
     mechanism = build_mechanism(spec.model_copy(update={"mechanism": common}))
 
-    values, tags, weights = read_population(spec)
-    symbols = preprocess(values, tags, spec.size)
-    p = np.bincount(values, weights, spec.size)
-    r = np.bincount(symbols, weights, mechanism.size).astype(np.float64)  # as it is; its stubs say integers
+    truth = Truth.load(EXAMPLE / "truth.csv", spec)
+    values, tags, weights, p, r = truth.values, truth.tags, truth.probabilities, truth.distribution, truth.intermediate
     hidden = np.array([np.bincount(values, weights * (tags == tag), spec.size) for tag in range(len(spec.tags))])
     pi = hidden / hidden.sum(axis=1, keepdims=True)
 
@@ -107,7 +78,7 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
     losses: dict[str, list[tuple[float, float, float]]] = {knowledge: [] for knowledge in pums}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        r_hat = estimate(mechanism, symbols[rng.choice(len(symbols), users, p=weights)], rng)
+        r_hat = estimate(mechanism, preprocess(*truth.sample(users, rng), spec.size), rng)
         for knowledge, pum in pums.items():
             l1 = float(np.abs(pum.distribution(r_hat) - p).sum())
             losses[knowledge].append((l1, *theorem1_terms(r_hat, r, pum.bot_distributions(r_hat), pi)))

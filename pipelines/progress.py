@@ -1,27 +1,38 @@
 """What a running job says: a line for each pane that fires, and where all reports went at the end."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.results import ResultsError, accounting_text, newest, read_counts, read_rejected, read_specs, window_text
-from schemas.records import Accounting, Estimate
+from pipelines.results import ResultsError, accounting_text, newest, read_counts, read_rejected, read_specs
+from schemas.records import Accounting, Estimate, PaneKind, iso
 
 
 def pane_line(estimate: Estimate) -> str:
-    """Write a pane as one line.
-
-    The largest value is shown with its standard error, so that one sees the estimate settle as reports come in.
-    """
-    support = estimate.support
+    """Write a pane as one line: its window, what came, and the largest value or the tags, ± standard error."""
+    support, accounting = estimate.support, estimate.support.accounting
     top = int(estimate.distribution.argmax())
-    tags = "".join(f"  {name} {100 * tag.mass:.1f}±{100 * tag.stderr:.1f} %" for name, tag in estimate.tags.items())
-    flags = "".join(f"  [{flag}]" for flag in estimate.flags)
-    a = support.accounting
-    return (
-        f"{window_text(support)}  {support.pane.kind.replace('_', ' '):<7} #{support.pane.revision:<3}"
-        f" n {support.n:>9,}  duplicate {a.duplicate:>5,}  late {a.late:>5,}  rejected {a.rejected:>5,}"
-        f"  top {top}: {100 * estimate.distribution[top]:.2f}±{100 * estimate.stderr[top]:.2f} %{tags}{flags}"
+    shares = {name: (tag.mass, tag.stderr) for name, tag in estimate.tags.items()}
+    figures = shares or {f"value {top}": (float(estimate.distribution[top]), float(estimate.stderr[top]))}
+    return "  ".join(
+        [
+            iso(support.window_start).replace("T", " ").removesuffix(":00Z"),
+            f"{support.pane.kind.replace('_', ' '):<7} #{support.pane.revision:<2}",
+            f"n {support.n:>7,}",
+            f"duplicate {accounting.duplicate:>3,}",
+            f"late {accounting.late:>3,}",
+            f"rejected {accounting.rejected:>3,}",
+            *(f"{name} {100 * share:.2f}±{100 * stderr:.2f} %" for name, (share, stderr) in figures.items()),
+            *(f"[{flag}]" for flag in estimate.flags),
+        ]
     )
+
+
+def announce_pane(say: Callable[[str], None], estimate: Estimate) -> None:
+    """Say a pane that counts something new: after a window has closed, panes only amend its accounting."""
+    support = estimate.support
+    if support.pane.kind is not PaneKind.LATE or not support.accounting.late:
+        say(pane_line(estimate))
 
 
 def summary(out: Path) -> str:
@@ -52,8 +63,7 @@ def summary(out: Path) -> str:
         total += subtotal
         lines.append(f"{name}: {len(mine)} windows, {accounting_text(subtotal)}")
     nameless = sum(reasons.values()) - total.rejected
-    if nameless > 0:
-        lines.append(f"rejected before they named a window: {nameless:,}")
+    lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}")
     if reasons:
         lines.append("rejected: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items())))
     return "\n".join(lines)

@@ -37,7 +37,7 @@ def make_spec(**window: str) -> CollectionSpec:
     )
 
 
-SPEC = make_spec()
+SPEC = make_spec(early_every="1s")
 
 
 @dataclass(frozen=True)

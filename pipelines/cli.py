@@ -1,0 +1,293 @@
+"""The command line: ``uldp``. Parses, calls, and turns every error that a user can mend into one line.
+
+Beam is imported by the commands that run it, so that ``--help`` and ``check`` answer at once.
+"""
+
+import json
+import logging
+import math
+import sys
+import warnings
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from mechanisms.catalog import build_mechanism
+from schemas.collection import CollectionSpec, format_duration, milliseconds, parse_duration
+
+#: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
+_MENDABLE = (ValueError, OSError)
+
+_SPEC = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_BEAM = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def _duration(text: str) -> int:
+    """Read a duration in milliseconds."""
+    try:
+        return milliseconds(parse_duration(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from error
+
+
+def _time(text: str) -> int:
+    """Read an ISO 8601 time, UTC unless it says otherwise, in milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no ISO 8601 time; write 2026-01-05T09:00:00Z") from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _grid(text: str) -> tuple[int, int]:
+    """Read rows and columns."""
+    rows, _, columns = text.partition("x")
+    if not (rows.isdecimal() and columns.isdecimal()):
+        raise click.BadParameter(f"{text!r}: write rows and columns like 25x25")
+    return int(rows), int(columns)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("-v", "--verbose", is_flag=True, help="Show Beam's log, and a traceback with each error.")
+@click.version_option(package_name="uldp-stream")
+def cli(verbose: bool) -> None:
+    r"""Collect statistics from devices under (utility-optimized) local differential privacy.
+
+    \b
+    uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv --users 100000 --to stream
+    uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
+    uldp show results
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    if not verbose:
+        warnings.simplefilter("ignore")
+
+
+@cli.command()
+@click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=_SPEC)
+@click.option("--users", default=100_000, show_default=True, type=click.IntRange(1), help="n of the expected errors.")
+def check(specs: tuple[Path, ...], users: int) -> None:
+    """Validate specs; print p, q, epsilon and the errors to expect.
+
+    Example: uldp check examples/manhattan/spec.yaml --users 179527
+    """
+    for path in specs:
+        click.echo(describe(path, CollectionSpec.load(path), users))
+
+
+def describe(path: Path, spec: CollectionSpec, users: int) -> str:
+    """Say what a spec means, for a person."""
+    mechanism = build_mechanism(spec)
+    channel = mechanism.channel
+    z_size = mechanism.size
+    uniform = np.full(z_size, 1 / z_size)
+    rows = [f"{path}: {spec.collection} version {spec.version}"]
+    budget = "no privacy" if mechanism.epsilon is None else f"epsilon {mechanism.epsilon:.6g} nats a report"
+    tags = f" and {len(spec.tags)} tags ({', '.join(tag.name for tag in spec.tags)})" if spec.tags else ""
+    rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {spec.size:,} values{tags}")
+    for name, mask in (("sensitive", mechanism.sensitive), ("others", ~mechanism.sensitive)):
+        if mask.any():
+            p, q = float(channel.p[mask][0]), float(channel.q[mask][0])
+            rows.append(f"  {name:<11} {int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}")
+    width = math.prod(mechanism.payload_shape)
+    rows.append(f"  report      {f'{width:,} bytes of bits' if mechanism.payload_shape else 'one symbol'}")
+    period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
+    early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
+    late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
+    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
+    rows.append(f"  estimators  {', '.join(spec.estimators)}")
+    worst = float(np.sqrt(channel.variance(uniform, users)).max())
+    rows.append(
+        f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
+        f" l1 {channel.expected_l1(uniform, users):.3g}, at most {worst:.3g} a symbol"
+    )
+    return "\n".join(rows)
+
+
+@cli.command()
+@click.argument("spec", type=_SPEC)
+@click.option("--truth", required=True, type=_SPEC, help="CSV of value,tag,weight: the true distribution.")
+@click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
+@click.option("--to", required=True, type=_FOLDER, help="Directory of a new local stream.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
+@click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time)
+@click.option("--duration", default="3h", show_default=True, type=_duration)
+@click.option("--duplicates", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that are sent twice.")
+@click.option("--late", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that come after their window.")
+@click.option("--malformed", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that arrive damaged.")
+@click.option("--speed", type=click.FloatRange(0, min_open=True), help="Simulated seconds a second.  [default: all]")
+def simulate(
+    spec: Path, truth: Path, to: Path, users: int, start: int, duration: int, speed: float | None, **settings: Any
+) -> None:
+    """Simulate a fleet of devices that sends obfuscated reports into a local stream.
+
+    Example: uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv
+    --users 100000 --to stream --duplicates 0.01
+    """
+    from pipelines.fleet import Fleet
+    from pipelines.simulate import simulate as publish
+    from pipelines.truth import Truth
+    from transforms.localstream import LocalStream
+
+    loaded = CollectionSpec.load(spec)
+    fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
+    stream = LocalStream.create(to, simulated_clock=True)
+    with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
+        sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
+    click.echo(f"{to}: {sent}")
+
+
+def _job_options(command: Any) -> Any:
+    """Add what both jobs take."""
+    for option in (
+        click.option("--to", "out", required=True, type=_FOLDER, help="Directory of the results."),
+        click.option("--from", "source", required=True, type=click.Path(path_type=Path), help="Stream or archive."),
+        click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
+        click.pass_context,
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command(context_settings=_BEAM)
+@_job_options
+def backfill(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path) -> None:
+    """Aggregate an archive or a whole stream; one pane a window. Other options go to Beam.
+
+    Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
+    """
+    from pipelines import jobs
+
+    logging.getLogger("transforms.sources").setLevel(logging.INFO)
+    jobs.backfill(_load(specs), source, out, jobs.pipeline_options(ctx.args))
+    _summarize(out)
+
+
+@cli.command(context_settings=_BEAM)
+@_job_options
+@click.option("--watermark-delay", default="10s", show_default=True, type=_duration, help="Wait for stragglers.")
+def stream(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path, watermark_delay: int) -> None:
+    """Follow a local stream until it is closed; print panes as they fire. Other options go to Beam.
+
+    Stop it with Ctrl-C; started again, it reads the stream from its beginning and comes to the same counts.
+
+    Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
+    """
+    from pipelines import jobs
+    from pipelines.progress import announce_pane
+
+    loaded = _load(specs)
+    options = jobs.pipeline_options(ctx.args)
+    jobs.follow(
+        loaded,
+        source,
+        out,
+        options,
+        watermark_delay_ms=watermark_delay,
+        announce=partial(announce_pane, click.echo),
+    )
+    _summarize(out)
+
+
+@cli.command()
+@click.argument("out", type=_FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Values to show a window.")
+def show(out: Path, as_json: bool, top: int) -> None:
+    """Print the newest pane of each window.
+
+    Example: uldp show results --json
+    """
+    from pipelines import results
+
+    estimates = results.newest(results.read_estimates(out))
+    if as_json:
+        for estimate in estimates:
+            click.echo(json.dumps(results.to_json(estimate)))
+        return
+    specs = results.read_specs(out)
+    for estimate in estimates:
+        click.echo(results.to_text(estimate, results.spec_of(estimate, specs).labels, top=top))
+
+
+@cli.command()
+@click.argument("results", metavar="OUT", type=_FOLDER)
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
+@click.option("--truth", type=_SPEC, help="CSV of value,tag,weight, where a simulation knows it.")
+@click.option("--collection", help="The collection that --truth is of, where there are several.")
+@click.option(
+    "--grid", type=_grid, metavar="ROWSxCOLUMNS", help="Draw the values as cells of a map, row by row from the bottom."
+)
+def report(results: Path, out: Path, truth: Path | None, collection: str | None, grid: tuple[int, int] | None) -> None:
+    """Write one self-contained HTML page of the newest pane of each window.
+
+    Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
+    """
+    from pipelines.report import write_report
+    from pipelines.results import ResultsError, read_specs
+    from pipelines.truth import Truth
+
+    specs = read_specs(results)
+    of_truth = [spec for spec in specs.values() if collection in (None, spec.collection)]
+    if truth is not None and len({spec.collection for spec in of_truth}) != 1:
+        names = ", ".join(sorted({spec.collection for spec in specs.values()}))
+        raise ResultsError(f"--truth is of which collection? Add --collection, one of: {names}")
+    truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
+    write_report(results, out, truth=truths, grid=grid)
+    click.echo(f"wrote {out}")
+
+
+@cli.command()
+@click.option("--out", default="demo", show_default=True, type=_FOLDER, help="Directory to make anew.")
+@click.option("--users", default=180_000, show_default=True, type=click.IntRange(1000))
+@click.option("--speed", default=240.0, show_default=True, type=click.FloatRange(1), help="Simulated seconds a second.")
+def demo(out: Path, users: int, speed: float) -> None:
+    """Run the main job on check-ins in Manhattan: a live fleet, a live stream, live estimates, a report.
+
+    Example: uldp demo --out build/demo
+    """
+    from pipelines.demo import run_demo
+
+    run_demo(out, users=users, speed=speed, say=click.echo)
+
+
+def _load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
+    return [CollectionSpec.load(path) for path in paths]
+
+
+def _summarize(out: Path) -> None:
+    from pipelines.progress import summary
+
+    click.echo(summary(out))
+
+
+def main() -> None:
+    """Run the command line; a user's error is one line and exit code 1, wrong usage is exit code 2."""
+    verbose = bool({"-v", "--verbose"} & set(sys.argv[1:2]))
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        _fail(error.format_message(), 2)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("stopped; what was written stays, and the same command begins anew", 130)
+    except BrokenPipeError:
+        sys.exit(141)
+    except _MENDABLE as error:
+        if verbose:
+            raise
+        _fail(str(error), 1)
+
+
+def _fail(message: str, code: int) -> None:
+    for line in message.splitlines():
+        click.echo(f"error: {line}", err=True)
+    sys.exit(code)

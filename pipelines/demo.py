@@ -1,0 +1,78 @@
+"""The demonstration: a live fleet of devices in Manhattan, a live stream, live estimates, and a report at the end."""
+
+import shutil
+import threading
+from collections.abc import Callable
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+from pipelines import jobs
+from pipelines.fleet import Fleet
+from pipelines.progress import announce_pane, pane_line, summary
+from pipelines.report import write_report
+from pipelines.results import newest, read_estimates
+from pipelines.simulate import simulate
+from pipelines.truth import Truth
+from schemas.collection import CollectionSpec
+from transforms.localstream import LocalStream
+
+#: One report in a hundred is not as it should be.
+DUPLICATES, LATE, MALFORMED = 0.004, 0.003, 0.003
+START_MS = 1_767_603_600_000  # 2026-01-05T09:00:00Z
+DURATION_MS = 3 * 3_600_000
+#: Few enough segments that the panes of late reports can be read as they come.
+SEGMENT_MS = 8 * 60_000
+
+
+def example(name: str) -> Path:
+    """Return the folder of an example: inside of the wheel, or beside the packages in a checkout."""
+    shipped = Path(str(resources.files("pipelines"))) / "examples" / name
+    return shipped if shipped.is_dir() else Path(__file__).parent.parent / "examples" / name
+
+
+def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None]) -> None:
+    """Run the main job live into ``out``, which is made anew: ``stream``, ``results`` and ``report.html``.
+
+    Args:
+        out: A directory; what an earlier demonstration left there is removed.
+        users: Devices that report, once each, over three hours of simulated time.
+        speed: Simulated seconds a second.
+        say: Takes each line of what happens.
+    """
+    for left in ("stream", "results"):
+        shutil.rmtree(out / left, ignore_errors=True)
+    folder = example("manhattan")
+    spec = CollectionSpec.load(folder / "spec.yaml")
+    truth = Truth.load(folder / "truth.csv", spec)
+    stream = LocalStream.create(out / "stream", simulated_clock=True)
+    fleet = Fleet(
+        spec,
+        truth,
+        users=users,
+        seed=1,
+        start_ms=START_MS,
+        duration_ms=DURATION_MS,
+        duplicates=DUPLICATES,
+        late=LATE,
+        malformed=MALFORMED,
+    )
+    # A daemon, so that Ctrl-C ends both.
+    devices = threading.Thread(target=simulate, args=(fleet, stream), kwargs={"speed": speed, "segment_ms": SEGMENT_MS}, daemon=True)
+    say(f"{users:,} devices report for three hours, {speed:g} times as fast as in earnest, into {stream.path}")
+    devices.start()
+    jobs.follow(
+        [spec],
+        stream.path,
+        out / "results",
+        jobs.pipeline_options([]),
+        watermark_delay_ms=10_000,
+        announce=partial(announce_pane, say),
+    )
+    say("the newest pane of each window, which late reports have amended:")
+    for estimate in newest(read_estimates(out / "results")):
+        say(pane_line(estimate))
+    say(summary(out / "results"))
+    report = out / "report.html"
+    write_report(out / "results", report, truth={spec.key: truth.distribution}, grid=(25, 25))
+    say(f"estimates against the truth that the simulation knows: {report}")

@@ -1,0 +1,137 @@
+"""The truth of a simulation: where users are, and which of them hide it behind a tag. Devices' values, in the open.
+
+A CSV file with the header ``value,tag,weight``. A row says how many users (in proportion to the others) are at a value
+and hide it behind a tag of the spec, or, with an empty tag, do not. A value is an index into the domain, or its label
+where the domain has labels.
+"""
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.pum import preprocess
+from schemas.collection import CollectionSpec
+from schemas.records import Floats
+
+Indices = npt.NDArray[np.int64]
+
+_HEADER = ["value", "tag", "weight"]
+
+
+class TruthError(ValueError):
+    """A truth file that cannot be used. The message names file, line, value and remedy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The joint distribution of users' values and of the tags that they hide them behind.
+
+    Attributes:
+        size: |X|.
+        tag_count: kappa, the number of tags in the spec.
+        values: Shape (m,): the value of each cell of the distribution, an index into X.
+        tags: Shape (m,): the index of its tag, -1 for none.
+        probabilities: Shape (m,): the share of users in it; they sum to 1.
+    """
+
+    size: int
+    tag_count: int
+    values: Indices
+    tags: Indices
+    probabilities: Floats
+
+    @classmethod
+    def load(cls, path: Path, spec: CollectionSpec) -> Self:
+        """Read a truth file for the domain and the tags of ``spec``.
+
+        Raises:
+            TruthError: at the first line that cannot be used.
+        """
+        tags = {"": -1} | {tag.name: index for index, tag in enumerate(spec.tags)}
+        cells: list[tuple[int, int, float]] = []
+        for line, row in _read_rows(path):
+            try:
+                cells.append(_parse_row(row, tags, spec))
+            except ValueError as error:
+                raise TruthError(f"{path}: line {line}: {','.join(row)!r}: {error}") from error
+        values, tag_indices, weights = zip(*cells, strict=True) if cells else ((), (), ())
+        total = sum(weights)
+        if not 0 < total < math.inf:
+            raise TruthError(f"{path}: the weights sum to {total}; give at least one row a weight above 0")
+        return cls(
+            spec.size,
+            len(spec.tags),
+            np.array(values, dtype=np.int64),
+            np.array(tag_indices, dtype=np.int64),
+            np.array(weights, dtype=np.float64) / total,
+        )
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+        """Draw n users i.i.d.
+
+        Returns:
+            Shapes (n,): the index of each user's value, and of the tag that she hides it behind, -1 for none.
+        """
+        ends = np.cumsum(self.probabilities)
+        cells = np.searchsorted(ends / ends[-1], rng.random(n), side="right")
+        return self.values[cells], self.tags[cells]
+
+    @property
+    def distribution(self) -> Floats:
+        """p, shape (|X|,): the distribution of the users' values, hidden or not. It is what p-hat estimates."""
+        return np.asarray(np.bincount(self.values, self.probabilities, minlength=self.size), dtype=np.float64)
+
+    @property
+    def intermediate(self) -> Floats:
+        """r, shape (|Z|,): the distribution after each user's f_pre (eq. 20), X and then one bot for each tag."""
+        symbols = preprocess(self.values, self.tags, self.size)
+        shares = np.bincount(symbols, self.probabilities, minlength=self.size + self.tag_count)
+        return np.asarray(shares, dtype=np.float64)
+
+
+def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row below the header with the number of its line."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file)
+            header = next(rows, [])
+            if header != _HEADER:
+                raise TruthError(f"{path}: line 1: {','.join(header)!r} must be the header {','.join(_HEADER)}")
+            for row in rows:
+                if row:
+                    yield rows.line_num, row
+    except OSError as error:
+        raise TruthError(f"{path}: {error.strerror or error}; check the path") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise TruthError(f"{path}: not a CSV file in UTF-8: {error}") from error
+
+
+def _parse_row(row: list[str], tags: dict[str, int], spec: CollectionSpec) -> tuple[int, int, float]:
+    """Return value, tag and weight of a row.
+
+    Raises:
+        ValueError: for a person who has the line before her.
+    """
+    if len(row) != len(_HEADER):
+        raise ValueError(f"{len(row)} fields; write value,tag,weight and leave the tag empty where there is none")
+    value, tag, weight = row
+    try:
+        index = spec.index(int(value) if value.isdecimal() and spec.domain.size is not None else value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write a value of the domain of {spec.collection} version {spec.version}") from error
+    if tag not in tags:
+        known = ", ".join(name for name in tags if name) or "it has none"
+        raise ValueError(f"tag {tag!r} is not in the spec ({known}); correct it or leave it empty")
+    try:
+        amount = float(weight)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise ValueError(f"weight {weight!r} must be a finite number of 0 or more")
+    return index, tags[tag], amount

@@ -1,0 +1,155 @@
+"""The command line as a user meets it: what it prints, and what it says when something is wrong."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import main
+from schemas.records import Message
+from transforms.localstream import LocalStream
+
+MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
+SPEC, TRUTH = str(MANHATTAN / "spec.yaml"), str(MANHATTAN / "truth.csv")
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def uldp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command in this process; returns exit code, output and errors."""
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["uldp", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stream of 6,000 reports of three hours, with one in ten a copy, late or damaged."""
+    folder = tmp_path_factory.mktemp("simulated")
+    arguments = ["--truth", TRUTH, "--users", "6000", "--to", str(folder / "stream"), "--seed", "7"]
+    trouble = ["--duplicates", "0.04", "--late", "0.03", "--malformed", "0.03"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["uldp", "simulate", SPEC, *arguments, *trouble])
+        main()
+    return folder / "stream"
+
+
+def test_check_prints_the_channel_and_the_errors_to_expect(uldp: Run) -> None:
+    code, out, _ = uldp("check", SPEC, "--users", "179527")
+    assert code == 0
+    assert "manhattan-checkins version 1" in out
+    assert "epsilon 6.43775" in out
+    assert "17 symbols: p 0.975039, q 0.00156006" in out  # 15 cells and 2 tags: c1, c2 of Definition 4 with v = 17
+
+
+def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, tmp_path: Path) -> None:
+    live, batch = tmp_path / "live", tmp_path / "batch"
+
+    code, streamed, err = uldp("stream", "--spec", SPEC, "--from", simulated, "--to", live, "--runner=DirectRunner")
+    assert (code, err) == (0, "")
+    assert " on time " in streamed
+    assert " late " in streamed
+
+    code, out, err = uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", batch)
+    assert (code, err) == (0, "")
+    assert "6,240 received" not in out  # the damaged ones that name no window are not in a window's line
+    assert "does not add up" not in out + streamed
+
+    code, out, _ = uldp("show", batch, "--json")
+    estimates = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    for estimate in estimates:
+        assert estimate["collection"] == "manhattan-checkins"
+        assert len(estimate["distribution"]) == len(estimate["stderr"]) == 625
+        assert sum(estimate["distribution"]) == pytest.approx(1)
+        assert set(estimate["tags"]) == {"home", "workplace"}
+        a = estimate["accounting"]
+        assert a["received"] == a["counted"] + a["duplicate"] + a["late"] + a["rejected"]
+
+    code, out, _ = uldp("show", live)
+    assert code == 0
+    assert "± " in out
+
+    page = tmp_path / "report.html"
+    code, out, _ = uldp("report", live, "--out", page, "--truth", TRUTH, "--grid", "25x25")
+    assert code == 0
+    assert "<svg" in page.read_text(encoding="utf-8")
+
+
+def test_a_rerun_gives_the_same_files(uldp: Run, simulated: Path, tmp_path: Path) -> None:
+    def files() -> dict[str, bytes]:
+        return {str(f.relative_to(tmp_path)): f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
+
+    assert uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", tmp_path)[0] == 0
+    first = files()
+    assert uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", tmp_path)[0] == 0
+    assert files() == first
+
+
+BAD_INPUT = [
+    ((), 2, "Usage"),
+    (("check",), 2, "Missing argument 'SPEC...'"),
+    (("check", "no-such.yaml"), 1, "no-such.yaml: No such file or directory; check the path"),
+    (("check", "wrong.yaml"), 1, "wrong.yaml: version: missing; add it"),
+    (("check", SPEC, "--userz", "5"), 2, "No such option '--userz'"),
+    (("frobnicate",), 2, "No such command 'frobnicate'"),
+    (("simulate", SPEC, "--truth", "no.csv", "--users", "5", "--to", "s"), 1, "no.csv: No such file or directory"),
+    (("simulate", SPEC, "--truth", TRUTH, "--users", "0", "--to", "s"), 2, "0 is not in the range"),
+    (("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "full"), 1, "full: holds something already"),
+    (
+        ("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "s", "--duration", "3x"),
+        2,
+        "'3x': write a duration",
+    ),
+    (("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "s", "--start", "noon"), 2, "no ISO 8601 time"),
+    (("backfill", "--spec", SPEC, "--from", "nowhere", "--to", "out"), 1, "nowhere: no such file or directory"),
+    (("backfill", "--spec", SPEC, "--from", "empty", "--to", "out"), 1, "empty: holds no .avro file of messages"),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "out", "--frob=1"), 1, "unknown option --frob"),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "out", "stray"), 1, "unexpected argument 'stray'"),
+    (("backfill", "--spec", SPEC, "--spec", SPEC, "--from", "full", "--to", "out"), 1, "two specs for manhattan"),
+    (("backfill", "--spec", SPEC, "--from", "junk", "--to", "out"), 1, "junk.avro: not an Avro file of messages"),
+    (("stream", "--spec", SPEC, "--from", "empty", "--to", "out"), 1, "empty: no local stream; make one with"),
+    (("stream", "--spec", SPEC, "--from", "pubsub:projects/p/subscriptions/s", "--to", "out"), 1, "no local stream"),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "out", "--runner=FlinkRunner"), 1, "--runner=FlinkRunner"),
+    (("show", "nowhere"), 1, "nowhere: "),
+    (("show", "empty"), 1, "empty: "),
+    (("report", "empty", "--out", "r.html"), 1, "empty: "),
+    (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD_INPUT)
+def test_bad_input_is_one_clear_line(
+    arguments: tuple[str, ...], code: int, message: str, uldp: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    LocalStream.create(tmp_path / "full").append([Message(b"no report", 0)])
+    (tmp_path / "junk").mkdir()
+    (tmp_path / "junk" / "junk.avro").write_bytes(b"no Avro")
+    (tmp_path / "wrong.yaml").write_text(Path(SPEC).read_text(encoding="utf-8").replace("version: 1", ""))
+    found, out, err = uldp(*arguments)
+    assert found == code
+    assert message in out + err
+    assert "Traceback" not in err
+    if arguments:
+        assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["check", "simulate", "backfill", "stream", "show", "report", "demo"])
+def test_help_has_an_example(command: str, uldp: Run) -> None:
+    code, out, _ = uldp(command, "--help")
+    assert code == 0
+    assert f"Example: uldp {command} " in " ".join(out.split())
