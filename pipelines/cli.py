@@ -6,6 +6,7 @@ Beam is imported by the commands that run it, so that ``--help`` and ``check`` a
 import json
 import logging
 import math
+import os
 import sys
 import warnings
 from datetime import UTC, datetime
@@ -64,7 +65,9 @@ def cli(verbose: bool) -> None:
     uldp show results
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
-    if not verbose:
+    if not verbose:  # what fails is said once, by main
+        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         warnings.simplefilter("ignore")
 
 
@@ -285,6 +288,11 @@ def main() -> None:
         if verbose:
             raise
         _fail(str(error), 1)
+    except Exception as error:
+        if verbose:
+            raise
+        # A failed job says where it failed in its last line; what is above is Beam's own traceback.
+        _fail(f"{str(error).strip().splitlines()[-1]}; uldp -v {' '.join(sys.argv[1:2])} ... shows where", 1)
 
 
 def _fail(message: str, code: int) -> None:

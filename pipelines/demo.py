@@ -58,7 +58,9 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         malformed=MALFORMED,
     )
     # A daemon, so that Ctrl-C ends both.
-    devices = threading.Thread(target=simulate, args=(fleet, stream), kwargs={"speed": speed, "segment_ms": SEGMENT_MS}, daemon=True)
+    devices = threading.Thread(
+        target=simulate, args=(fleet, stream), kwargs={"speed": speed, "segment_ms": SEGMENT_MS}, daemon=True
+    )
     say(f"{users:,} devices report for three hours, {speed:g} times as fast as in earnest, into {stream.path}")
     devices.start()
     jobs.follow(

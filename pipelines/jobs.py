@@ -78,11 +78,16 @@ def follow(
     stream = LocalStream.open(source)
     prepare_results(out, specs)
     options.view_as(StandardOptions).streaming = True
-    with (
-        LocalStreamEvents(stream, watermark_delay_ms) as events,
-        beam.Pipeline("BundleBasedDirectRunner", options) as pipeline,
-    ):
+    pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
+    with LocalStreamEvents(stream, watermark_delay_ms) as events:
         messages: PCollection[Message] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Any = messages | "Aggregate" >> Aggregate(specs)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
         _ = aggregated.estimates | "Announce" >> beam.Map(announce)
+        result = pipeline.run()
+        try:
+            result.wait_until_finish()
+        except BaseException:
+            # Before the events end: the runner would take that for the end of the stream, and fire all open windows.
+            result.cancel()
+            raise

@@ -9,7 +9,7 @@ import re
 from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ def parse_duration(text: object) -> timedelta:
     """Read a duration such as ``90s`` or ``1h``.
 
     Raises:
-        ValueError: for anything but a positive whole number and one of ms, s, m, h, d, or for zero with a unit.
+        ValueError: for anything but a whole number and one of ms, s, m, h, d.
     """
     if isinstance(text, timedelta):
         return text
@@ -175,6 +175,7 @@ class CollectionSpec(_Strict):
     limits: Limits = Limits()
 
     _labels: list[str] | None = PrivateAttr(default=None)
+    _index: dict[str, int] = PrivateAttr(default_factory=dict)
     _sensitive_mask: npt.NDArray[np.bool_] = PrivateAttr()
     _background: npt.NDArray[np.float64] = PrivateAttr()
 
@@ -214,7 +215,7 @@ class CollectionSpec(_Strict):
             raise SpecError(f"{path}: {error.strerror or error}; check the path") from error
         except UnicodeDecodeError as error:
             raise SpecError(f"{path}: not UTF-8 text; is this a spec?") from error
-        except yaml.YAMLError as error:
+        except Exception as error:  # beside its own errors, yaml raises what int, float or date make of a bad scalar
             raise SpecError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
         return cls.parse(data, base=path.parent, source=str(path))
 
@@ -246,6 +247,7 @@ class CollectionSpec(_Strict):
                 raise ValueError(f"domain.labels_file: {self.domain.labels_file}: needs two or more different labels")
         else:
             self._labels = self.domain.labels
+        self._index = {label: index for index, label in enumerate(self._labels or ())}
         self._sensitive_mask = self._mask()
         if self.mechanism.name in {"warner", "mangat"} and self.size != 2:
             raise ValueError(f"domain: {self.mechanism.name} is for two values, got {self.size}; use rr or urr")
@@ -306,10 +308,9 @@ class CollectionSpec(_Strict):
         if isinstance(value, str):
             if self._labels is None:
                 raise ValueError(f"{value!r} is a label, but the domain has only a size")
-            try:
-                return self._labels.index(value)
-            except ValueError:
-                raise ValueError(f"{value!r} is no label of the domain") from None
+            if value not in self._index:
+                raise ValueError(f"{value!r} is no label of the domain")
+            return self._index[value]
         if not 0 <= value < self.size:
             raise ValueError(f"{value} is outside of the domain 0 to {self.size - 1}")
         return value
@@ -371,21 +372,34 @@ def _read_rows(path: Path, where: str) -> list[list[str]]:
         raise ValueError(f"{where}: cannot read {path}: {error}") from error
 
 
+#: What to write under the keys that take a word or a list.
+_UNIONS = {
+    "sensitive": "write all, or a list of values of the domain",
+    "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
+}
+
+
 def _explain(source: str, error: ValidationError) -> Iterable[str]:
     """One line per problem: file, key, what is wrong with which value."""
     seen = set()
     for problem in error.errors(include_url=False):
-        # pydantic appends the branch of a union to the location; a person knows only the key.
-        keys = [str(part) for part in problem["loc"] if not re.search(r"[\[(]|^(str|int)$|^function", str(part))]
-        if problem["type"] == "extra_forbidden":
+        location, kind, value = problem["loc"], problem["type"], problem["input"]
+        if location and location[0] in _UNIONS:
+            # Each branch of the union complains, and names itself in the location: the word, then the list.
+            if len(location) == 2 and kind == "literal_error":
+                continue
+            location = (location[0], *(part for part in location[1:] if isinstance(part, int)))
+            text = f"{_UNIONS[str(location[0])]} (got {value!r})"
+        elif kind in {"extra_forbidden", "invalid_key"}:
             text = "unknown key; check the spelling or remove it"
-        elif problem["type"] == "missing":
+            location = tuple(part for part in location if part != "[key]")
+        elif kind == "missing":
             text = "missing; add it"
         else:
-            text = problem["msg"].removeprefix("Value error, ")
-            value = problem.get("input")
+            text = "must be a mapping" if kind == "model_type" else problem["msg"].removeprefix("Value error, ")
             if not isinstance(value, dict | list | BaseModel):
                 text += f" (got {value!r})"
+        keys = [str(part) for part in location]
         line = f"{source}: {'.'.join(keys) + ': ' if keys else ''}{text}"
         if line not in seen:
             seen.add(line)

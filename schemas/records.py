@@ -4,8 +4,8 @@ Times are integers: milliseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -25,7 +25,7 @@ def iso(milliseconds: int) -> str:
     >>> iso(1767258000000)
     '2026-01-01T09:00:00Z'
     """
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds").replace("+00:00", "Z")
 
 
@@ -255,7 +255,8 @@ class Rejected:
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``rejected.avsc`` describes."""
-        return {**asdict(self), "attributes": dict(self.attributes)}
+        # Not asdict, which copies deeply and cannot copy a read-only mapping.
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"attributes": dict(self.attributes)}
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:

@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
@@ -28,7 +28,7 @@ class StreamError(ValueError):
     """A local stream that cannot be used; the message says what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class LocalStream:
     """A local stream in a directory.
 
@@ -40,6 +40,7 @@ class LocalStream:
 
     path: Path
     simulated_clock: bool = False
+    _next: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def create(cls, path: Path, *, simulated_clock: bool = False) -> Self:
@@ -48,9 +49,9 @@ class LocalStream:
         Raises:
             StreamError: if the directory holds anything.
         """
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StreamError(f"{path}: holds something already; choose another directory or remove it")
+        path.mkdir(parents=True, exist_ok=True)
         (path / _SETTINGS).write_text(json.dumps({"simulated_clock": simulated_clock}) + "\n", encoding="utf-8")
         return cls(path, simulated_clock)
 
@@ -64,7 +65,7 @@ class LocalStream:
         try:
             settings = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
             return cls(path, bool(settings["simulated_clock"]))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise StreamError(f"{path}: no local stream; make one with: uldp simulate SPEC ... --to {path}") from None
         except (ValueError, KeyError, TypeError) as error:
             raise StreamError(f"{path / _SETTINGS}: not the settings of a local stream: {error}") from error
@@ -77,15 +78,19 @@ class LocalStream:
                 write_messages(file, messages)
                 file.flush()
                 os.fsync(file.fileno())
-            number = max((int(segment.stem) for segment in self.segments()), default=-1) + 1
-            while True:
-                segment = self.path / f"{number:012d}.avro"
+            if self._next is None:
+                self._next = max((int(segment.stem) for segment in self.segments()), default=-1) + 1
+            while True:  # until the number is not another writer's
+                segment = self._segment(self._next)
+                self._next += 1
                 with contextlib.suppress(FileExistsError):
                     os.link(aside, segment)
                     return segment
-                number += 1
         finally:
             aside.unlink(missing_ok=True)
+
+    def _segment(self, number: int) -> Path:
+        return self.path / f"{number:012d}.avro"
 
     def segments(self) -> list[Path]:
         """Return the segments there are, in order."""
@@ -102,10 +107,11 @@ class LocalStream:
 
     def follow(self, poll_seconds: float) -> Iterator[Path | None]:
         """Yield each segment in order as it comes, and None whenever there is none yet. Ends when closed and read."""
-        number = 0
+        # Old segments may have been removed; those that are left have no gaps.
+        number = int(self.segments()[0].stem) if self.segments() else 0
         while True:
             closed = self.closed  # before the look, so that a segment that came before the closing is not missed
-            segment = self.path / f"{number:012d}.avro"
+            segment = self._segment(number)
             if segment.exists():
                 number += 1
                 yield segment
@@ -124,7 +130,11 @@ def write_messages(file: IO[bytes], messages: Sequence[Message]) -> None:
 
 
 def last_publish_time(segment: Path) -> int:
-    """Read from the header of a segment when the last of its messages was published."""
+    """Read from the header of a segment when the last of its messages was published.
+
+    Raises:
+        ValueError, EOFError, KeyError: if it is no segment.
+    """
     with segment.open("rb") as file:
         return int(fastavro.reader(file).metadata[_LAST_PUBLISH_TIME])
 
@@ -141,5 +151,7 @@ def read_messages(path: Path) -> Iterator[Message]:
             records = cast(Iterator[dict[str, Any]], fastavro.reader(file, load_schema("message")))
             for index, record in enumerate(records):
                 yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{index}")
-    except (ValueError, EOFError, KeyError, fastavro.schema.SchemaParseException) as error:
+    except OSError:
+        raise
+    except Exception as error:  # the reader raises what its C code happens to meet in other files
         raise StreamError(f"{path}: not an Avro file of messages ({error}); see schemas/message.avsc") from error

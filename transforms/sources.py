@@ -1,6 +1,7 @@
 """Where messages come from: an archive of files (bounded), or the embedded local stream (unbounded)."""
 
 import concurrent.futures
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -101,7 +102,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
 
     def __init__(self, stream: LocalStream, watermark_delay_ms: int) -> None:
         self._stream = stream
+        self._current = stream.path
         self._delay = watermark_delay_ms
+        self._stopping = threading.Event()
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
         service_api.add_TestStreamServiceServicer_to_server(self, self._server)
 
@@ -113,10 +116,22 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stopping.set()
         self._server.stop(grace=None)
 
     def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
-        """Stream the events; ends when the stream is closed and read."""
+        """Stream the events; ends when the stream is closed and read, and only then.
+
+        The runner takes the end of the events, and also an error, for the end of the input, and would fire every open
+        window as complete. So what cannot be read is announced nevertheless, for the reader to fail on.
+        """
+        try:
+            yield from self._events()
+        except Exception:  # whatever it is, the job must fail and not finish
+            yield _segment_event(self._current, None)
+            self._stopping.wait()
+
+    def _events(self) -> Iterator[Event]:
         clock = time.monotonic()
         watermark: int | None = None
         for segment in self._stream.follow(self.POLL_SECONDS):
@@ -125,6 +140,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
             published = None if self._stream.simulated_clock else int(time.time() * 1000)
             if segment is not None:
+                self._current = segment
                 yield _segment_event(segment, watermark)
                 published = last_publish_time(segment)
             if published is not None and (watermark is None or published - self._delay > watermark):

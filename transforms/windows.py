@@ -56,6 +56,7 @@ def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
     lateness = window.allowed_lateness + AMENDABLE_FOR + (window.size if window.period is not None else timedelta(0))
     return beam.WindowInto(
         window_fn(window),
+        # A late trigger of processing time stalls the BundleBasedDirectRunner at the end of its input.
         trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
         accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
         allowed_lateness=Duration(micros=milliseconds(lateness) * 1000),

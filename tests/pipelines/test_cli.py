@@ -1,6 +1,8 @@
 """The command line as a user meets it: what it prints, and what it says when something is wrong."""
 
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import main
-from schemas.records import Message
+from pipelines.results import newest, read_counts
+from schemas.records import Message, PaneKind
 from transforms.localstream import LocalStream
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
@@ -96,6 +99,44 @@ def test_a_rerun_gives_the_same_files(uldp: Run, simulated: Path, tmp_path: Path
     first = files()
     assert uldp("backfill", "--spec", SPEC, "--from", simulated, "--to", tmp_path)[0] == 0
     assert files() == first
+
+
+def test_an_interrupted_stream_completes_no_window_and_begins_anew(uldp: Run, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    text = (
+        Path(SPEC)
+        .read_text(encoding="utf-8")
+        .replace("background: background/", f"background: {MANHATTAN}/background/")
+    )
+    spec.write_text(text.replace("early_every: 5s", "early_every: 1s").replace("min_reports: 100", "min_reports: 1"))
+    source = tmp_path / "stream"
+    assert uldp("simulate", spec, "--truth", TRUTH, "--users", "300", "--to", source, "--duration", "20m")[0] == 0
+    (source / "closed").unlink()
+    command = [
+        Path(sys.executable).with_name("uldp"),
+        "stream",
+        "--spec",
+        spec,
+        "--from",
+        source,
+        "--to",
+        tmp_path / "out",
+    ]
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while "n     300" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert err.strip() == "error: stopped; what was written stays, and the same command begins anew"
+    assert {pane.pane.kind for pane in read_counts(tmp_path / "out")} == {PaneKind.EARLY}
+    (source / "closed").touch()
+    assert uldp("stream", "--spec", spec, "--from", source, "--to", tmp_path / "out")[0] == 0
+    (pane,) = newest(read_counts(tmp_path / "out"))
+    assert (pane.pane.kind, pane.n) == (PaneKind.ON_TIME, 300)
 
 
 BAD_INPUT = [

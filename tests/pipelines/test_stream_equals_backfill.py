@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mechanisms.catalog import build_mechanism
 from pipelines import jobs
-from pipelines.results import newest, read_counts
+from pipelines.results import ResultsError, newest, read_counts
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting, Estimate, Message, Report, SupportCounts
 from transforms.localstream import LocalStream, read_messages
@@ -170,3 +170,14 @@ def test_sliding_windows(period: str, tmp_path: Path) -> None:
 
     assert counts_by_window(streamed) == counts_by_window(backfilled)
     assert sum(pane.accounting.counted for pane in streamed) == 300 * 60 // int(period[:-1])
+
+
+def test_a_stream_that_cannot_be_read_fails_and_completes_no_window(tmp_path: Path) -> None:
+    """Beam takes any end of its events for the end of the input; an unreadable segment must not be one."""
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    stream.append(messages_of([Sent(5, 5, None)], seed=1))
+    (stream.path / "000000000001.avro").write_bytes(b"not Avro")
+    with pytest.raises(Exception, match="not an Avro file of messages"):
+        follow(stream, tmp_path / "out")
+    with pytest.raises(ResultsError, match="no counts"):
+        read_counts(tmp_path / "out")

@@ -1,0 +1,208 @@
+"""Framing: what is accepted, byte for byte, and how everything else is refused.
+
+``vectors.json`` holds messages that other implementations can be held against.
+"""
+
+import json
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas import framing
+from schemas.framing import (
+    HEADER_SIZE,
+    MAGIC,
+    MalformedBodyError,
+    NotSingleObjectError,
+    Schema,
+    SchemaStore,
+    TruncatedBodyError,
+    UnknownSchemaError,
+    encode_object,
+    header,
+    load_schema,
+    parse_schema,
+    report_store,
+)
+from schemas.records import Report, ReportBatch
+
+VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
+POSITIVE = {vector["name"]: vector for vector in VECTORS["positive"]}
+NEGATIVE = {vector["name"]: vector for vector in VECTORS["negative"]}
+
+SYMBOL = Report("ab", 1, bytes(range(16)), 1767258000000, 600)
+BITS = Report("ab", 2, bytes(range(16)), 1767258000000, b"\xa5\x00\xf8")
+BATCH = ReportBatch("ab", 1, bytes(32), struct.pack("<2q", 1, 2), symbols=struct.pack("<2I", 3, 4))
+
+
+def decode(message: bytes) -> dict[str, Any]:
+    return report_store().decode(message)[1]
+
+
+def record(vector: dict[str, Any]) -> Report | ReportBatch:
+    """The record of a positive vector, in which bytes are written in hex."""
+    fields: dict[str, Any] = {
+        name: bytes.fromhex(value) if isinstance(value, str) and name != "collection" else value
+        for name, value in vector["record"].items()
+    }
+    return Report(**fields) if vector["type"] == "Report" else ReportBatch(**fields)
+
+
+def varint(value: int) -> bytes:
+    """Avro's int and long: zigzag, then 7 bits a byte, low bits first."""
+    return septets(2 * value if value >= 0 else -2 * value - 1)
+
+
+def septets(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value % 128 + 128]) + septets(value // 128)
+
+
+def counted(data: bytes) -> bytes:
+    return varint(len(data)) + data
+
+
+def by_hand(value: Report | ReportBatch) -> bytes:
+    """The body as the Avro specification builds it, field by field."""
+    start = counted(value.collection.encode()) + varint(value.version)
+    if isinstance(value, ReportBatch):
+        union = (
+            varint(0) + counted(value.symbols) if value.symbols is not None else varint(1) + counted(value.bits or b"")
+        )
+        return start + counted(value.report_ids) + counted(value.event_times) + union
+    union = varint(0) + varint(value.payload) if isinstance(value.payload, int) else varint(1) + counted(value.payload)
+    return start + value.report_id + varint(value.event_time) + union
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_positive_vector_is_what_we_write(name: str) -> None:
+    vector = POSITIVE[name]
+    assert record(vector).encode().hex() == vector["message"]
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_positive_vector_is_what_the_specification_says(name: str) -> None:
+    message = bytes.fromhex(POSITIVE[name]["message"])
+    schema = {"Report": "report", "ReportBatch": "report_batch"}[POSITIVE[name]["type"]]
+    assert message == header(load_schema(schema)) + by_hand(record(POSITIVE[name]))
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_positive_vector_is_read_back(name: str) -> None:
+    vector = POSITIVE[name]
+    schema_name, value = report_store().decode(bytes.fromhex(vector["message"]))
+    assert schema_name == f"uldp.{vector['type']}"
+    if vector["type"] == "ReportBatch":
+        value |= value.pop("payload")
+    assert type(record(vector))(**value) == record(vector)
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_negative_vector_is_refused(name: str) -> None:
+    error = getattr(framing, NEGATIVE[name]["error"])
+    with pytest.raises(error) as caught:
+        decode(bytes.fromhex(NEGATIVE[name]["message"]))
+    assert type(caught.value) is error
+
+
+def test_header_is_magic_and_fingerprint() -> None:
+    assert header(load_schema("report")) == MAGIC + bytes.fromhex("e6a3dbfe76e5d390")
+    assert SYMBOL.encode()[:HEADER_SIZE] == header(load_schema("report"))
+
+
+@pytest.mark.parametrize("report", [SYMBOL, BITS, BATCH], ids=["symbol", "bits", "batch"])
+def test_every_proper_prefix_is_truncated(report: Report | ReportBatch) -> None:
+    message = report.encode()
+    for end in range(len(message)):
+        with pytest.raises(NotSingleObjectError if end < HEADER_SIZE else TruncatedBodyError):
+            decode(message[:end])
+
+
+@pytest.mark.parametrize("report", [SYMBOL, BITS, BATCH], ids=["symbol", "bits", "batch"])
+@given(tail=st.binary(min_size=1, max_size=40))
+def test_whatever_follows_the_body_is_malformed(report: Report | ReportBatch, tail: bytes) -> None:
+    with pytest.raises(MalformedBodyError, match=f"^{len(tail)} bytes follow the body$"):
+        decode(report.encode() + tail)
+
+
+@given(st.binary(min_size=8, max_size=8).filter(lambda unknown: MAGIC + unknown not in report_store().writers))
+def test_unknown_fingerprint_is_named(fingerprint: bytes) -> None:
+    with pytest.raises(UnknownSchemaError, match=fingerprint.hex()):
+        decode(MAGIC + fingerprint + SYMBOL.encode()[HEADER_SIZE:])
+
+
+@given(st.binary(max_size=64), st.sampled_from([b"", MAGIC, *report_store().writers]))
+def test_any_bytes_are_a_record_or_one_of_four_errors(body: bytes, start: bytes) -> None:
+    try:
+        decode(start + body)
+    except (NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError) as error:
+        assert str(error)  # noqa: PT017 (whether it raises is the bytes' affair)
+
+
+LENGTH_OF_2_TO_62 = varint(1 << 62)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        header(load_schema("report")) + LENGTH_OF_2_TO_62 + bytes(1000),
+        header(load_schema("report"))
+        + counted(b"ab")
+        + varint(1)
+        + bytes(16)
+        + varint(0)
+        + varint(1)
+        + varint(1 << 40),
+        header(load_schema("report_batch")) + counted(b"ab") + varint(1) + LENGTH_OF_2_TO_62 + bytes(1000),
+        header(load_schema("report_batch")) + counted(b"ab") + varint(1) + varint((1 << 31) - 1) + bytes(1000),
+    ],
+    ids=["collection", "bits", "report_ids", "report_ids of 2 GiB"],
+)
+def test_a_hostile_length_is_not_allocated(message: bytes) -> None:
+    with pytest.raises(TruncatedBodyError):  # not measured: what is imported and cached by the first use
+        decode(message)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TruncatedBodyError):
+            decode(message)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * len(message) + 10_000
+
+
+def evolved(**field: Any) -> Schema:
+    """The schema of reports with one more field."""
+    schema = dict(load_schema("report"))
+    return parse_schema({**schema, "fields": [*schema["fields"], {"doc": "A new field.", **field}]})
+
+
+def test_an_older_writer_is_read_with_the_default_of_the_new_field() -> None:
+    reader = evolved(name="channel", type="string", default="stable")
+    older = load_schema("report")
+    store = SchemaStore({header(schema): schema for schema in (older, reader)}, {"uldp.Report": reader})
+    assert store.decode(SYMBOL.encode()) == ("uldp.Report", {**decode(SYMBOL.encode()), "channel": "stable"})
+
+
+def test_a_retired_field_of_an_older_writer_is_skipped() -> None:
+    older = evolved(name="locale", type=["null", "string"])
+    store = SchemaStore.of("report", older=(older,))
+    message = header(older) + SYMBOL.encode()[HEADER_SIZE:] + varint(1) + counted(b"de")
+    assert store.decode(message) == ("uldp.Report", decode(SYMBOL.encode()))
+    assert store.decode(SYMBOL.encode()) == ("uldp.Report", decode(SYMBOL.encode()))
+    with pytest.raises(UnknownSchemaError):
+        decode(message)
+
+
+def test_an_older_writer_needs_a_reader() -> None:
+    with pytest.raises(ValueError, match=r"older schemas \['uldp\.Message'\] have no reader among \['uldp\.Report'\]"):
+        SchemaStore.of("report", older=(load_schema("message"),))
+
+
+def test_encode_object_frames_any_shipped_schema() -> None:
+    record = {"data": b"x", "attributes": {}, "publish_time": 1}
+    assert encode_object("message", record) == header(load_schema("message")) + counted(b"x") + varint(0) + varint(1)

@@ -1,0 +1,163 @@
+"""Records survive the wire and the disk, and accounting is a commutative monoid."""
+
+import io
+from types import MappingProxyType
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.framing import load_schema, report_store
+from schemas.records import (
+    Accounting,
+    Estimate,
+    Message,
+    Pane,
+    PaneKind,
+    Rejected,
+    Report,
+    ReportBatch,
+    SupportCounts,
+    TagMass,
+    iso,
+)
+
+INTS = st.integers(-(2**31), 2**31 - 1)
+LONGS = st.integers(-(2**63), 2**63 - 1)
+DOUBLES = st.floats(allow_nan=False)
+TEXTS = st.text(max_size=8)
+BYTES = st.binary(max_size=40)
+ATTRIBUTES = st.dictionaries(TEXTS, TEXTS, max_size=3).flatmap(lambda d: st.sampled_from([d, MappingProxyType(d)]))
+
+REPORTS = st.builds(Report, TEXTS, INTS, st.binary(min_size=16, max_size=16), LONGS, INTS | BYTES)
+BATCHES = st.builds(ReportBatch, TEXTS, INTS, BYTES, BYTES, BYTES, st.none()) | st.builds(
+    ReportBatch, TEXTS, INTS, BYTES, BYTES, st.none(), BYTES
+)
+MESSAGES = st.builds(Message, BYTES, LONGS, ATTRIBUTES, st.just(""))
+REJECTED = st.builds(Rejected, TEXTS, TEXTS, TEXTS, BYTES, ATTRIBUTES, LONGS, TEXTS, INTS, TEXTS)
+COUNTERS = st.integers(0, 2**40)
+ACCOUNTING = st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS)
+COUNTS = st.lists(LONGS, max_size=5).map(lambda counts: np.array(counts, dtype=np.int64))
+FLOATS = st.lists(DOUBLES, max_size=5).map(np.array)
+SUPPORT = st.builds(
+    SupportCounts,
+    TEXTS,
+    INTS,
+    LONGS,
+    LONGS,
+    st.builds(Pane, st.sampled_from(PaneKind), INTS),
+    COUNTS,
+    ACCOUNTING,
+)
+ESTIMATES = st.builds(
+    Estimate,
+    SUPPORT,
+    TEXTS,
+    st.none() | DOUBLES,
+    TEXTS,
+    FLOATS,
+    FLOATS,
+    st.dictionaries(TEXTS, st.builds(TagMass, DOUBLES, DOUBLES), max_size=3),
+    DOUBLES,
+    st.lists(TEXTS, max_size=2).map(tuple),
+)
+
+
+def through_avro(schema: str, value: dict[str, Any]) -> dict[str, Any]:
+    """What a reader of a file sees of a value; strict, so that a field that the schema does not have is an error."""
+    file = io.BytesIO()
+    fastavro.schemaless_writer(file, load_schema(schema), value, strict=True)
+    file.seek(0)
+    read = fastavro.schemaless_reader(file, load_schema(schema), None)
+    assert isinstance(read, dict)
+    return read
+
+
+@given(REPORTS)
+def test_report_round_trips(report: Report) -> None:
+    name, value = report_store().decode(report.encode())
+    assert name == "uldp.Report"
+    assert Report(**value) == report
+
+
+@given(BATCHES)
+def test_report_batch_round_trips(batch: ReportBatch) -> None:
+    name, value = report_store().decode(batch.encode())
+    assert name == "uldp.ReportBatch"
+    assert ReportBatch(**value.pop("payload"), **value) == batch
+
+
+@pytest.mark.parametrize("payloads", [(None, None), (b"", b"")])
+def test_a_batch_has_exactly_one_column_of_payloads(payloads: tuple[bytes | None, bytes | None]) -> None:
+    with pytest.raises(ValueError, match=r"^a batch has either symbols or bits$"):
+        ReportBatch("ab", 1, b"", b"", *payloads).encode()
+
+
+@given(MESSAGES)
+def test_message_round_trips(message: Message) -> None:
+    assert Message(**through_avro("message", message.to_avro())) == message
+
+
+def test_the_position_in_the_source_is_not_part_of_a_message() -> None:
+    assert Message(b"", 1, source="a:1").to_avro() == Message(b"", 1, source="b:2").to_avro()
+
+
+@given(REJECTED)
+def test_rejected_round_trips(rejected: Rejected) -> None:
+    assert Rejected.from_avro(through_avro("rejected", rejected.to_avro())) == rejected
+
+
+@given(SUPPORT)
+def test_support_counts_round_trip(support: SupportCounts) -> None:
+    read = SupportCounts.from_avro(through_avro("support_counts", support.to_avro()))
+    assert (read.collection, read.version) == (support.collection, support.version)
+    assert (read.window_start, read.window_end) == (support.window_start, support.window_end)
+    assert (read.pane, read.accounting, read.n) == (support.pane, support.accounting, support.accounting.counted)
+    np.testing.assert_array_equal(read.counts, support.counts, strict=True)
+
+
+@given(ESTIMATES)
+def test_estimate_round_trips(estimate: Estimate) -> None:
+    read = Estimate.from_avro(through_avro("estimate", estimate.to_avro()))
+    assert read.support.to_avro() == estimate.support.to_avro()
+    np.testing.assert_array_equal(read.distribution, estimate.distribution, strict=True)
+    np.testing.assert_array_equal(read.stderr, estimate.stderr, strict=True)
+    for name in ("mechanism", "epsilon", "estimator", "tags", "bound", "flags"):
+        assert getattr(read, name) == getattr(estimate, name)
+
+
+@given(ACCOUNTING, ACCOUNTING, ACCOUNTING)
+def test_accounting_is_a_commutative_monoid(a: Accounting, b: Accounting, c: Accounting) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert a + Accounting() == a
+
+
+@given(COUNTERS, COUNTERS, COUNTERS, COUNTERS, st.integers(-2, 2))
+def test_accounting_closes_if_every_report_went_somewhere(
+    counted: int, duplicate: int, late: int, rejected: int, lost: int
+) -> None:
+    received = counted + duplicate + late + rejected + lost
+    assert Accounting(received, counted, duplicate, late, rejected).closes() == (lost == 0)
+
+
+def test_accounting_adds_each_number_to_its_own() -> None:
+    assert Accounting(1, 2, 3, 4, 5) + Accounting(10, 20, 30, 40, 50) == Accounting(11, 22, 33, 44, 55)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (1767258000000, "2026-01-01T09:00:00Z"),
+        (1767258000007, "2026-01-01T09:00:00.007Z"),
+        (1767258000500, "2026-01-01T09:00:00.500Z"),
+        (253402300799999, "9999-12-31T23:59:59.999Z"),
+    ],
+)
+def test_iso(milliseconds: int, text: str) -> None:
+    assert iso(milliseconds) == text
