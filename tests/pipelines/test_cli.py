@@ -112,7 +112,7 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(uldp: Run, tm
     source = tmp_path / "stream"
     assert uldp("simulate", spec, "--truth", TRUTH, "--users", "300", "--to", source, "--duration", "20m")[0] == 0
     (source / "closed").unlink()
-    command = [
+    command: list[str | Path] = [
         Path(sys.executable).with_name("uldp"),
         "stream",
         "--spec",
