@@ -18,7 +18,7 @@ import numpy as np
 
 from schemas.collection import CollectionSpec
 from schemas.framing import load_schema
-from schemas.records import Accounting, Estimate, Floats, Rejected, SupportCounts, iso
+from schemas.records import Accounting, Estimate, Floats, PaneKind, Rejected, SupportCounts, iso
 
 Specs = Mapping[tuple[str, int], CollectionSpec]
 Fired = TypeVar("Fired", Estimate, SupportCounts)
@@ -41,6 +41,9 @@ _JSON_KEYS = (
     "accounting",
     "flags",
 )
+
+
+_KINDS = tuple(PaneKind)  # in the order in which they fire
 
 
 class ResultsError(ValueError):
@@ -114,15 +117,16 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
 def newest(panes: Iterable[Fired]) -> list[Fired]:
     """Keep one pane per (collection, version, window, estimator), ordered by that key.
 
-    The newest is the one that has received the most, then the one of the highest revision: revisions start again
-    at 0 when a local run is started again, but what a window has received never shrinks.
+    The newest is the one that has received the most; then a late one before one on time before an early one; then the
+    one of the highest revision. Revisions start again at 0 when a local run is started again, and what the run before
+    has written stays, but what a window has received never shrinks.
     """
-    best: dict[tuple[Any, ...], tuple[tuple[int, int], Fired]] = {}
+    best: dict[tuple[Any, ...], tuple[tuple[int, int, int], Fired]] = {}
     for fired in panes:
         support = fired if isinstance(fired, SupportCounts) else fired.support
         estimator = "" if isinstance(fired, SupportCounts) else fired.estimator
         key = (support.collection, support.version, support.window_start, support.window_end, estimator)
-        age = (support.accounting.received, support.pane.revision)
+        age = (support.accounting.received, _KINDS.index(support.pane.kind), support.pane.revision)
         if key not in best or age > best[key][0]:
             best[key] = age, fired
     return [best[key][1] for key in sorted(best)]

@@ -206,6 +206,10 @@ class TestNewest:
         on_time = fired(30, 3, kind="on_time")
         assert newest([on_time, fired(30, 2)]) == [on_time]
 
+    def test_an_early_pane_of_a_killed_run_does_not_stand_for_the_on_time_one(self) -> None:
+        on_time = fired(30, 1, kind="on_time")
+        assert newest([on_time, fired(30, 7)]) == [on_time]
+
     def test_one_for_each_window_version_and_estimator_in_their_order(self) -> None:
         panes = [
             fired(1, 0),

@@ -1,0 +1,86 @@
+"""``uldp stream`` killed with SIGKILL in the middle, again and again: final counts are exact.
+
+Every report has a symbol of its own and no privacy, so that a right count is 1: a 2 is a double count, a 0 is a loss.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.results import newest, read_counts
+from schemas.records import Accounting, Message, Report
+from transforms.localstream import LocalStream
+
+#: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
+KILLS = int(os.environ.get("ULDP_KILLS", "3"))
+REPORTS, SEGMENTS = 6_000, 60
+HOUR = 3_600_000
+START = 1_767_603_600_000
+SPEC = f"""
+collection: one-each
+version: 1
+domain: {{size: {REPORTS}}}
+mechanism: {{name: identity}}
+window: {{size: 1h, early_every: 1s, allowed_lateness: 30m}}
+"""
+
+
+def schedule() -> list[list[Message]]:
+    """Segments of reports from three hours, out of order by up to a minute, each tenth of them twice."""
+    rng = np.random.default_rng(3)
+    times = np.sort(rng.integers(START, START + 3 * HOUR, REPORTS))
+    messages = []
+    for symbol, time in enumerate(times.tolist()):
+        data = Report("one-each", 1, rng.bytes(16), time, symbol).encode()
+        messages.append(Message(data, time + int(rng.integers(60_000))))
+        if symbol % 10 == 0:
+            messages.append(Message(data, messages[-1].publish_time + int(rng.integers(600_000))))
+    messages.sort(key=lambda message: message.publish_time)
+    return [messages[part[0] : part[-1] + 1] for part in np.array_split(np.arange(len(messages)), SEGMENTS)]
+
+
+def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    command = [sys.executable, "-c", "from pipelines.cli import main; main()", "stream", "--spec", "spec.yaml"]
+    command += ["--from", "stream", "--to", "out", "--watermark-delay", "1m"]
+    randomness = random.Random(KILLS)
+    killed = threading.Event()
+
+    def publish() -> None:
+        """Publish live: a segment each tenth of a second, and the last ones once all kills are done."""
+        segments = schedule()
+        for segment in segments[:-5]:
+            stream.append(segment)
+            killed.wait(timeout=0.1)
+        killed.wait()
+        for segment in segments[-5:]:
+            stream.append(segment)
+        stream.close()
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    try:
+        for _ in range(KILLS):
+            process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+            try:
+                process.wait(timeout=randomness.uniform(1.0, 6.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            assert process.wait() == -9  # it was at work: the stream is not closed yet
+    finally:
+        killed.set()
+        publisher.join()
+    subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+
+    panes = newest(read_counts(tmp_path / "out"))
+    assert np.sum([pane.counts for pane in panes], axis=0).tolist() == [1] * REPORTS
+    copies = REPORTS // 10
+    total = sum((pane.accounting for pane in panes), Accounting())
+    assert total == Accounting(received=REPORTS + copies, counted=REPORTS, duplicate=copies)
+    assert all(pane.pane.kind.value != "early" for pane in panes)
