@@ -60,7 +60,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
 
     def expand(self, messages: PCollection[Message]) -> Any:
         """Decode, deduplicate, count, window, estimate; returns ``Aggregated``."""
-        decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards)
+        decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards if self.deduplicate else 1)
         accounting = [decoded.accounting]
         if self.deduplicate:
             deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs)

@@ -1,29 +1,40 @@
 """Columnar decoding: the fields of thousands of Avro ``Report`` messages at once, without a Python object for each.
 
-Messages of one length and one prefix (header, collection, version) are rows of a byte matrix in which every field
-stands at a fixed column. Whatever does not fit that layout is left to the plain decoder, which is the reference.
+Messages are joined, and each field of theirs is read at one offset per message. Which bytes stand before the first
+field (header, collection, version) is known for each collection and version that is served. Whatever does not fit such
+a layout is left to the plain decoder, which is the reference.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.mechanism import Mask, Payloads
-from schemas.framing import Schema, header, report_store
-from transforms.columns import ReportIds, Times
+from schemas.framing import HEADER_SIZE, Schema, header, report_store
+from transforms.columns import ReportIds, Rows, Times
 
-Rows = npt.NDArray[np.intp]
-Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
 
-#: Fewer messages of one length than this cost less through the plain decoder than through a matrix.
-MIN_ROWS = 24
-#: A time takes 6 bytes as a varint from 1971 to 2039, and 7 until 6429.
+#: Fewer messages than this cost less through the plain decoder than as columns.
+MIN_ROWS = 96
+#: A time takes 6 bytes as a varint from 1971 to 2039, and 7 until 10889. The sixth says whether there is a seventh.
 _TIME_WIDTHS = (6, 7)
+_SEVENTH_BYTE = np.uint64(0x80 << 40)
 _MAX_SYMBOL_WIDTH = 4
 _ID_SIZE = 16
+_WORD_SIZE = 8
+
+#: The bits of the first 0 to 8 bytes of a word, and those by which a byte of a varint says that another follows.
+_FIRST_BYTES = np.array([(1 << 8 * width) - 1 for width in range(_WORD_SIZE + 1)], dtype=np.uint64)
+_MORE = np.uint64(0x8080808080808080)
+#: From 8 lanes of 7 bits to 4 of 14, to 2 of 28, to one of 56: the lower lane of each pair, and the gap above it.
+_LANES = tuple(
+    (np.uint64(lower), np.uint64(gap))
+    for lower, gap in ((0x007F007F007F007F, 1), (0x00003FFF00003FFF, 2), (0x0FFFFFFF, 4))
+)
 
 
 def write_varint(value: int) -> bytes:
@@ -60,6 +71,12 @@ class Layout:
         """The union's branch, and for bits their length."""
         return b"\x00" if self.bits_width is None else b"\x02" + write_varint(self.bits_width)
 
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest message that fits."""
+        payload = _MAX_SYMBOL_WIDTH if self.bits_width is None else self.bits_width
+        return len(self.prefix) + _ID_SIZE + max(_TIME_WIDTHS) + len(self.payload_prefix) + payload
+
 
 def report_schema() -> Schema:
     """Return the writer schema whose layout this module knows."""
@@ -84,83 +101,110 @@ def decode_columns(messages: Sequence[bytes], layouts: Sequence[Layout]) -> tupl
         The decoded rows by layout, and the indices of the messages that were left to the plain decoder.
     """
     lengths = np.fromiter(map(len, messages), dtype=np.intp, count=len(messages))
-    order = np.argsort(lengths, kind="stable")
-    taken = np.zeros(len(messages), dtype=np.bool_)
-    found: list[FastRows] = []
-    sorted_lengths = lengths[order]
-    bounds = [0, *(np.flatnonzero(np.diff(sorted_lengths)) + 1).tolist(), len(messages)]
-    for start, end in pairwise(bounds):
-        if end - start < MIN_ROWS or sorted_lengths[start] == 0:
-            continue
-        rows = order[start:end]
-        joined = b"".join([messages[row] for row in rows.tolist()])
-        matrix = np.frombuffer(joined, dtype=np.uint8).reshape(len(rows), -1)
-        for decoded in _decode_matrix(matrix, rows, layouts):
-            taken[decoded.rows] = True
-            found.append(decoded)
+    longest = max(layout.longest for layout in layouts)
+    short = np.flatnonzero(lengths <= longest)
+    if len(short) < MIN_ROWS:
+        return [], np.arange(len(messages))
+    if len(short) < len(messages):
+        messages = [messages[row] for row in short.tolist()]
+    joined = _Joined.of(messages, lengths[short], longest)
+    taken = np.zeros(len(lengths), dtype=np.bool_)
+    found = []
+    for decoded in _decode_joined(joined, layouts):
+        rows = short[decoded.rows]
+        taken[rows] = True
+        found.append(replace(decoded, rows=rows))
     return found, np.flatnonzero(~taken)
 
 
-def _decode_matrix(matrix: Bytes, rows: Rows, layouts: Sequence[Layout]) -> Iterator[FastRows]:
-    """Decode messages of one length."""
-    length = matrix.shape[1]
-    for index, layout in enumerate(layouts):
-        start = len(layout.prefix)
-        rest = length - start - _ID_SIZE - len(layout.payload_prefix)
-        payload_widths = range(1, _MAX_SYMBOL_WIDTH + 1) if layout.bits_width is None else (layout.bits_width,)
-        widths = [width for width in _TIME_WIDTHS if rest - width in payload_widths]
-        if not widths:
-            continue
-        mine = _rows_equal(matrix, 0, layout.prefix)
-        for width in widths:
-            at = start + _ID_SIZE + width
-            fits = mine[_is_varint(matrix[mine], at - width, width)]
-            fits = fits[_equal_at(matrix[fits], at, layout.payload_prefix)]
-            at += len(layout.payload_prefix)
-            if layout.bits_width is None:
-                fits = fits[_is_varint(matrix[fits], at, length - at)]
-            if not fits.size:
-                continue
-            block = matrix[fits]
-            times = _zigzag(_varint(block, at - len(layout.payload_prefix) - width, width))
-            payloads: Payloads
-            if layout.bits_width is None:
-                symbols = _varint(block, at, length - at)
-                even = symbols % 2 == 0  # odd is a negative int: the plain decoder says so
-                block, times, fits, symbols = block[even], times[even], fits[even], symbols[even]
-                payloads = (symbols >> 1).astype(np.uint32)
-            else:
-                payloads = np.ascontiguousarray(block[:, at:])
-            ids = np.ascontiguousarray(block[:, start : start + _ID_SIZE]).view(np.uint64)
-            yield FastRows(index, rows[fits], ids, times, payloads)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Joined:
+    """Messages one after the other, each from its start to its end, and zeros behind the last.
+
+    Offsets are relative to where a message starts, so what is read of a short one may be the next one's. That the
+    last field ends where its message does shows that all were inside.
+    """
+
+    buffer: bytes
+    starts: Rows
+    ends: Rows
+
+    @classmethod
+    def of(cls, messages: Sequence[bytes], lengths: Rows, longest: int) -> "_Joined":
+        ends = np.cumsum(lengths)
+        return cls(b"".join((*messages, bytes(longest + _WORD_SIZE))), ends - lengths, ends)
+
+    def fields(self, at: Rows, width: int) -> npt.NDArray[np.void]:
+        """Return the ``width`` bytes at each of the offsets ``at``."""
+        everywhere: npt.NDArray[np.void] = np.ndarray(
+            len(self.buffer) - width + 1, f"V{width}", self.buffer, strides=(1,)
+        )
+        return everywhere[at]
+
+    def words(self, at: Rows) -> Words:
+        """Return the 8 bytes at each of the offsets ``at`` as a little-endian word."""
+        return self.fields(at, _WORD_SIZE).view(np.uint64)
+
+    def rows_of(self, layouts: Sequence[Layout]) -> list[Rows]:
+        """Return the messages that begin with the prefix of each layout."""
+        # The first byte behind the header is the length of the collection's name, which few layouts share.
+        first = self.fields(self.starts + HEADER_SIZE, 1).view(np.uint8)
+        order = np.argsort(first, kind="stable")
+        ends = np.cumsum(np.bincount(first, minlength=256))
+        found = []
+        for layout in layouts:
+            byte = layout.prefix[HEADER_SIZE]
+            rows = order[ends[byte - 1] : ends[byte]]
+            found.append(rows[self.fields(self.starts[rows], len(layout.prefix)) == np.void(layout.prefix)])
+        return found
 
 
-def _rows_equal(matrix: Bytes, at: int, expected: bytes) -> Rows:
-    """Indices of the rows with ``expected`` at a column; the last 8 bytes decide for most before the rest is read."""
-    end = at + len(expected)
-    tail = np.ascontiguousarray(matrix[:, end - 8 : end]).view(np.uint64)[:, 0]
-    candidates = np.flatnonzero(tail == np.frombuffer(expected[-8:], np.uint64)[0])
-    return candidates[_equal_at(matrix[candidates], at, expected)]
+def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastRows]:
+    """Decode the layouts of one kind of payload together: they differ in their prefix alone."""
+    rows_of = joined.rows_of(layouts)
+    for kind in {layout.bits_width: layout for layout in layouts}.values():
+        members = [index for index, layout in enumerate(layouts) if layout.bits_width == kind.bits_width]
+        counts = [len(rows_of[index]) for index in members]
+        rows = np.concatenate([rows_of[index] for index in members])
+        ids_at = joined.starts[rows] + np.repeat([len(layouts[index].prefix) for index in members], counts)
+        kept, times, payloads = _decode_fields(joined, ids_at + _ID_SIZE, joined.ends[rows], kind)
+        ids = joined.fields(ids_at[kept], _ID_SIZE).view(np.uint64).reshape(-1, 2)
+        rows = rows[kept]
+        for index, (start, end) in zip(members, pairwise([0, *np.searchsorted(kept, np.cumsum(counts))]), strict=True):
+            if start < end:
+                yield FastRows(index, rows[start:end], ids[start:end], times[start:end], payloads[start:end])
 
 
-def _equal_at(matrix: Bytes, at: int, expected: bytes) -> Mask:
-    equal: Mask = np.all(matrix[:, at : at + len(expected)] == np.frombuffer(expected, np.uint8), axis=1)
-    return equal
+def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
+    """Decode what stands behind the ids: which of the offsets hold a time and a payload of ``kind``, and both."""
+    words = joined.words(at)
+    widths = np.where(words & _SEVENTH_BYTE, *reversed(_TIME_WIDTHS))
+    times, fits = _read_varints(words, widths)
+    at = at + widths
+    fits &= joined.fields(at, len(kind.payload_prefix)) == np.void(kind.payload_prefix)
+    at = at + len(kind.payload_prefix)
+    widths = ends - at
+    if kind.bits_width is not None:
+        kept = np.flatnonzero(fits & (widths == kind.bits_width))
+        bits = joined.fields(at[kept], kind.bits_width).view(np.uint8).reshape(-1, kind.bits_width)
+        return kept, _zigzag(times[kept]), bits
+    fits &= (widths >= 1) & (widths <= _MAX_SYMBOL_WIDTH)
+    symbols, whole = _read_varints(joined.words(at), np.clip(widths, 1, _MAX_SYMBOL_WIDTH))
+    fits &= whole & (symbols & np.uint64(1) == 0)  # odd is a negative int: the plain decoder says so
+    kept = np.flatnonzero(fits)
+    return kept, _zigzag(times[kept]), (symbols[kept] >> np.uint64(1)).astype(np.uint32)
 
 
-def _is_varint(matrix: Bytes, at: int, width: int) -> Mask:
-    """Which rows hold a varint of exactly ``width`` bytes at a column."""
-    more = matrix[:, at : at + width] >= 0x80
-    fits: Mask = np.all(more[:, :-1], axis=1) & ~more[:, -1]
-    return fits
+def _read_varints(words: Words, widths: Rows) -> tuple[Words, Mask]:
+    """Read a varint of ``widths`` bytes, 1 to 8, from the start of each word, and say which are of that width."""
+    words = words & _FIRST_BYTES[widths]
+    fits: Mask = words & _MORE == _MORE & _FIRST_BYTES[widths - 1]
+    values = words & ~_MORE
+    for lower, gap in _LANES:
+        values = values & lower | (values & ~lower) >> gap
+    return values, fits
 
 
-def _varint(matrix: Bytes, at: int, width: int) -> Times:
-    value = np.zeros(len(matrix), dtype=np.int64)
-    for index in range(width):
-        value |= (matrix[:, at + index].astype(np.int64) & 0x7F) << (7 * index)
-    return value
-
-
-def _zigzag(value: Times) -> Times:
-    return (value >> 1) ^ -(value & 1)
+def _zigzag(values: Words) -> Times:
+    signed: Times = values.view(np.int64)
+    return (signed >> 1) ^ -(signed & 1)

@@ -1,7 +1,8 @@
 """Reports as packed columns: what flows between the stages instead of one element per report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from schemas.records import Accounting, Counts
 
 Times = npt.NDArray[np.int64]
 ReportIds = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,20 +38,48 @@ class ReportColumns:
     def __len__(self) -> int:
         return len(self.slices)
 
-    def take(self, rows: Mask | npt.NDArray[np.intp]) -> "ReportColumns":
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the columns take."""
+        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes
+
+    def take(self, rows: Mask | Rows) -> "ReportColumns":
         """Return the reports that ``rows`` selects, by mask or by index."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        # ndarray.take copies rows several times as fast as an index in brackets.
         return ReportColumns(
-            self.collection, self.version, self.report_ids[rows], self.slices[rows], self.payloads[rows]
+            self.collection,
+            self.version,
+            self.report_ids.take(rows, axis=0),
+            self.slices.take(rows),
+            self.payloads.take(rows, axis=0),
         )
 
-    def by_shard(self, shards: int) -> Iterable[tuple[int, "ReportColumns"]]:
+    def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
         """Split by report id, so that copies of a report meet in one shard."""
-        shard = self.report_ids[:, 0] % np.uint64(shards)
-        order = np.argsort(shard, kind="stable")
-        ends = np.cumsum(np.bincount(shard.astype(np.intp), minlength=shards))
-        for index, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            if start < end:
-                yield index, self.take(order[start:end])
+        return self._split((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64))
+
+    def by_slice(self, slice_size: int) -> Iterator[tuple[int, "ReportColumns"]]:
+        """Split by time slice, of ``slice_size`` milliseconds each; yields the start of a slice and its reports."""
+        first = int(self.slices.min(initial=np.iinfo(np.int64).max))
+        for index, columns in self._split((self.slices - first) // slice_size):
+            yield first + index * slice_size, columns
+
+    def _split(self, numbers: Times) -> Iterator[tuple[int, "ReportColumns"]]:
+        """Split by a number for each report, of 0 or more."""
+        largest = int(numbers.max(initial=0))
+        if largest == numbers.min(initial=largest):
+            if len(self):
+                yield largest, self
+            return
+        # NumPy sorts integers of 8 or 16 bits by counting them.
+        numbers = numbers.astype(np.min_scalar_type(largest))
+        order = np.argsort(numbers, kind="stable")
+        numbers = numbers[order]
+        bounds = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), len(self)]
+        for start, end in pairwise(bounds):
+            yield int(numbers[start]), self.take(order[start:end])
 
 
 def concatenate(parts: list[ReportColumns]) -> ReportColumns:

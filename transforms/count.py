@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.utils.windowed_value import WindowedValue
@@ -22,11 +21,9 @@ KeyedCounts = tuple[tuple[str, int], PartialCounts]
 
 def count_support(target: Target, columns: ReportColumns) -> Iterator[tuple[int, PartialCounts]]:
     """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
-    starts, position = np.unique(columns.slices, return_inverse=True)
-    for index, start in enumerate(starts.tolist()):
-        payloads = columns.payloads if len(starts) == 1 else columns.payloads[position == index]
-        n = len(payloads)
-        yield start, PartialCounts(target.mechanism.support(payloads), Accounting(received=n, counted=n))
+    for start, part in columns.by_slice(target.slice_size):
+        n = len(part)
+        yield start, PartialCounts(target.mechanism.support(part.payloads), Accounting(received=n, counted=n))
 
 
 @dataclass

@@ -44,8 +44,8 @@ class _DecodeFn(beam.DoFn):
     #: Enough that NumPy's calls are amortized, few enough for the caches.
     MAX_MESSAGES = 8192
     MAX_BYTES = 16 << 20
-    #: Decoded reports that are held back to leave together; bounds the memory of a bundle.
-    MAX_REPORTS = 1 << 17
+    #: Bytes of columns that are held back to leave together: the fewer elements, the fewer accesses to state.
+    MAX_HELD = 64 << 20
 
     def __init__(self, specs: list[CollectionSpec], shards: int, *, judge_lateness: bool) -> None:
         self._specs = specs
@@ -61,15 +61,14 @@ class _DecodeFn(beam.DoFn):
         self._messages: list[Message] = []
         self._bytes = 0
         self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
-        self._reports = 0
+        self._held = 0
         self._accounting: dict[tuple[CollectionKey, int], Accounting] = defaultdict(Accounting)
 
-    def process(self, message: Message) -> Iterable[Any]:
+    def process(self, message: Message) -> Iterable[Any] | None:
         self._messages.append(message)
         self._bytes += len(message.data)
-        if len(self._messages) < self.MAX_MESSAGES and self._bytes < self.MAX_BYTES:
-            return ()
-        return self._decode()
+        full = len(self._messages) >= self.MAX_MESSAGES or self._bytes >= self.MAX_BYTES
+        return self._decode() if full else None
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._decode()
@@ -87,10 +86,10 @@ class _DecodeFn(beam.DoFn):
             yield beam.pvalue.TaggedOutput("rejected", at_time(rejected.publish_time, rejected))
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)
-            self._reports += len(columns)
+            self._held += columns.nbytes
         for key, accounting in decoded.accounting.items():
             self._accounting[key] += accounting
-        if self._reports >= self.MAX_REPORTS:
+        if self._held >= self.MAX_HELD:
             yield from self._emit()
 
     def _emit(self) -> Iterator[Any]:
@@ -105,4 +104,4 @@ class _DecodeFn(beam.DoFn):
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, PartialCounts(None, accounting))))
         self._columns.clear()
         self._accounting.clear()
-        self._reports = 0
+        self._held = 0

@@ -22,9 +22,9 @@ from schemas.framing import (
     report_store,
 )
 from schemas.reasons import Reason
-from schemas.records import Accounting, Message, Rejected, Report
-from transforms.columnar import Layout, Rows, decode_columns, report_schema
-from transforms.columns import ReportColumns, ReportIds, Times
+from schemas.records import Accounting, Message, Rejected, Report, ReportBatch
+from transforms.columnar import Layout, decode_columns, report_schema
+from transforms.columns import ReportColumns, ReportIds, Rows, Times
 from transforms.targets import CollectionKey, Target, targets
 
 #: Pub/Sub's limit for a message. Anything longer is rejected before it is looked at.
@@ -32,6 +32,8 @@ MAX_MESSAGE_BYTES = 10_000_000
 #: How much of a message that is too large is kept in its rejected record.
 KEPT_BYTES = 4096
 YEAR_10000 = 253_402_300_800_000
+#: The largest symbol that a single report can hold: an Avro int.
+MAX_INT = (1 << 31) - 1
 _FRAMING_REASONS: dict[type[ValueError], Reason] = {
     NotSingleObjectError: Reason.NOT_AVRO,
     UnknownSchemaError: Reason.UNKNOWN_SCHEMA,
@@ -79,13 +81,13 @@ class _Parsed:
         """Return a message that holds the report of ``row`` alone."""
         if not self.batched:
             return message.data
+        key, report_id, time = self.target.spec.key, self.report_ids[row].tobytes(), self.event_times[row]
         payload = self.payloads[row]
-        return Report(
-            *self.target.spec.key,
-            self.report_ids[row].tobytes(),
-            int(self.event_times[row]),
-            int(payload) if self.target.bits_width is None else payload.tobytes(),
-        ).encode()
+        if self.target.bits_width is not None:
+            return Report(*key, report_id, int(time), payload.tobytes()).encode()
+        if payload > MAX_INT:  # it takes a batch to say that
+            return ReportBatch(*key, report_id, time.tobytes(), symbols=payload.tobytes()).encode()
+        return Report(*key, report_id, int(time), int(payload)).encode()
 
 
 class _RejectError(Exception):
@@ -227,7 +229,7 @@ def _check_payload(target: Target, record: Mapping[str, Any], published: int) ->
             return
     elif target.bits_width is not None:
         reason, detail = Reason.WRONG_PAYLOAD, f"a symbol, but {target.spec.mechanism.name} reports bits"
-    elif not 0 <= payload < target.mechanism.size:
+    elif not 0 <= payload < 1 << 32:  # the domain is checked after the time, as for reports that come as columns
         reason, detail = Reason.OUT_OF_DOMAIN, f"symbol {payload} of {target.mechanism.size}"
     else:
         return

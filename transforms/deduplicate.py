@@ -36,16 +36,23 @@ from transforms.windows import at_time
 
 Keys = npt.NDArray[np.uint64]
 
-#: Secret, so that no device can aim ids at one key. Drawn when a worker starts; keys never leave the process.
-_MIX = np.array([secrets.randbits(63) * 2 + 1 for _ in range(2)], dtype=np.uint64)
+#: Secret, so that no device can aim ids at one key: the factors and the summands of two hashes, drawn when a worker
+#: starts; keys never leave the process.
+_FACTORS = np.frombuffer(secrets.token_bytes(64), np.uint64).reshape(2, 4)
+_SUMMANDS = np.frombuffer(secrets.token_bytes(16), np.uint64)
 
 
 def _keys(ids: ReportIds) -> Keys:
-    """A 64-bit key of each id, by which ids are sorted."""
-    mixed = ids[:, 0] * _MIX[0]
-    mixed = (mixed ^ (mixed >> np.uint64(32))) + ids[:, 1]
-    mixed = mixed * _MIX[1]
-    keys: Keys = mixed ^ (mixed >> np.uint64(32))
+    """A 64-bit key of each id, by which ids are sorted; whatever two ids are, they share it with probability 2^-64.
+
+    Two hashes of the Multilinear family, of which the upper 32 bits are strongly universal (Lemire and Kaser, "Strongly
+    universal string hashing is fast", The Computer Journal 2014).
+    """
+    words = np.ascontiguousarray(ids).view(np.uint32)
+    hashes = np.tile(_SUMMANDS[:, np.newaxis], len(ids))
+    for word, factors in zip(words.T, _FACTORS.T, strict=True):
+        hashes += np.multiply.outer(factors, word)
+    keys: Keys = hashes[0] & np.uint64(0xFFFFFFFF << 32) | hashes[1] >> np.uint64(32)
     return keys
 
 
@@ -65,16 +72,19 @@ class SeenIds:
             Shape (n,): which of them were new, the first of several copies among them.
         """
         keys = _keys(ids)
-        order = np.argsort(keys, kind="stable")
-        keys, sorted_ids = keys[order], ids[order]
+        order = np.argsort(keys)
+        if not np.diff(keys[order]).all():
+            order = np.argsort(keys, kind="stable")  # much slower, but the first of several copies stays the first
+        keys, sorted_ids = keys[order], ids.take(order, axis=0)
         new = np.ones(len(keys), dtype=np.bool_)
-        new[1:] = (keys[1:] != keys[:-1]) | (sorted_ids[1:] != sorted_ids[:-1]).any(axis=1)
+        same = np.flatnonzero(keys[1:] == keys[:-1])
+        new[same + 1] = (sorted_ids[same + 1] != sorted_ids[same]).any(axis=1)
         for run_keys, run_ids in self._runs:
             at = np.minimum(np.searchsorted(run_keys, keys), len(run_keys) - 1)
             candidates = np.flatnonzero(run_keys[at] == keys)
             new[candidates] &= (run_ids[at[candidates]] != sorted_ids[candidates]).any(axis=1)
         if new.any():
-            self._push(keys[new], sorted_ids[new])
+            self._push(keys[new], sorted_ids.compress(new, axis=0))
         fresh = np.empty_like(new)
         fresh[order] = new
         return fresh
@@ -84,7 +94,7 @@ class SeenIds:
             run_keys, run_ids = self._runs.pop()
             keys, ids = np.concatenate([run_keys, keys]), np.concatenate([run_ids, ids])
             order = np.argsort(keys, kind="stable")
-            keys, ids = keys[order], ids[order]
+            keys, ids = keys[order], ids.take(order, axis=0)
         self._runs.append((keys, ids))
 
 
@@ -121,9 +131,8 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
 
     def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> Any:
         """Keep state by shard, in the global window: a copy may come in another window."""
-        return columns | "DropCopies" >> beam.ParDo(_DeduplicateFn(list(self.specs))).with_outputs(
-            "accounting", main="columns"
-        )
+        deduplicate = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
+        return columns | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
 
 
 @beam.typehints.with_input_types(tuple[str, ReportColumns])
@@ -137,8 +146,9 @@ class _DeduplicateFn(beam.DoFn):
     #: Shards whose ids a worker keeps in memory.
     MAX_CACHED = 1024
 
-    def __init__(self, specs: list[CollectionSpec]) -> None:
+    def __init__(self, specs: list[CollectionSpec], *, forgets: bool) -> None:
         self._specs = specs
+        self._forgets = forgets
         self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
@@ -161,14 +171,16 @@ class _DeduplicateFn(beam.DoFn):
             yield from self._account(columns.take(~fresh))
             columns = columns.take(fresh)
         if not len(columns):
+            self._keep(key, written, seen)
             return
         pending = struct.unpack_from("<q", written, 8)[0] if written else None
-        for start in np.unique(columns.slices).tolist():
+        for start, part in columns.by_slice(target.slice_size):
             until = start + target.closes_after
-            ids.add(pack_ids(until, columns.report_ids[columns.slices == start]))
+            ids.add(pack_ids(until, part.report_ids))
             if pending is None or until < pending:
                 pending = until
-                expiry.set(Timestamp(micros=until * 1000))
+                if self._forgets:
+                    expiry.set(Timestamp(micros=until * 1000))
         assert pending is not None
         self._write(key, token, pending, seen)
         yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
@@ -197,9 +209,9 @@ class _DeduplicateFn(beam.DoFn):
 
     def _seen(self, key: str, written: bytes, ids: Any) -> SeenIds:
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
-        cached = self._cache.get(key)
+        # Taken out until the state is written: it is about to hold what a bundle that fails has not written.
+        cached = self._cache.pop(key, None)
         if cached is not None and cached[0] == written:
-            self._cache.move_to_end(key)
             return cached[1]
         seen = SeenIds()
         # Nothing was ever written where there is no token.
@@ -212,10 +224,13 @@ class _DeduplicateFn(beam.DoFn):
         written = secrets.token_bytes(8) + struct.pack("<q", pending)
         token.write(written)
         if seen is not None:
-            self._cache[key] = written, seen
-            self._cache.move_to_end(key)
-            if len(self._cache) > self.MAX_CACHED:
-                self._cache.popitem(last=False)
+            self._keep(key, written, seen)
+
+    def _keep(self, key: str, written: bytes, seen: SeenIds) -> None:
+        """Remember the ids of a shard as of the state that ``written`` marks."""
+        self._cache[key] = written, seen
+        if len(self._cache) > self.MAX_CACHED:
+            self._cache.popitem(last=False)
 
     def _account(self, copies: ReportColumns) -> Iterator[Any]:
         self._duplicate.inc(len(copies))

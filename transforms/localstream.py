@@ -21,6 +21,7 @@ from schemas.records import Message
 
 _SETTINGS = "stream.json"
 _CLOSED = "closed"
+_DIGITS = 12
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
 
 
@@ -90,11 +91,11 @@ class LocalStream:
             aside.unlink(missing_ok=True)
 
     def _segment(self, number: int) -> Path:
-        return self.path / f"{number:012d}.avro"
+        return self.path / f"{number:0{_DIGITS}d}.avro"
 
     def segments(self) -> list[Path]:
         """Return the segments there are, in order."""
-        return sorted(self.path.glob("[0-9]*.avro"))
+        return sorted(self.path.glob(f"{'[0-9]' * _DIGITS}.avro"))
 
     def close(self) -> None:
         """Say that nothing will be appended; readers end when they have read it all."""

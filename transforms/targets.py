@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from mechanisms.catalog import build_mechanism
@@ -24,12 +25,12 @@ class Target:
     mechanism: Mechanism
     pum: Pum
 
-    @property
+    @cached_property
     def slice_size(self) -> int:
         """Milliseconds of a time slice; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.period or self.spec.window.size)
 
-    @property
+    @cached_property
     def closes_after(self) -> int:
         """Milliseconds from a slice's start to the closing of the last window that holds it."""
         return milliseconds(self.spec.window.size + self.spec.window.allowed_lateness)
@@ -46,7 +47,7 @@ class Target:
         """Last millisecond of a slice: the element time of whatever belongs to it."""
         return start + self.slice_size - 1
 
-    @property
+    @cached_property
     def bits_width(self) -> int | None:
         """Bytes of a bit payload, or None for a symbol."""
         shape = self.mechanism.payload_shape
