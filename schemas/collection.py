@@ -182,7 +182,7 @@ class CollectionSpec(_Strict):
     @model_validator(mode="after")
     def _consistent(self) -> "CollectionSpec":
         name = self.mechanism.name
-        if name in UTILITY_OPTIMIZED and self.sensitive == "all" and name == "mangat":
+        if name == "mangat" and self.sensitive == "all":
             raise ValueError("mangat needs its one sensitive value: sensitive: [1]")
         if name not in UTILITY_OPTIMIZED and self.sensitive != "all":
             raise ValueError(

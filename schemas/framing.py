@@ -6,7 +6,7 @@ A message is ``C3 01``, the CRC-64-AVRO fingerprint of the writer's schema (8 by
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -92,9 +92,6 @@ class SchemaStore:
         if strangers := {schema["name"] for schema in parsed} - readers.keys():
             raise ValueError(f"older schemas {sorted(strangers)} have no reader among {sorted(readers)}")
         return cls({header(schema): schema for schema in (*readers.values(), *parsed)}, readers)
-
-    def __iter__(self) -> Iterator[tuple[bytes, Schema]]:
-        return iter(self.writers.items())
 
     def decode(self, message: bytes) -> tuple[str, dict[str, Any]]:
         """Decode one framed message.

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -80,6 +79,10 @@ class ReportBatch:
         )
 
 
+#: Not a read-only view, which cannot be pickled where a user's own steps pass messages on.
+NO_ATTRIBUTES: Mapping[str, str] = {}
+
+
 class Message(NamedTuple):
     """One message as a stream holds it. A tuple, because streams make a million of them a second.
 
@@ -92,7 +95,7 @@ class Message(NamedTuple):
 
     data: bytes
     publish_time: int
-    attributes: Mapping[str, str] = MappingProxyType({})
+    attributes: Mapping[str, str] = NO_ATTRIBUTES
     source: str = ""
 
     def to_avro(self) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""The floors of the house: imports run downwards only, and whatever is imported from outside is declared.
+
+schemas <- mechanisms <- transforms <- pipelines. ``mechanisms`` is NumPy and nothing else.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: From the lowest floor to the highest.
+PACKAGES = ("schemas", "mechanisms", "transforms", "pipelines")
+#: What stands beside the house and uses it.
+OUTBUILDINGS = ("tests", "benchmarks", "examples", "docs", "deploy")
+MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The full name of every module that a file imports, inside of functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            assert node.module is not None
+            yield node.module
+
+
+def top_level(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)} - sys.stdlib_module_names
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0]
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    """The normalized names in a list of requirements."""
+    names = {re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0] for requirement in requirements}
+    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REQUIRED = distributions(PROJECT["dependencies"])
+EXTRAS = {name: distributions(extra) for name, extra in PROJECT["optional-dependencies"].items()}
+#: Which distributions an import may come from.
+DISTRIBUTIONS = metadata.packages_distributions()
+
+
+def undeclared(path: Path, declared: set[str]) -> set[str]:
+    """Imports of a file that come from none of the ``declared`` distributions."""
+    return {
+        name
+        for name in top_level(path) - {*PACKAGES, *OUTBUILDINGS}
+        if not declared & distributions(DISTRIBUTIONS.get(name, []))
+    }
+
+
+def id_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert {package_of(path) for path in MODULES} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=id_of)
+def test_imports_run_downwards(path: Path) -> None:
+    package = package_of(path)
+    lower_or_same = set(PACKAGES[: PACKAGES.index(package) + 1])
+    assert top_level(path) & {*PACKAGES, *OUTBUILDINGS} <= lower_or_same
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "mechanisms"], ids=id_of)
+def test_mechanisms_are_numpy_alone(path: Path) -> None:
+    assert top_level(path) <= {"numpy", "schemas", "mechanisms"}
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "schemas"], ids=id_of)
+def test_schemas_know_no_beam(path: Path) -> None:
+    assert not top_level(path) & {"apache_beam", "grpc", "scipy"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=id_of)
+def test_what_users_run_imports_what_is_declared(path: Path) -> None:
+    extras = set[str]().union(*(names for extra, names in EXTRAS.items() if extra != "dev"))
+    assert not undeclared(path, REQUIRED | extras)
+    if package_of(path) != "pipelines":  # an extra is for a command, never for the library
+        assert not undeclared(path, REQUIRED)
+
+
+@pytest.mark.parametrize("folder", [name for name in OUTBUILDINGS if (ROOT / name).is_dir()])
+def test_what_developers_run_imports_what_is_declared(folder: str) -> None:
+    declared = REQUIRED.union(*EXTRAS.values())
+    found = {path: undeclared(path, declared) for path in (ROOT / folder).rglob("*.py")}
+    assert not {id_of(path): names for path, names in found.items() if names}
+
+
+def test_every_dependency_is_imported() -> None:
+    used = set[str]().union(*(top_level(path) for path in MODULES))
+    provided = {name: distributions(DISTRIBUTIONS.get(name, [])) for name in used}
+    assert not REQUIRED.difference(*provided.values())

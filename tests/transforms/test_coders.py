@@ -1,0 +1,165 @@
+"""What a coder writes it reads back, and it writes no pickles."""
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from apache_beam.coders import Coder
+from apache_beam.coders.typecoders import registry
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from transforms.coders import (
+    EstimateCoder,
+    MessageCoder,
+    PartialCountsCoder,
+    RejectedCoder,
+    ReportColumnsCoder,
+    SupportCountsCoder,
+)
+from transforms.columns import PartialCounts, ReportColumns
+
+LONGEST = 2**63 - 1
+
+SUPPORT = SupportCounts(
+    "größe",
+    2**31 - 1,
+    -LONGEST,
+    LONGEST,
+    Pane(PaneKind.LATE, 7),
+    np.array([0, LONGEST, -1], dtype=np.int64),
+    Accounting(LONGEST, 2, 3, 4, 5),
+)
+ESTIMATE = Estimate(
+    SUPPORT,
+    "urr",
+    0.1,
+    "norm-sub",
+    np.array([0.1, -0.2, 1e-300]),
+    np.array([0.0, np.inf, 5.0]),
+    {"zuhause": TagMass(-0.01, 0.5), "b": TagMass(0.0, 0.0)},
+    0.25,
+    ("rejected_ratio",),
+)
+WITHOUT_PRIVACY = Estimate(SUPPORT, "identity", None, "mle", np.array([]), np.array([]), {}, 0.0)
+REJECTED = Rejected(
+    "decode", "malformed", "détail", b"\xc3\x01", MappingProxyType({"k": "ü"}), LONGEST, "000.avro:3", 2, "0.1.0"
+)
+MESSAGE = Message(b"\x00\xff", -1, {"a": "b", "": ""}, "ü.avro:0")
+
+
+@pytest.mark.parametrize(
+    ("coder", "record"),
+    [
+        (SupportCountsCoder(), SUPPORT),
+        (EstimateCoder(), ESTIMATE),
+        (EstimateCoder(), WITHOUT_PRIVACY),
+        (RejectedCoder(), REJECTED),
+    ],
+)
+def test_records_round_trip(coder: Any, record: Any) -> None:
+    read = coder.decode(coder.encode(record))
+    assert type(read) is type(record)
+    assert read.to_avro() == record.to_avro()
+
+
+@pytest.mark.parametrize("coder", [SupportCountsCoder(), EstimateCoder()])
+def test_arrays_come_back_as_arrays(coder: Any) -> None:
+    record = SUPPORT if isinstance(coder, SupportCountsCoder) else ESTIMATE
+    read = coder.decode(coder.encode(record))
+    counts = read.counts if isinstance(coder, SupportCountsCoder) else read.support.counts
+    np.testing.assert_array_equal(counts, SUPPORT.counts, strict=True)
+
+
+@given(
+    st.builds(Message, st.binary(), st.integers(-LONGEST, LONGEST), st.dictionaries(st.text(), st.text()), st.text())
+)
+def test_messages_round_trip_with_their_position(message: Message) -> None:
+    assert MessageCoder().decode(MessageCoder().encode(message)) == message
+
+
+def test_a_message_without_attributes_round_trips() -> None:
+    assert MessageCoder().decode(MessageCoder().encode(Message(b"x", 1))) == Message(b"x", 1)
+    assert MessageCoder().decode(MessageCoder().encode(MESSAGE)) == MESSAGE
+
+
+@st.composite
+def report_columns(draw: st.DrawFn) -> ReportColumns:
+    n, width = draw(st.integers(0, 6)), draw(st.integers(0, 5))
+    payloads = (
+        hnp.arrays(np.uint8, (n, width)) if width else hnp.arrays(np.uint32, n)  # bits of that many bytes, or symbols
+    )
+    return ReportColumns(
+        draw(st.text(max_size=64)),
+        draw(st.integers(0, 2**31 - 1)),
+        draw(hnp.arrays(np.uint64, (n, 2))),
+        draw(hnp.arrays(np.int64, n)),
+        draw(payloads),
+    )
+
+
+@given(report_columns())
+def test_report_columns_round_trip(columns: ReportColumns) -> None:
+    read = ReportColumnsCoder().decode(ReportColumnsCoder().encode(columns))
+    assert (read.collection, read.version) == (columns.collection, columns.version)
+    for name in ("report_ids", "slices", "payloads"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(columns, name), strict=True)
+
+
+def test_report_columns_that_are_not_contiguous_round_trip() -> None:
+    whole = ReportColumns(
+        "c", 1, np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10), np.arange(10, dtype=np.uint32)
+    )
+    every_third = ReportColumns("c", 1, whole.report_ids[::3], whole.slices[::3], whole.payloads[::3])
+    read = ReportColumnsCoder().decode(ReportColumnsCoder().encode(every_third))
+    assert (read.slices.tolist(), read.payloads.tolist()) == ([0, 3, 6, 9], [0, 3, 6, 9])
+    assert read.report_ids.tolist() == [[0, 1], [6, 7], [12, 13], [18, 19]]
+
+
+def test_symbols_cost_24_bytes_and_their_payload() -> None:
+    n = 1000
+    columns = ReportColumns("c", 1, np.zeros((n, 2), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.uint32))
+    assert len(ReportColumnsCoder().encode(columns)) - n * (24 + 4) < 100
+
+
+@given(
+    st.none() | hnp.arrays(np.int64, st.integers(1, 6)),
+    st.tuples(*[st.integers(0, LONGEST)] * 5).map(lambda numbers: Accounting(*numbers)),
+)
+def test_partial_counts_round_trip(counts: Any, accounting: Accounting) -> None:
+    read = PartialCountsCoder().decode(PartialCountsCoder().encode(PartialCounts(counts, accounting)))
+    assert read.accounting == accounting
+    if counts is None:
+        assert read.counts is None
+    else:
+        np.testing.assert_array_equal(read.counts, counts, strict=True)
+
+
+CODERS: dict[type, type[Coder]] = {
+    SupportCounts: SupportCountsCoder,
+    Estimate: EstimateCoder,
+    Rejected: RejectedCoder,
+    Message: MessageCoder,
+    ReportColumns: ReportColumnsCoder,
+    PartialCounts: PartialCountsCoder,
+}
+
+
+@pytest.mark.parametrize("kind", CODERS)
+def test_beam_takes_our_coder_by_itself(kind: type) -> None:
+    assert isinstance(registry.get_coder(kind), CODERS[kind])
+
+
+@pytest.mark.parametrize("coder", CODERS.values())
+def test_a_coder_is_deterministic_and_equal_to_its_likes_alone(coder: type[Coder]) -> None:
+    assert coder().is_deterministic()
+    assert coder() == coder()
+    assert hash(coder()) == hash(coder())
+    assert not any(coder() == other() for other in CODERS.values() if other is not coder)
+
+
+def test_a_position_is_not_seen_by_readers_of_files() -> None:
+    assert MessageCoder().encode(MESSAGE).startswith(MessageCoder().encode(MESSAGE._replace(source="")))

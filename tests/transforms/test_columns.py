@@ -1,0 +1,118 @@
+"""Columns of reports, and partial counts as a commutative monoid."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanisms.mechanism import Payloads
+from schemas.records import Accounting
+from transforms.columns import PartialCounts, ReportColumns, concatenate
+
+
+def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> ReportColumns:
+    """Reports whose slices, and unless given their symbols, are their positions."""
+    n = len(ids)
+    return ReportColumns(
+        "c",
+        3,
+        np.array(ids, dtype=np.uint64).reshape(n, 2),
+        np.arange(n, dtype=np.int64) * 1000,
+        np.arange(n, dtype=np.uint32) if payloads is None else payloads,
+    )
+
+
+def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int]]]:
+    return list(zip(map(tuple, part.report_ids.tolist()), part.slices.tolist(), part.payloads.tolist(), strict=True))
+
+
+IDS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=30)
+
+
+def test_length_is_the_number_of_reports() -> None:
+    assert [len(columns([(i, i) for i in range(n)])) for n in (0, 1, 5)] == [0, 1, 5]
+
+
+@pytest.mark.parametrize("chosen", [np.array([True, False, True]), np.array([2, 0])], ids=["mask", "indices"])
+@pytest.mark.parametrize("payloads", [None, np.array([[1, 2], [3, 4], [5, 6]], dtype=np.uint8)], ids=["symbol", "bits"])
+def test_take_keeps_the_fields_of_a_report_together(chosen: npt.NDArray[np.intp], payloads: Payloads | None) -> None:
+    whole = columns([(10, 0), (11, 1), (12, 2)], payloads)
+    taken = whole.take(chosen)
+    assert (taken.collection, taken.version) == ("c", 3)
+    positions = np.arange(3)[chosen].tolist()
+    assert rows(taken) == [rows(whole)[position] for position in positions]
+    assert taken.payloads.dtype == whole.payloads.dtype
+
+
+@given(IDS, st.integers(1, 7))
+def test_shards_are_a_partition_in_which_copies_meet(ids: list[tuple[int, int]], shards: int) -> None:
+    whole = columns(ids)
+    parts = dict(whole.by_shard(shards))
+    assert all(len(part) for part in parts.values())
+    assert sorted(row for part in parts.values() for row in rows(part)) == sorted(rows(whole))
+    for shard, part in parts.items():
+        assert {first % shards for first, _ in part.report_ids.tolist()} == {shard}
+
+
+def test_a_shard_keeps_the_order_of_arrival() -> None:
+    parts = dict(columns([(1, 0), (0, 0), (3, 0), (2, 0), (1, 0)]).by_shard(2))
+    assert {shard: part.payloads.tolist() for shard, part in parts.items()} == {0: [1, 3], 1: [0, 2, 4]}
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(0, 10**9), max_size=30), st.sampled_from([1, 250, 3_600_000]))
+def test_slices_are_a_partition(numbers: list[int], slice_size: int) -> None:
+    whole = replace(columns([(0, 0)] * len(numbers)), slices=np.array(numbers, dtype=np.int64) * slice_size)
+    parts = list(whole.by_slice(slice_size))
+    assert [start for start, _ in parts] == sorted({number * slice_size for number in numbers})
+    for start, part in parts:
+        # In the order of arrival, which the symbol tells.
+        assert rows(part) == [row for row in rows(whole) if row[1] == start]
+
+
+def test_nbytes_are_the_bytes_of_all_columns() -> None:
+    assert columns([(1, 1)] * 10).nbytes == 10 * (16 + 8 + 4)
+    assert columns([(1, 1)] * 10, np.zeros((10, 79), dtype=np.uint8)).nbytes == 10 * (16 + 8 + 79)
+
+
+@given(IDS, st.integers(1, 4))
+def test_concatenate_is_the_inverse_of_a_cut(ids: list[tuple[int, int]], pieces: int) -> None:
+    whole = columns(ids)
+    cut = [whole.take(part) for part in np.array_split(np.arange(len(ids)), pieces)]
+    joined = concatenate(cut)
+    assert (joined.collection, joined.version) == ("c", 3)
+    assert rows(joined) == rows(whole)
+
+
+COUNTERS = st.integers(0, 1000)
+PARTIAL = st.builds(
+    PartialCounts,
+    st.none() | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64)),
+    st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS),
+)
+
+
+def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting]:
+    return None if partial.counts is None else partial.counts.tolist(), partial.accounting
+
+
+@given(PARTIAL, PARTIAL, PARTIAL)
+def test_partial_counts_are_a_commutative_monoid(a: PartialCounts, b: PartialCounts, c: PartialCounts) -> None:
+    zero = PartialCounts(None, Accounting())
+    assert value(a + b) == value(b + a)
+    assert value((a + b) + c) == value(a + (b + c))
+    assert value(a + zero) == value(a)
+
+
+def test_partial_counts_add_symbol_by_symbol() -> None:
+    a = PartialCounts(np.array([1, 2]), Accounting(received=3, counted=3))
+    b = PartialCounts(np.array([10, 0]), Accounting(received=12, counted=10, late=2))
+    assert value(a + b) == ([11, 2], Accounting(received=15, counted=13, late=2))
+
+
+def test_a_sum_leaves_its_parts_as_they_were() -> None:
+    a, b = PartialCounts(np.array([1, 2]), Accounting()), PartialCounts(np.array([3, 4]), Accounting())
+    _ = a + b
+    assert (value(a)[0], value(b)[0]) == ([1, 2], [3, 4])

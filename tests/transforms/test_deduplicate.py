@@ -1,0 +1,353 @@
+"""A report is counted once: against a Python set, on a pipeline, and through expiry, failure and restart."""
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.coders import StrUtf8Coder, TupleCoder
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_stream import TestStream as ScriptedStream
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from schemas.collection import CollectionSpec
+from schemas.records import Accounting
+from transforms.coders import ReportColumnsCoder
+from transforms.columns import ReportColumns, ReportIds
+from transforms.deduplicate import DeduplicateReports, SeenIds, _DeduplicateFn, pack_ids, unexpired, unpack_ids
+
+HOUR = 3_600_000
+START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
+#: Of a report of the first hour: it closes half an hour after its window ends.
+EXPIRY = START + HOUR + HOUR // 2
+
+Id = tuple[int, int]
+
+
+def make_spec(collection: str, version: int = 1) -> CollectionSpec:
+    return CollectionSpec.parse(
+        {
+            "collection": collection,
+            "version": version,
+            "domain": {"size": 4},
+            "mechanism": {"name": "rr", "epsilon": 1.0},
+            "window": {"size": "1h", "allowed_lateness": "30m"},
+        }
+    )
+
+
+SPECS = [make_spec("a"), make_spec("a", 2), make_spec("b")]
+
+
+def as_ids(ids: Iterable[Id]) -> ReportIds:
+    return np.array(list(ids), dtype=np.uint64).reshape(-1, 2)
+
+
+# The set of ids.
+
+#: Words of which few bits differ, and the differences are where a hash by multiplication is weak.
+WORDS = st.sampled_from([0, 1, 2, 2**31, 2**32, 2**62, 2**63, 2**63 + 2**31, 2**64 - 1])
+IDS = st.lists(st.tuples(WORDS, WORDS), max_size=25)
+
+
+@given(st.lists(IDS, max_size=8))
+@example([[(0, 5)], [(2**63, 5 - 2**31 + 2**63)], [(2**63, 5 - 2**31 + 2**63)]])
+@example([[(1, 2), (2, 1), (1, 2)], [(2, 1), (1, 1), (2, 2)], [(1, 1), (1, 2)]])
+def test_seen_ids_are_a_set(batches: list[list[Id]]) -> None:
+    seen, reference = SeenIds(), set[Id]()
+    for batch in batches:
+        expected = []
+        for id_ in batch:
+            expected.append(id_ not in reference)
+            reference.add(id_)
+        assert seen.add(as_ids(batch)).tolist() == expected
+        assert len(seen) == len(reference)
+
+
+def test_seen_ids_are_a_set_through_hundreds_of_merges() -> None:
+    rng = np.random.default_rng(1)
+    seen, reference = SeenIds(), set[Id]()
+    for _ in range(300):
+        batch = [(int(a), int(b)) for a, b in rng.integers(0, 60, (rng.integers(1, 80), 2))]
+        first = [id_ not in reference and batch.index(id_) == row for row, id_ in enumerate(batch)]
+        assert seen.add(as_ids(batch)).tolist() == first
+        reference.update(batch)
+    assert len(seen) == len(reference) > 3000
+
+
+def test_adding_does_not_change_the_ids() -> None:
+    ids = as_ids([(3, 1), (1, 2), (3, 1)])
+    ids.flags.writeable = False
+    assert SeenIds().add(ids).tolist() == [True, True, False]
+
+
+# Entries of state.
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.lists(st.tuples(*[st.integers(0, 2**64 - 1)] * 2), max_size=5))
+def test_packed_ids_round_trip(expiry: int, ids: list[Id]) -> None:
+    entry = pack_ids(expiry, as_ids(ids))
+    assert len(entry) == 8 + 16 * len(ids)
+    read_expiry, read_ids = unpack_ids(entry)
+    assert (read_expiry, list(map(tuple, read_ids.tolist()))) == (expiry, ids)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), IDS), max_size=6), st.integers(0, 5))
+def test_what_has_not_expired_is_kept_by_expiry(entries: list[tuple[int, list[Id]]], now: int) -> None:
+    kept = unexpired((pack_ids(expiry, as_ids(ids)) for expiry, ids in entries), now)
+    assert list(kept) == sorted({expiry for expiry, _ in entries if expiry > now})
+    for expiry, ids in kept.items():
+        expected = [id_ for until, ids_ in entries if until == expiry for id_ in ids_]
+        assert list(map(tuple, ids.tolist())) == expected
+
+
+# The transform.
+
+
+def columns(ids: Iterable[int], hour: int | Iterable[int] = 0, spec: CollectionSpec = SPECS[0]) -> ReportColumns:
+    """Reports of these ids, of one slice or of one each; the symbol says the position, so that it can be told apart."""
+    numbers = list(ids)
+    slices = np.broadcast_to(np.array(hour, dtype=np.int64), len(numbers))
+    return ReportColumns(
+        *spec.key,
+        as_ids((number, 7) for number in numbers),
+        START + HOUR * slices,
+        np.arange(len(numbers), dtype=np.uint32) % 4,
+    )
+
+
+def rows(element: ReportColumns) -> Iterator[tuple[str, int, int, int, int]]:
+    """Collection, version, id, hour and symbol of each report."""
+    ids, hours = element.report_ids[:, 0].tolist(), ((element.slices - START) // HOUR).tolist()
+    for id_, hour, symbol in zip(ids, hours, element.payloads.tolist(), strict=True):
+        yield element.collection, element.version, id_, hour, symbol
+
+
+def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[tuple[Any, int]]:
+    """Collection and version, and the hour of each duplicate."""
+    key, partial = element
+    n = partial.accounting.duplicate
+    assert partial.counts is None
+    assert partial.accounting == Accounting(received=n, duplicate=n)
+    hour, rest = divmod(timestamp.micros // 1000 - START, HOUR)
+    assert rest == HOUR - 1
+    yield from [(key, hour)] * n
+
+
+Element = tuple[str, ReportColumns]
+
+
+def test_copies_in_a_batch_are_dropped_within_and_across_elements() -> None:
+    elements = [("a/0", columns([1, 2, 1, 1], [0, 0, 1, 0])), ("a/0", columns([3, 2, 4, 4])), ("a/1", columns([5, 5]))]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        given = pipeline | beam.Create(elements).with_output_types(Element)
+        found = given | DeduplicateReports(SPECS)
+        ids = found.columns | beam.FlatMap(lambda element: element.report_ids[:, 0].tolist())
+        hours = found.accounting | beam.FlatMap(accounted) | beam.Map(lambda duplicate: duplicate[0])
+        # Which of several copies comes first is the runner's affair across elements, and how many there are is not.
+        assert_that(ids, equal_to([1, 2, 3, 4, 5]), "Once")
+        assert_that(hours, equal_to([("a", 1)] * 5), "Accounted")
+
+
+def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices() -> None:
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        given = pipeline | beam.Create([("a/0", columns([1, 2, 1, 1], [2, 0, 1, 1]))]).with_output_types(Element)
+        found = given | DeduplicateReports(SPECS)
+        kept = [("a", 1, 1, 2, 0), ("a", 1, 2, 0, 1)]
+        assert_that(found.columns | beam.FlatMap(rows), equal_to(kept), "Kept")
+        assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 1)] * 2), "Accounted")
+
+
+def test_an_id_is_of_a_collection_whatever_the_version() -> None:
+    elements = [
+        ("a/0", columns([1], spec=SPECS[0])),
+        ("a/0", columns([1], spec=SPECS[1])),
+        ("b/0", columns([1], spec=SPECS[2])),
+    ]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        given = pipeline | beam.Create(elements).with_output_types(Element)
+        found = given | DeduplicateReports(SPECS)
+        collections = found.columns | beam.Map(lambda element: element.collection)
+        assert_that(collections, equal_to(["a", "b"]))
+
+
+def moment(milliseconds: int) -> Timestamp:
+    return Timestamp(micros=milliseconds * 1000)
+
+
+def scripted(*events: int | ReportColumns) -> ScriptedStream:
+    """Elements of the shard a/0, each a bundle, and in between where the watermark goes, in milliseconds."""
+    stream = ScriptedStream(coder=TupleCoder((StrUtf8Coder(), ReportColumnsCoder())))
+    for event in events:
+        if isinstance(event, int):
+            stream.advance_watermark_to(moment(event))
+        else:
+            stream.add_elements([("a/0", event)])
+    stream.advance_watermark_to_infinity()
+    stream.with_output_types(Element)
+    return stream
+
+
+def assert_stream(*events: int | ReportColumns, kept: list[tuple[int, int]], duplicates: list[int]) -> None:
+    """Play events; the reports that are kept (id and hour) and the hours of the duplicates must be these."""
+    with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
+        found = pipeline | scripted(*events) | DeduplicateReports(SPECS)
+        ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: (row[2], row[3]))
+        assert_that(ids, equal_to(kept), "Kept")
+        hours = [(("a", 1), hour) for hour in duplicates]
+        assert_that(found.accounting | beam.FlatMap(accounted), equal_to(hours), "Accounted")
+
+
+def test_copies_in_other_bundles_and_other_windows_are_dropped() -> None:
+    assert_stream(
+        START,
+        columns([1, 2]),
+        columns([2, 3]),  # another bundle
+        columns([1, 4], 1),  # another window: a device whose clock was set between two attempts
+        START + HOUR + 1,
+        columns([1, 3, 5], [0, 1, 0]),  # after the window has fired
+        kept=[(1, 0), (2, 0), (3, 0), (4, 1), (5, 0)],
+        duplicates=[0, 1, 0, 1],
+    )
+
+
+@pytest.mark.parametrize(("watermark", "copies"), [(EXPIRY - 1, 0), (EXPIRY, 1)])
+def test_an_id_is_forgotten_when_its_last_window_closes(watermark: int, copies: int) -> None:
+    # Decoding calls such a copy late, so that it never comes this far; here it shows what the state still holds.
+    assert_stream(
+        START,
+        columns([1]),
+        watermark,
+        columns([1]),
+        kept=[(1, 0)] * (1 + copies),
+        duplicates=[0] * (1 - copies),
+    )
+
+
+def test_ids_of_windows_that_are_still_open_are_kept_when_others_expire() -> None:
+    assert_stream(
+        START,
+        columns([1, 2, 3], [0, 1, 0]),
+        columns([4], 1),
+        EXPIRY,
+        columns([1, 2, 3, 4], [0, 1, 0, 1]),
+        kept=[(1, 0), (2, 1), (3, 0), (4, 1), (1, 0), (3, 0)],
+        duplicates=[1, 1],
+    )
+
+
+def test_each_slice_expires_in_its_turn() -> None:
+    # The later slice comes first, so that the timer has to be brought forward, and then set again.
+    assert_stream(
+        START,
+        columns([2], 1),
+        columns([1], 0),
+        EXPIRY,
+        columns([1], 0),
+        columns([2], 1),
+        EXPIRY + HOUR,
+        columns([2], 1),
+        kept=[(2, 1), (1, 0), (1, 0), (2, 1)],
+        duplicates=[1],
+    )
+
+
+# What a worker keeps in memory is only ever as good as the state.
+
+
+class Bag:
+    """A runner's bag state."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+        self.reads = 0
+
+    def add(self, entry: bytes) -> None:
+        self.entries.append(entry)
+
+    def read(self) -> list[bytes]:
+        self.reads += 1
+        return list(self.entries)
+
+
+class Cell:
+    """A runner's state of one value."""
+
+    def __init__(self) -> None:
+        self.value: bytes | None = None
+
+    def write(self, value: bytes) -> None:
+        self.value = value
+
+    def read(self) -> bytes | None:
+        return self.value
+
+
+class Timer:
+    """A timer that never fires; expiry has its own tests."""
+
+    def set(self, _: Timestamp) -> None:
+        pass
+
+
+class Shard:
+    """All state of one shard. A copy is what a runner goes back to when a bundle fails."""
+
+    def __init__(self) -> None:
+        self.ids, self.token = Bag(), Cell()
+
+
+class Worker:
+    """One process of a deduplicating stage."""
+
+    def __init__(self) -> None:
+        self.fn = _DeduplicateFn(SPECS, forgets=True)
+        self.fn.setup()
+
+    def keeps(self, shard: Shard, ids: Iterable[int]) -> list[int]:
+        """Process one element; the ids that are new."""
+        outputs = list(self.fn.process(("a/0", columns(ids)), shard.ids, shard.token, Timer()))
+        kept = [output.value for output in outputs if isinstance(output, WindowedValue)]
+        return [id_ for element in kept for id_ in element.report_ids[:, 0].tolist()]
+
+
+def test_a_new_worker_takes_over_where_the_other_was_stopped() -> None:
+    shard = Shard()
+    assert Worker().keeps(shard, [1, 2]) == [1, 2]
+    assert Worker().keeps(shard, [2, 3]) == [3]
+
+
+def test_a_worker_that_gets_its_shard_back_sees_what_others_added() -> None:
+    shard, first, second = Shard(), Worker(), Worker()
+    assert first.keeps(shard, [1]) == [1]
+    assert second.keeps(shard, [1, 2]) == [2]
+    assert first.keeps(shard, [1, 2, 3]) == [3]
+
+
+def test_a_bundle_that_was_undone_counts_when_it_comes_again() -> None:
+    shard, worker = Shard(), Worker()
+    assert worker.keeps(shard, [1]) == [1]
+    before = copy.deepcopy(shard)
+    assert worker.keeps(shard, [2]) == [2]
+    assert worker.keeps(before, [2]) == [2]
+    assert worker.keeps(before, [1, 2]) == []
+
+
+def test_a_first_bundle_that_was_undone_counts_when_it_comes_again() -> None:
+    worker = Worker()
+    assert worker.keeps(Shard(), [1]) == [1]
+    assert worker.keeps(Shard(), [1]) == [1]
+
+
+def test_a_worker_reads_the_state_of_its_own_shard_once() -> None:
+    shard, worker = Shard(), Worker()
+    assert Worker().keeps(shard, [0]) == [0]
+    for id_ in range(1, 20):
+        assert worker.keeps(shard, [id_, id_ - 1]) == [id_]
+    assert shard.ids.reads == 1

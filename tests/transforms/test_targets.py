@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from schemas.collection import CollectionSpec
+from transforms.targets import Target, targets
+
+MINUTE, HOUR = 60_000, 3_600_000
+
+
+def make_spec(version: int = 1, **keys: object) -> CollectionSpec:
+    base: dict[str, object] = {
+        "collection": "c",
+        "version": version,
+        "domain": {"size": 9},
+        "mechanism": {"name": "urr", "epsilon": 1.0},
+        "sensitive": [0],
+        "window": {"size": "1h", "allowed_lateness": "30m"},
+        "limits": {"max_clock_skew": "5m"},
+    }
+    return CollectionSpec.parse(base | keys)
+
+
+def target(**keys: object) -> Target:
+    spec = make_spec(**keys)  # type: ignore[arg-type]
+    return targets([spec])[spec.key]
+
+
+SLIDING = {"size": "1h", "period": "15m", "allowed_lateness": "30m"}
+
+
+@pytest.mark.parametrize(("window", "slice_size"), [({"size": "1h"}, HOUR), (SLIDING, 15 * MINUTE)])
+def test_a_slice_is_the_finest_interval_that_windows_are_made_of(window: object, slice_size: int) -> None:
+    of = target(window=window)
+    assert of.slice_size == slice_size
+    times = np.array([0, slice_size - 1, slice_size, 1_767_258_000_000 + 5, -1])
+    starts = of.slice_start(times)
+    assert (starts <= times).all()
+    assert (times < starts + slice_size).all()
+    assert (starts % slice_size == 0).all()
+    assert of.last_of_slice(int(starts[3])) == starts[3] + slice_size - 1
+
+
+@pytest.mark.parametrize("window", [{"size": "1h", "allowed_lateness": "30m"}, SLIDING])
+def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> None:
+    # That window begins with the slice.
+    assert target(window=window).closes_after == HOUR + 30 * MINUTE
+
+
+def test_the_latest_event_is_ahead_by_the_allowed_skew() -> None:
+    assert target().latest_event(1000) == 1000 + 5 * MINUTE
+    assert target().latest_event(np.array([0, 1])).tolist() == [5 * MINUTE, 5 * MINUTE + 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "tags", "width"),
+    [("urr", 16, [], None), ("urap", 9, [], 2), ("urap", 16, [], 2), ("urap", 16, [{"name": "home"}], 3)],
+)
+def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict[str, str]], width: int | None) -> None:
+    mechanism = {"name": name, "epsilon": 1.0}
+    assert target(mechanism=mechanism, domain={"size": size}, tags=tags).bits_width == width
+
+
+def test_versions_of_a_collection_stand_side_by_side() -> None:
+    found = targets([make_spec(1), make_spec(2, mechanism={"name": "urap", "epsilon": 1.0})])
+    assert {key: of.spec.mechanism.name for key, of in found.items()} == {("c", 1): "urr", ("c", 2): "urap"}
+
+
+def test_two_specs_of_one_version_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^two specs for c version 1; raise the version of one$"):
+        targets([make_spec(), make_spec()])
+
+
+def test_no_spec_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^no collection spec; give at least one$"):
+        targets([])
