@@ -57,13 +57,13 @@ def _grid(text: str) -> tuple[int, int]:
 @click.option("-v", "--verbose", is_flag=True, help="Show Beam's log, and a traceback with each error.")
 @click.version_option(package_name="uldp-stream")
 def cli(verbose: bool) -> None:
-    r"""Collect statistics from devices under (utility-optimized) local differential privacy.
+    """Collect statistics from devices under (utility-optimized) local differential privacy.
 
     \b
     uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv --users 100000 --to stream
     uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     uldp show results
-    """
+    """  # noqa: D301 (the escape is click's mark for lines that stay as they are)
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     if not verbose:  # what fails is said once, by main
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
@@ -119,12 +119,16 @@ def describe(path: Path, spec: CollectionSpec, users: int) -> str:
 @click.option("--to", required=True, type=_FOLDER, help="Directory of a new local stream.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
-@click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time)
-@click.option("--duration", default="3h", show_default=True, type=_duration)
+@click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time, metavar="TIME")
+@click.option("--duration", default="3h", show_default=True, type=_duration, metavar="DURATION")
 @click.option("--duplicates", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that are sent twice.")
 @click.option("--late", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that come after their window.")
 @click.option("--malformed", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that arrive damaged.")
-@click.option("--speed", type=click.FloatRange(0, min_open=True), help="Simulated seconds a second.  [default: all]")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0, min_open=True),
+    help="Simulated seconds a second.  [default: as fast as it goes]",
+)
 def simulate(
     spec: Path, truth: Path, to: Path, users: int, start: int, duration: int, speed: float | None, **settings: Any
 ) -> None:
@@ -174,7 +178,14 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Pat
 
 @cli.command(context_settings=_BEAM)
 @_job_options
-@click.option("--watermark-delay", default="10s", show_default=True, type=_duration, help="Wait for stragglers.")
+@click.option(
+    "--watermark-delay",
+    default="10s",
+    show_default=True,
+    type=_duration,
+    metavar="DURATION",
+    help="Wait for stragglers.",
+)
 def stream(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path, watermark_delay: int) -> None:
     """Follow a local stream until it is closed; print panes as they fire. Other options go to Beam.
 
@@ -244,6 +255,28 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
     write_report(results, out, truth=truths, grid=grid)
     click.echo(f"wrote {out}")
+
+
+@cli.command()
+@click.argument("rejected", type=_FOLDER)
+@click.option("--to", required=True, type=_FOLDER, help="An open local stream, or the directory of a new one.")
+@click.option("--max-attempts", default=5, show_default=True, type=click.IntRange(1), help="Leave others alone.")
+def replay(rejected: Path, to: Path, max_attempts: int) -> None:
+    """Send rejected reports again, when what rejected them has been mended. What was counted is not counted again.
+
+    Example: uldp replay results/rejected --to stream
+    """
+    from pipelines.replay import replay as send_again
+    from pipelines.results import read_rejected_folder
+    from transforms.localstream import LocalStream
+
+    records = read_rejected_folder(rejected)
+    new = not to.exists()
+    stream = LocalStream.create(to) if new else LocalStream.open(to)
+    sent = send_again(records, stream, max_attempts=max_attempts)
+    if new:
+        stream.close()
+    click.echo(f"{to}: {sent}")
 
 
 @cli.command()

@@ -38,8 +38,18 @@ class MalformedBodyError(ValueError):
 
 
 def parse_schema(schema: Schema) -> Schema:
-    """Return a record schema as fastavro wants it: parsed, so that each use does not parse it again."""
-    return cast(Schema, fastavro.parse_schema(schema))
+    """Return a record schema as fastavro wants it: parsed, so that each use does not parse it again.
+
+    Keys are sorted, because fastavro leaves them in an order that depends on the process, and they are written into
+    container files, whose bytes must not.
+    """
+    return cast(Schema, _sorted(fastavro.parse_schema(schema)))
+
+
+def _sorted(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _sorted(node[key]) for key in sorted(node)}
+    return [_sorted(item) for item in node] if isinstance(node, list) else node
 
 
 @cache

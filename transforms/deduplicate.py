@@ -30,6 +30,7 @@ from mechanisms.mechanism import Mask
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.columns import PartialCounts, ReportColumns, ReportIds
+from transforms.count import KeyedCounts
 from transforms.metrics import counter
 from transforms.targets import targets
 from transforms.windows import at_time
@@ -136,7 +137,7 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
 
 
 @beam.typehints.with_input_types(tuple[str, ReportColumns])
-@beam.typehints.with_output_types(ReportColumns)
+@beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
 class _DeduplicateFn(beam.DoFn):
     IDS = BagStateSpec("ids", BytesCoder())
     #: 8 random bytes, drawn at every write, and the time of the pending timer.
