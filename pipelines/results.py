@@ -75,7 +75,23 @@ def read_rejected(out: Path) -> Iterator[Rejected]:
         ResultsError: if ``out`` is no directory, or, on the way, at a file that cannot be read.
     """
     _check_directory(out)
-    paths = _finished(out.glob("rejected/*.avro"))
+    return _rejected_in(out / "rejected")
+
+
+def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
+    """Read the rejected reports of ``OUT/rejected``, or of wherever its files were taken.
+
+    Raises:
+        ResultsError: if ``folder`` is no directory or holds no records, or, on the way, at a file that cannot be read.
+    """
+    _check_directory(folder)
+    if not _finished(folder.glob("*.avro")):
+        raise ResultsError(f"{folder}: no rejected reports; give the directory rejected of the results")
+    return _rejected_in(folder)
+
+
+def _rejected_in(folder: Path) -> Iterator[Rejected]:
+    paths = _finished(folder.glob("*.avro"))
     return (Rejected.from_avro(value) for path in paths for value in _read_container(path, "rejected"))
 
 

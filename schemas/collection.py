@@ -159,6 +159,7 @@ class Limits(_Strict):
     min_reports: int = Field(default=1, ge=1)
     max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
     max_clock_skew: Duration = timedelta(minutes=10)
+    max_age: Duration | None = None
 
 
 class CollectionSpec(_Strict):
@@ -173,6 +174,7 @@ class CollectionSpec(_Strict):
     window: WindowSpec
     estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "empirical"
     limits: Limits = Limits()
+    retired: bool = False
 
     _labels: list[str] | None = PrivateAttr(default=None)
     _index: dict[str, int] = PrivateAttr(default_factory=dict)
@@ -193,6 +195,12 @@ class CollectionSpec(_Strict):
         names = [tag.name for tag in self.tags]
         if len(set(names)) != len(names):
             raise ValueError(f"tag names must differ, got {names}")
+        lasting = self.window.size + self.window.allowed_lateness
+        if self.limits.max_age is not None and self.limits.max_age < lasting:
+            raise ValueError(
+                f"limits.max_age must be {format_duration(lasting)} or more, window.size + window.allowed_lateness: "
+                "a window counts reports as old as that"
+            )
         if len(set(self.estimators)) != len(self.estimators):
             raise ValueError(f"estimators must differ, got {self.estimators}")
         if self.mechanism.reports_bits and (wrong := {"mle", "em"} & set(self.estimators)):

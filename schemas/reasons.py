@@ -13,12 +13,14 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     UNKNOWN_COLLECTION = "unknown_collection"
     UNKNOWN_VERSION = "unknown_version"
+    RETIRED_VERSION = "retired_version"
     WRONG_PAYLOAD = "wrong_payload"
     WRONG_LENGTH = "wrong_length"
     OUT_OF_DOMAIN = "out_of_domain"
     IMPOSSIBLE_BITS = "impossible_bits"
     INVALID_TIME = "invalid_time"
     TOO_EARLY = "too_early"
+    EXPIRED = "expired"
 
 
 #: One line each for a person: when it happens.
@@ -30,10 +32,12 @@ MEANING: dict[Reason, str] = {
     Reason.TOO_LARGE: "the message is longer than the limit; it is not decoded",
     Reason.UNKNOWN_COLLECTION: "no spec has this collection",
     Reason.UNKNOWN_VERSION: "the collection is known, this version of it is not",
+    Reason.RETIRED_VERSION: "the spec of this version says that it is retired",
     Reason.WRONG_PAYLOAD: "a symbol where the mechanism reports bits, or bits where it reports a symbol",
-    Reason.WRONG_LENGTH: "the bits are not ceil(|Z|/8) bytes, or the padding is not zero",
+    Reason.WRONG_LENGTH: "the bits are not ceil(|Z|/8) bytes",
     Reason.OUT_OF_DOMAIN: "the symbol is not an index into Z",
-    Reason.IMPOSSIBLE_BITS: "the mechanism cannot produce these bits: two non-sensitive symbols are set",
+    Reason.IMPOSSIBLE_BITS: "the mechanism cannot produce these bits: two non-sensitive symbols are set, or padding is",
     Reason.INVALID_TIME: "the event time is outside of the years 1970 to 9999",
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
+    Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",
 }

@@ -79,6 +79,8 @@ class ReportBatch:
         )
 
 
+#: The attribute of a message that was replayed: which attempt this is.
+ATTEMPT = "uldp-attempt"
 #: Not a read-only view, which cannot be pickled where a user's own steps pass messages on.
 NO_ATTRIBUTES: Mapping[str, str] = {}
 

@@ -4,6 +4,7 @@ Pure: messages in, columns, late and rejected out. Each report ends in exactly o
 received = decoded + late + rejected holds call by call.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,16 +23,15 @@ from schemas.framing import (
     report_store,
 )
 from schemas.reasons import Reason
-from schemas.records import Accounting, Message, Rejected, Report, ReportBatch
+from schemas.records import ATTEMPT, Accounting, Message, Rejected, Report, ReportBatch
 from transforms.columnar import Layout, decode_columns, report_schema
 from transforms.columns import ReportColumns, ReportIds, Rows, Times
-from transforms.targets import CollectionKey, Target, targets
+from transforms.targets import YEAR_10000, CollectionKey, Target, targets
 
 #: Pub/Sub's limit for a message. Anything longer is rejected before it is looked at.
 MAX_MESSAGE_BYTES = 10_000_000
 #: How much of a message that is too large is kept in its rejected record.
 KEPT_BYTES = 4096
-YEAR_10000 = 253_402_300_800_000
 #: The largest symbol that a single report can hold: an Avro int.
 MAX_INT = (1 << 31) - 1
 _FRAMING_REASONS: dict[type[ValueError], Reason] = {
@@ -175,15 +175,15 @@ class ReportDecoder:
             attributes=message.attributes,
             publish_time=message.publish_time,
             source=message.source,
-            attempt=1,
+            attempt=_attempt(message.attributes),
             software=self._software,
         )
 
     def _validate(self, parsed: _Parsed, published: Times, messages: Sequence[Message], out: Decoded) -> None:
         """Check all reports of one target at once and sort them into ``out``."""
         target, times = parsed.target, parsed.event_times
-        dated = (times >= 0) & (times < YEAR_10000)
-        timely = dated & (times <= target.latest_event(published))
+        earliest, latest = target.event_times(published)
+        timely = (times >= earliest) & (times <= latest) & (not target.spec.retired)
         good = timely & target.mechanism.possible(parsed.payloads)
         slices = target.slice_start(times)
         late = good & (published >= slices + target.closes_after) if self._judge_lateness else np.zeros_like(good)
@@ -201,25 +201,38 @@ class ReportDecoder:
                 out.late.append(message)
                 outcome = Accounting(received=1, late=1)
             else:
-                if not dated[row]:
+                if target.spec.retired:
+                    reason, detail = Reason.RETIRED_VERSION, f"{target.spec.collection!r} version {target.spec.version}"
+                elif not 0 <= times[row] < YEAR_10000:
                     reason, detail = Reason.INVALID_TIME, f"event time {times[row]}"
-                elif not timely[row]:
+                elif times[row] > latest[row]:
                     ahead = times[row] - published[row]
                     reason, detail = Reason.TOO_EARLY, f"event time is {ahead} ms ahead of the stream's clock"
+                elif times[row] < earliest[row]:
+                    age = published[row] - times[row]
+                    reason, detail = Reason.EXPIRED, f"event time is {age} ms before the stream's clock"
                 elif target.bits_width is None:
                     reason, detail = Reason.OUT_OF_DOMAIN, f"symbol {parsed.payloads[row]} of {target.mechanism.size}"
                 else:
                     reason, detail = Reason.IMPOSSIBLE_BITS, f"not an output of {target.spec.mechanism.name}"
                 out.rejected.append(self._rejected(message, reason, detail))
                 outcome = Accounting(received=1, rejected=1)
-            # A time that was refused names no window: a device must not open windows at will.
+            # A time or a version that was refused names no window: a device must not open windows at will.
             if timely[row]:
                 out.accounting[target.spec.key, int(slices[row])] += outcome
+
+
+def _attempt(attributes: Mapping[str, str]) -> int:
+    """Read which attempt a message is. Whoever publishes may write anything there."""
+    written = attributes.get(ATTEMPT, "1")
+    return max(int(written), 1) if re.fullmatch("[0-9]{1,4}", written) else 1
 
 
 def _check_payload(target: Target, record: Mapping[str, Any], published: int) -> None:
     """Raise _RejectError if the payload of a single report cannot stand in a column."""
     payload = record["payload"]
+    if target.spec.retired:
+        raise _RejectError(Reason.RETIRED_VERSION, f"{target.spec.collection!r} version {target.spec.version}")
     if isinstance(payload, bytes):
         if target.bits_width is None:
             reason, detail = Reason.WRONG_PAYLOAD, f"bits, but {target.spec.mechanism.name} reports a symbol"
@@ -233,9 +246,10 @@ def _check_payload(target: Target, record: Mapping[str, Any], published: int) ->
         reason, detail = Reason.OUT_OF_DOMAIN, f"symbol {payload} of {target.mechanism.size}"
     else:
         return
-    timely = 0 <= record["event_time"] <= min(YEAR_10000 - 1, target.latest_event(published))
-    start = record["event_time"] // target.slice_size * target.slice_size
-    raise _RejectError(reason, detail, target.spec.key, start if timely else None)
+    time = record["event_time"]
+    (earliest,), (latest,) = target.event_times(np.array([published], dtype=np.int64))
+    start = time // target.slice_size * target.slice_size if earliest <= time <= latest else None
+    raise _RejectError(reason, detail, target.spec.key, start)
 
 
 def _from_records(target: Target, reports: list[tuple[int, dict[str, Any]]]) -> _Parsed:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+
+import numpy as np
 
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Mechanism
@@ -11,7 +12,8 @@ from mechanisms.pum import Pum
 from schemas.collection import CollectionSpec, milliseconds
 from transforms.columns import Times
 
-TimeOrTimes = TypeVar("TimeOrTimes", int, Times)
+#: In milliseconds since 1970: event times end before it.
+YEAR_10000 = 253_402_300_800_000
 
 #: (collection, version)
 CollectionKey = tuple[str, int]
@@ -35,9 +37,12 @@ class Target:
         """Milliseconds from a slice's start to the closing of the last window that holds it."""
         return milliseconds(self.spec.window.size + self.spec.window.allowed_lateness)
 
-    def latest_event(self, published: TimeOrTimes) -> TimeOrTimes:
-        """Latest event time, in milliseconds, that a report published then may claim."""
-        return published + milliseconds(self.spec.limits.max_clock_skew)
+    def event_times(self, published: Times) -> tuple[Times, Times]:
+        """Return the earliest and the latest event time, in milliseconds, that reports published then may claim."""
+        limits = self.spec.limits
+        age = YEAR_10000 if limits.max_age is None else milliseconds(limits.max_age)
+        skew = milliseconds(limits.max_clock_skew)
+        return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_10000 - 1)
 
     def slice_start(self, times: Times) -> Times:
         """Start of the time slice that holds each of ``times``."""

@@ -11,12 +11,14 @@ NAMES = {
     "too_large",
     "unknown_collection",
     "unknown_version",
+    "retired_version",
     "wrong_payload",
     "wrong_length",
     "out_of_domain",
     "impossible_bits",
     "invalid_time",
     "too_early",
+    "expired",
 }
 
 

@@ -18,7 +18,8 @@ from schemas.framing import HEADER_SIZE, header, load_schema, report_store
 from schemas.reasons import Reason
 from schemas.records import Accounting, Message, Rejected, Report, ReportBatch
 from transforms import columnar
-from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, YEAR_10000, Decoded, ReportDecoder
+from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
+from transforms.targets import YEAR_10000
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
 MINUTE, HOUR = 60_000, 3_600_000
@@ -43,7 +44,9 @@ UPGRADED = spec("symbol", 2, "urap")
 SLIDING = spec(
     "sliding", 1, "rr", sensitive="all", window={"size": "1h", "period": "15m"}, limits={"max_clock_skew": "0s"}
 )
-SPECS = {spec.key: spec for spec in (SYMBOL, BITS, UPGRADED, SLIDING)}
+RETIRED = spec("symbol", 7, "urr", retired=True)
+YOUNG = spec("young", 1, "urr", limits={"max_age": "2h"})
+SPECS = {spec.key: spec for spec in (SYMBOL, BITS, UPGRADED, SLIDING, RETIRED, YOUNG)}
 
 #: Sensitive bits 0 to 2 at will, one more at the most, and six bits of padding.
 POSSIBLE_BITS = [b"\0\0", b"\xe0\0", b"\x80\x40", b"\x10\0"]
@@ -92,12 +95,16 @@ def judge(report: Report, published: int) -> Outcome:
         known = report.collection in {collection for collection, _ in SPECS}
         return Outcome(Reason.UNKNOWN_VERSION if known else Reason.UNKNOWN_COLLECTION)
     spec, time = SPECS[key], report.event_time
+    if spec.retired:
+        return Outcome(Reason.RETIRED_VERSION)
     slice_size = milliseconds(spec.window.period or spec.window.size)
     named = time - time % slice_size
     if time < 0 or time >= YEAR_10000:
         refusal = Reason.INVALID_TIME
     elif time > published + milliseconds(spec.limits.max_clock_skew):
         refusal = Reason.TOO_EARLY
+    elif spec.limits.max_age is not None and time < published - milliseconds(spec.limits.max_age):
+        refusal = Reason.EXPIRED
     else:
         refusal = None
     slice_start = named if refusal is None else None
@@ -169,6 +176,7 @@ CASES: list[tuple[Reason, bytes, str, bool]] = [
     (Reason.UNKNOWN_COLLECTION, report(key=("x" * 1000, 1)), f"'{'x' * 64}' version 1", False),
     (Reason.UNKNOWN_VERSION, report(key=("symbol", 3)), "'symbol' version 3", False),
     (Reason.UNKNOWN_VERSION, ReportBatch("bits", 9, b"", b"", bits=b"").encode(), "'bits' version 9", False),
+    (Reason.RETIRED_VERSION, report(key=RETIRED.key), "'symbol' version 7", False),
     (Reason.WRONG_PAYLOAD, report(b"\0\0"), "bits, but urr reports a symbol", True),
     (Reason.WRONG_PAYLOAD, report(3, key=BITS.key), "a symbol, but urap reports bits", True),
     (Reason.WRONG_PAYLOAD, report(b"\0\0", START + HOUR), "bits, but urr reports a symbol", False),
@@ -188,6 +196,9 @@ CASES: list[tuple[Reason, bytes, str, bool]] = [
     (Reason.INVALID_TIME, report(time=YEAR_10000), f"event time {YEAR_10000}", False),
     (Reason.INVALID_TIME, report(11, time=YEAR_10000), f"event time {YEAR_10000}", False),
     (Reason.TOO_EARLY, report(time=START + 10 * MINUTE + 1), "600001 ms ahead", False),
+    (Reason.EXPIRED, report(time=START - 2 * HOUR - 1, key=YOUNG.key), "7200001 ms before", False),
+    (Reason.EXPIRED, report(99, time=START - 3 * HOUR, key=YOUNG.key), "10800000 ms before", False),
+    (Reason.WRONG_PAYLOAD, report(b"\0\0", START - 3 * HOUR, key=YOUNG.key), "bits, but urr", False),
     (Reason.TOO_EARLY, report(11, time=START + 10 * MINUTE + 1), "600001 ms ahead", False),
 ]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from schemas.collection import CollectionSpec
-from transforms.targets import Target, targets
+from transforms.targets import YEAR_10000, Target, targets
 
 MINUTE, HOUR = 60_000, 3_600_000
 
@@ -46,9 +46,18 @@ def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> No
     assert target(window=window).closes_after == HOUR + 30 * MINUTE
 
 
-def test_the_latest_event_is_ahead_by_the_allowed_skew() -> None:
-    assert target().latest_event(1000) == 1000 + 5 * MINUTE
-    assert target().latest_event(np.array([0, 1])).tolist() == [5 * MINUTE, 5 * MINUTE + 1]
+@pytest.mark.parametrize(
+    ("limits", "earliest", "latest"),
+    [
+        ({"max_clock_skew": "5m"}, 0, 10 * HOUR + 5 * MINUTE),
+        ({"max_clock_skew": "0s", "max_age": "2h"}, 8 * HOUR, 10 * HOUR),
+        ({"max_clock_skew": "0s", "max_age": "1d"}, 0, 10 * HOUR),
+    ],
+)
+def test_event_times_that_a_report_may_claim(limits: object, earliest: int, latest: int) -> None:
+    bounds = target(limits=limits).event_times(np.array([10 * HOUR, YEAR_10000]))
+    assert [bound[0] for bound in bounds] == [earliest, latest]
+    assert bounds[1][1] == YEAR_10000 - 1
 
 
 @pytest.mark.parametrize(
