@@ -1,0 +1,203 @@
+"""The documents: what they show is what happens, what they list is complete, and their links lead somewhere.
+
+The blocks of a document are taken in order, in one new directory that holds the examples:
+
+- ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
+  such a line, all are commands. A command fails only where what it prints is shown to be an error.
+- ``python``: a program of its own. ``text``: what the program above prints.
+- ``yaml`` and ``csv``: a file, of the last name with that ending that the text above says.
+
+In what is shown, ``...`` stands for anything.
+"""
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from pipelines.cli import cli
+from schemas.collection import EstimatorName, MechanismName
+from schemas.framing import load_schema
+from schemas.reasons import MEANING
+from schemas.records import Report
+from transforms.metrics import COUNTERS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    DOCUMENTS[0],
+    *(page for name in ("docs", "examples", "benchmarks") for page in sorted((ROOT / name).rglob("*.md"))),
+]
+#: These make the environment that tests run in. Continuous integration runs them, from a clean checkout.
+ELSEWHERE = ("make ", "git clone ", "pip install ")
+#: What is no option of a command of ours: Beam's, and a help page's.
+OTHER_OPTIONS = {"--runner", "--help"}
+FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines", "tests", "examples", "docs", "benchmarks")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block, where it stands, and the text between it and the block before."""
+
+    where: str
+    language: str
+    text: str
+    before: str
+
+    def commands(self) -> Iterator[tuple[str, str]]:
+        """Each command with what it is shown to print, empty where nothing is shown."""
+        parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)
+        if len(parts) == 1:
+            yield from ((line, "") for line in re.split(r"(?<!\\)\n", self.text) if line)
+            return
+        assert not parts[0], f"{self.where}: output before the first command"
+        for part in parts[1:]:
+            command, shown = re.split(r"(?<!\\)\n", part, maxsplit=1)
+            yield command, shown
+
+    def file_name(self) -> str:
+        names: list[str] = re.findall(rf"`([\w-]+\.{self.language})`", self.before)
+        assert names, f"{self.where}: the text above names no .{self.language} file"
+        return names[-1]
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    text, before = document.read_text(encoding="utf-8"), 0
+    assert text.count("```") % 2 == 0, f"{id_of(document)}: a block without an end"
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        line = text.count("\n", 0, match.start()) + 1
+        between, before = text[before : match.start()], match.end()
+        assert "```" not in between, f"{id_of(document)}: a block before line {line} that nobody sees"
+        yield Block(f"{id_of(document)}:{line}", match[1], match[2], between)
+
+
+def id_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def assert_shown(where: str, shown: str, printed: str) -> None:
+    matches = doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS)
+    assert matches, f"{where} shows\n{shown}\nbut what is printed is\n{printed}"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody who does what a document says, in a directory."""
+
+    folder: Path
+
+    def run(self, where: str, *arguments: str, fails: bool = False) -> str:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            arguments,
+            cwd=self.folder,
+            env=os.environ | {"PATH": path},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (done.returncode != 0) == fails, f"{where}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr if fails else done.stdout
+
+    def type_in(self, block: Block) -> None:
+        for command, shown in block.commands():
+            if command.startswith(ELSEWHERE):
+                continue
+            fails = re.search("^error: ", shown, flags=re.MULTILINE) is not None
+            printed = self.run(f"{block.where}: {command}", "bash", "-euo", "pipefail", "-c", command, fails=fails)
+            if shown:
+                assert_shown(block.where, shown, printed)
+
+    def read(self, document: Path) -> None:
+        printed = ""
+        for block in blocks(document):
+            match block.language:
+                case "console" | "bash":
+                    self.type_in(block)
+                case "python":
+                    (self.folder / "program.py").write_text(block.text, encoding="utf-8")
+                    printed = self.run(block.where, sys.executable, "program.py")
+                case "text":
+                    assert_shown(block.where, block.text, printed)
+                case "yaml" | "csv":
+                    (self.folder / block.file_name()).write_text(block.text, encoding="utf-8")
+                case language:
+                    assert not language, f"{block.where}: nobody checks a block of {language}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=id_of)
+def test_what_is_shown_is_what_happens(document: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    Reader(tmp_path).read(document)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=id_of)
+def test_commands_options_and_files_that_are_named_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    options = {name for command in cli.commands.values() for option in command.params for name in option.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) <= options | OTHER_OPTIONS
+    assert set(re.findall(r"(?:^\$ |`)uldp ([a-z]+)", text, flags=re.MULTILINE)) <= cli.commands.keys()
+    files = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+)`", text)
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name in a page: its headings in lower case, hyphens for spaces, no punctuation."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=id_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text(encoding="utf-8")):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        assert not anchor or anchor in anchors(target), anchor
+
+
+def table(document: str, first: str) -> dict[str, list[str]]:
+    """The table whose first column has that heading: its rows by their first cell, without back-ticks."""
+    text = (ROOT / "docs" / document).read_text(encoding="utf-8")
+    (rows,) = re.findall(rf"^\| {first} \|.*\n\| ---.*\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
+    split = [re.split(r"(?<!\\)\|", row)[1:-1] for row in rows.splitlines()]
+    cells = [[cell.strip().replace(r"\|", "|") for cell in row] for row in split]
+    return {name.strip("`"): rest for name, *rest in cells}
+
+
+def test_every_reason_for_rejection_has_its_meaning_and_a_remedy() -> None:
+    reasons = table("rejected.md", "Reason")
+    assert {reason: meaning for reason, (meaning, _) in reasons.items()} == MEANING
+    assert all(remedy for _, remedy in reasons.values())
+
+
+def test_every_field_of_an_estimate_is_explained() -> None:
+    names = [name for cell in table("analyst.md", "Field") for name in re.findall(r"\w+", cell)]
+    assert sorted(names) == sorted(field["name"] for field in load_schema("estimate")["fields"])
+
+
+def test_every_estimator_is_explained() -> None:
+    assert tuple(table("analyst.md", "Estimator")) == get_args(EstimatorName)
+
+
+def test_every_counter_is_explained() -> None:
+    assert tuple(table("operator.md", "Counter")) == COUNTERS
+
+
+def test_every_mechanism_is_explained() -> None:
+    names = [name for cell in table("client.md", "Mechanism") for name in re.findall(r"\w+", cell)]
+    assert sorted(names) == sorted(get_args(MechanismName))
+
+
+def test_the_bytes_of_the_worked_example_are_those_of_a_report() -> None:
+    fields = table("client.md", "Bytes")
+    assert bytes.fromhex("".join(fields)) == Report("places", 1, bytes(range(16)), 1_767_603_600_000, 5).encode()
