@@ -41,9 +41,14 @@ def write_file(path: str, content: bytes) -> None:
     """Write a file in one step, replacing what stands there; ``path`` may be of any of Beam's file systems."""
     folder, name = FileSystems.split(path)
     aside = FileSystems.join(folder, f".tmp-{secrets.token_hex(8)}-{name}")
-    with FileSystems.create(aside) as file:
-        file.write(content)
-    FileSystems.rename([aside], [path])
+    try:
+        with FileSystems.create(aside) as file:
+            file.write(content)
+        FileSystems.rename([aside], [path])
+    except BaseException:
+        if FileSystems.exists(aside):
+            FileSystems.delete([aside])
+        raise
 
 
 def window_folder(counts: SupportCounts) -> str:

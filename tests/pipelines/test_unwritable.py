@@ -1,0 +1,88 @@
+"""A sink that cannot be written: the job fails loudly, and resumes without loss once there is room."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.results import newest, read_counts
+from schemas.records import Accounting, Message, Report
+from transforms.localstream import LocalStream
+
+REPORTS = 2_000
+START = 1_767_603_600_000
+SPEC = f"""
+collection: one-each
+version: 1
+domain: {{size: {REPORTS}}}
+mechanism: {{name: identity}}
+window: {{size: 1h}}
+"""
+
+
+def block_folder(out: Path) -> None:
+    (out / "estimates").write_text("in the way")
+
+
+def unblock_folder(out: Path) -> None:
+    (out / "estimates").unlink()
+
+
+def nothing(_: Path) -> None:
+    pass
+
+
+def fill_disk() -> None:
+    """Let every write beyond 16 kB of a file fail, as a full disk does; the counts of a window take more."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+@pytest.mark.parametrize("command", ["stream", "backfill"])
+@pytest.mark.parametrize(
+    ("before", "limit", "after", "message"),
+    [
+        (block_folder, None, unblock_folder, "Not a directory"),
+        (nothing, fill_disk, nothing, "File too large"),
+    ],
+    ids=["file in the way", "no room"],
+)
+def test_the_job_fails_loudly_and_resumes_without_loss(
+    command: str,
+    before: Callable[[Path], None],
+    limit: Callable[[], None] | None,
+    after: Callable[[Path], None],
+    message: str,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    reports = [Report("one-each", 1, symbol.to_bytes(16, "big"), START + symbol, symbol) for symbol in range(REPORTS)]
+    stream.append([Message(report.encode(), report.event_time) for report in reports])
+    stream.close()
+    out = tmp_path / "out"
+    out.mkdir()
+    uldp: list[str | Path] = [
+        Path(sys.executable).with_name("uldp"),
+        command,
+        "--spec",
+        "spec.yaml",
+        "--from",
+        "stream",
+        "--to",
+        "out",
+    ]
+
+    before(out)
+    failed = subprocess.run(uldp, cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit)
+    assert failed.returncode == 1
+    assert message in failed.stderr.splitlines()[-1]
+    assert not list(out.rglob(".tmp-*"))  # nor half a file
+
+    after(out)
+    subprocess.run(uldp, cwd=tmp_path, capture_output=True, check=True)
+    (pane,) = newest(read_counts(out))
+    assert pane.counts.tolist() == [1] * REPORTS
+    assert pane.accounting == Accounting(received=REPORTS, counted=REPORTS)
