@@ -124,8 +124,9 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
     """Drop the reports whose id was seen before in the collection.
 
     Outputs ``columns`` (ReportColumns) without copies and ``accounting`` ((collection, version), PartialCounts) of
-    the dropped ones. An id is remembered until the last window that could count its report has closed; a copy that
-    comes after that is late. So the state is bounded by the reports of window + allowed lateness, 16 bytes each.
+    the dropped ones. An id is remembered until every window that counted its report has closed, and no copy can come
+    into one of them any more: a later one is late, or names other windows. So the state is bounded by the reports of
+    window + allowed lateness (twice the window, if it slides), 16 bytes each.
     """
 
     specs: Sequence[CollectionSpec]
@@ -176,7 +177,7 @@ class _DeduplicateFn(beam.DoFn):
             return
         pending = struct.unpack_from("<q", written, 8)[0] if written else None
         for start, part in columns.by_slice(target.slice_size):
-            until = start + target.closes_after
+            until = start + target.remembered_for
             ids.add(pack_ids(until, part.report_ids))
             if pending is None or until < pending:
                 pending = until

@@ -9,7 +9,8 @@ import numpy as np
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Mechanism
 from mechanisms.pum import Pum
-from schemas.collection import CollectionSpec, milliseconds
+from schemas.collection import CollectionSpec
+from schemas.durations import milliseconds
 from transforms.columns import Times
 
 #: In milliseconds since 1970: event times end before it.
@@ -36,6 +37,14 @@ class Target:
     def closes_after(self) -> int:
         """Milliseconds from a slice's start to the closing of the last window that holds it."""
         return milliseconds(self.spec.window.size + self.spec.window.allowed_lateness)
+
+    @cached_property
+    def remembered_for(self) -> int:
+        """Milliseconds from a slice's start until no copy of its reports can come into a window that counted them.
+
+        A copy that names another slice of a sliding window can come for as long as that slice is countable.
+        """
+        return self.closes_after + milliseconds(self.spec.window.size) - self.slice_size
 
     def event_times(self, published: Times) -> tuple[Times, Times]:
         """Return the earliest and the latest event time, in milliseconds, that reports published then may claim."""
