@@ -27,7 +27,8 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from mechanisms.catalog import build_mechanism
-from schemas.collection import CollectionSpec, MechanismName, milliseconds
+from schemas.collection import CollectionSpec, MechanismName
+from schemas.durations import milliseconds
 from schemas.framing import HEADER_SIZE, load_schema, report_store
 from schemas.records import Counts, Message, Report, ReportBatch, SupportCounts
 from transforms.aggregate import Aggregate

@@ -18,7 +18,8 @@ import click
 import numpy as np
 
 from mechanisms.catalog import build_mechanism
-from schemas.collection import CollectionSpec, format_duration, milliseconds, parse_duration
+from schemas.collection import CollectionSpec
+from schemas.durations import format_duration, milliseconds, parse_duration
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)

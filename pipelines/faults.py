@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.mechanism import Payloads
-from schemas.collection import milliseconds
+from schemas.durations import milliseconds
 from schemas.framing import HEADER_SIZE, MAGIC
 from transforms.columnar import Layout, report_schema
 from transforms.columns import Times

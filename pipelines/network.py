@@ -17,7 +17,7 @@ from mechanisms.mechanism import Payloads
 from mechanisms.pum import preprocess
 from pipelines.faults import Fault, FaultInjector, Faults, fits_batch
 from pipelines.fleet import Fleet, Summary
-from schemas.collection import milliseconds
+from schemas.durations import milliseconds
 from schemas.records import Floats, Message
 from transforms.columnar import Layout, report_schema
 from transforms.columns import ReportIds, Times

@@ -25,7 +25,8 @@ from pipelines.results import (
     spec_of,
     window_text,
 )
-from schemas.collection import CollectionSpec, format_duration
+from schemas.collection import CollectionSpec
+from schemas.durations import format_duration
 from schemas.reasons import MEANING
 from schemas.records import Estimate, Floats
 

@@ -6,7 +6,7 @@ from itertools import groupby, islice
 
 from pipelines.fleet import Fleet, Summary
 from pipelines.network import publish
-from schemas.collection import milliseconds
+from schemas.durations import milliseconds
 from schemas.records import Message
 from transforms.localstream import LocalStream
 

@@ -3,29 +3,25 @@
 Strict: an unknown key, a value of another type or a contradiction is an error that names file, key, value and remedy.
 """
 
-import csv
 import math
-import re
-from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import yaml
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     PrivateAttr,
     ValidationError,
     model_validator,
 )
 
-SYMBOL_MECHANISMS = frozenset({"identity", "rr", "warner", "mangat", "urr"})
+from schemas.durations import Duration, format_duration
+from schemas.specfile import SpecError, explain, read_rows, read_spec
+
 BIT_MECHANISMS = frozenset({"rappor", "sue", "oue", "urap", "uoue"})
 UTILITY_OPTIMIZED = frozenset({"mangat", "urr", "urap", "uoue"})
 THETA_MECHANISMS = frozenset({"rappor", "urap"})
@@ -33,44 +29,12 @@ THETA_MECHANISMS = frozenset({"rappor", "urap"})
 MechanismName = Literal["identity", "rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue"]
 EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em"]
 
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
-
-class SpecError(ValueError):
-    """A spec that cannot be used. The message is one line for each problem, made for a person."""
-
-
-def parse_duration(text: object) -> timedelta:
-    """Read a duration such as ``90s`` or ``1h``.
-
-    Raises:
-        ValueError: for anything but a whole number and one of ms, s, m, h, d.
-    """
-    if isinstance(text, timedelta):
-        return text
-    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", text) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError("write a duration as a whole number and a unit: 30s, 10m, 1h, 1d")
-    return timedelta(milliseconds=int(match[1]) * _UNITS[match[2]])
-
-
-def format_duration(duration: timedelta) -> str:
-    """Write a duration with the largest unit that divides it; the inverse of ``parse_duration``.
-
-    >>> format_duration(timedelta(minutes=90))
-    '90m'
-    """
-    total = milliseconds(duration)
-    unit = next(unit for unit in reversed(_UNITS) if total % _UNITS[unit] == 0)
-    return f"{total // _UNITS[unit]}{unit}"
-
-
-def milliseconds(duration: timedelta) -> int:
-    """Return a duration in whole milliseconds."""
-    return duration // timedelta(milliseconds=1)
-
-
-Duration = Annotated[timedelta, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]
+#: What to write under the keys that take a word or a list.
+_UNIONS = {
+    "sensitive": "write all, or a list of values of the domain",
+    "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
+}
 
 
 class _Strict(BaseModel):
@@ -217,15 +181,7 @@ class CollectionSpec(_Strict):
             SpecError: if anything in it cannot be used.
         """
         path = Path(path)
-        try:
-            data = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
-        except OSError as error:
-            raise SpecError(f"{path}: {error.strerror or error}; check the path") from error
-        except UnicodeDecodeError as error:
-            raise SpecError(f"{path}: not UTF-8 text; is this a spec?") from error
-        except Exception as error:  # beside its own errors, yaml raises what int, float or date make of a bad scalar
-            raise SpecError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-        return cls.parse(data, base=path.parent, source=str(path))
+        return cls.parse(read_spec(path), base=path.parent, source=str(path))
 
     @classmethod
     def parse(cls, data: object, *, base: Path = Path(), source: str = "spec") -> "CollectionSpec":
@@ -239,7 +195,7 @@ class CollectionSpec(_Strict):
         try:
             spec = cls.model_validate(data)
         except ValidationError as error:
-            raise SpecError("\n".join(_explain(source, error))) from error
+            raise SpecError("\n".join(explain(source, error, _UNIONS))) from error
         try:
             spec._resolve(base)
         except (ValueError, OSError) as error:
@@ -249,7 +205,7 @@ class CollectionSpec(_Strict):
     def _resolve(self, base: Path) -> None:
         """Fill the private arrays from labels, sensitive values and background files."""
         if self.domain.labels_file is not None:
-            rows = _read_rows(base / self.domain.labels_file, "domain.labels_file")
+            rows = read_rows(base / self.domain.labels_file, "domain.labels_file")
             self._labels = [row[0] for row in rows]
             if len(set(self._labels)) != len(self._labels) or len(self._labels) < 2:
                 raise ValueError(f"domain.labels_file: {self.domain.labels_file}: needs two or more different labels")
@@ -290,7 +246,7 @@ class CollectionSpec(_Strict):
     def _read_background(self, base: Path, index: int, name: str) -> npt.NDArray[np.float64]:
         where = f"tags.{index}.background: {name}"
         weights = np.zeros(self.size)
-        for line, row in enumerate(_read_rows(base / name, where), start=1):
+        for line, row in enumerate(read_rows(base / name, where), start=1):
             if line == 1 and row == ["value", "weight"]:
                 continue
             try:
@@ -354,61 +310,3 @@ class CollectionSpec(_Strict):
     def background(self) -> npt.NDArray[np.float64]:
         """Shape (kappa, |X|): the distribution pi-hat_k of each tag; NaN rows where there is no knowledge."""
         return self._background
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML lets a repeated key win silently; a spec must not."""
-
-
-def _construct_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    pairs = loader.construct_pairs(node, deep=True)
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", node.start_mark)
-    return dict(pairs)
-
-
-_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
-
-
-def _read_rows(path: Path, where: str) -> list[list[str]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{where}: cannot read {path}: {error}") from error
-
-
-#: What to write under the keys that take a word or a list.
-_UNIONS = {
-    "sensitive": "write all, or a list of values of the domain",
-    "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
-}
-
-
-def _explain(source: str, error: ValidationError) -> Iterable[str]:
-    """One line per problem: file, key, what is wrong with which value."""
-    seen = set()
-    for problem in error.errors(include_url=False):
-        location, kind, value = problem["loc"], problem["type"], problem["input"]
-        if location and location[0] in _UNIONS:
-            # Each branch of the union complains, and names itself in the location: the word, then the list.
-            if len(location) == 2 and kind == "literal_error":
-                continue
-            location = (location[0], *(part for part in location[1:] if isinstance(part, int)))
-            text = f"{_UNIONS[str(location[0])]} (got {value!r})"
-        elif kind in {"extra_forbidden", "invalid_key"}:
-            text = "unknown key; check the spelling or remove it"
-            location = tuple(part for part in location if part != "[key]")
-        elif kind == "missing":
-            text = "missing; add it"
-        else:
-            text = "must be a mapping" if kind == "model_type" else problem["msg"].removeprefix("Value error, ")
-            if not isinstance(value, dict | list | BaseModel):
-                text += f" (got {value!r})"
-        keys = [str(part) for part in location]
-        line = f"{source}: {'.'.join(keys) + ': ' if keys else ''}{text}"
-        if line not in seen:
-            seen.add(line)
-            yield line

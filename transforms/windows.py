@@ -8,7 +8,8 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWin
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 
-from schemas.collection import WindowSpec, format_duration, milliseconds
+from schemas.collection import WindowSpec
+from schemas.durations import format_duration, milliseconds
 from schemas.records import Pane, PaneKind
 
 #: How long the state of a window outlives its closing, so that late reports still amend its accounting.

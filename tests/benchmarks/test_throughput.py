@@ -6,7 +6,8 @@ import pytest
 from benchmarks import throughput
 from benchmarks.throughput import Totals, Workload, aggregate, batches, naive, run_graph, single_reports
 from mechanisms.catalog import build_mechanism
-from schemas.collection import MechanismName, milliseconds
+from schemas.collection import MechanismName
+from schemas.durations import milliseconds
 from schemas.framing import report_store
 from schemas.records import Counts
 

@@ -15,7 +15,8 @@ from mechanisms.catalog import build_mechanism
 from pipelines.fleet import Fleet, Summary
 from pipelines.network import BATCH_WAIT, LATEST, publish
 from pipelines.truth import Truth
-from schemas.collection import CollectionSpec, milliseconds
+from schemas.collection import CollectionSpec
+from schemas.durations import milliseconds
 from schemas.framing import report_store
 from schemas.reasons import Reason
 from schemas.records import Accounting, Message

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec, milliseconds
+from schemas.collection import CollectionSpec
+from schemas.durations import milliseconds
 from schemas.framing import HEADER_SIZE, header, load_schema, report_store
 from schemas.reasons import Reason
 from schemas.records import Accounting, Message, Rejected, Report, ReportBatch

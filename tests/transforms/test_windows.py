@@ -10,7 +10,8 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec, WindowSpec, milliseconds
+from schemas.collection import CollectionSpec, WindowSpec
+from schemas.durations import milliseconds
 from schemas.records import Pane, PaneKind
 from transforms.targets import targets
 from transforms.windows import AMENDABLE_FOR, at_time, pane_of, window_fn, window_into, window_label
