@@ -1,6 +1,8 @@
 """Where messages come from: an archive of files (bounded), or the embedded local stream (unbounded)."""
 
 import concurrent.futures
+import logging
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +22,8 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from schemas.records import Message
 from transforms.localstream import LocalStream, StreamError, last_publish_time, read_messages
+
+LOGGER = logging.getLogger(__name__)
 
 Event = TestStreamPayload.Event
 #: The name of a TestStream's only output.
@@ -58,13 +62,34 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Message]]):
             pbegin
             | "Files" >> beam.Create([str(file) for file in message_files(self.path)])
             | "Spread" >> beam.Reshuffle()
-            | "ReadFile" >> beam.FlatMap(_read_file)
+            | "ReadFile" >> beam.ParDo(_ReadFilesFn())
         )
         return messages
 
 
-def _read_file(path: str) -> Iterator[Message]:
-    return read_messages(Path(path))
+@beam.typehints.with_input_types(str)
+@beam.typehints.with_output_types(Message)
+class _ReadFilesFn(beam.DoFn):
+    """Reads files of messages, and logs from time to time how far it is."""
+
+    LOG_EVERY_SECONDS = 5.0
+
+    def __init__(self) -> None:
+        self._files = self._messages = 0
+        self._logged = -math.inf
+
+    def setup(self) -> None:
+        self._logged = time.monotonic()
+
+    def process(self, path: str) -> Iterator[Message]:
+        read = 0
+        for read, message in enumerate(read_messages(Path(path)), start=1):  # noqa: B007 (used after the loop)
+            yield message
+        self._files += 1
+        self._messages += read
+        if time.monotonic() - self._logged >= self.LOG_EVERY_SECONDS:
+            self._logged = time.monotonic()
+            LOGGER.info("read %s messages of %s files", f"{self._messages:,}", f"{self._files:,}")
 
 
 @dataclass
@@ -82,7 +107,7 @@ class ReadLocalStream(beam.PTransform[PBegin, PCollection[Message]]):
         messages: PCollection[Message] = (
             pbegin
             | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
-            | "ReadSegment" >> beam.FlatMap(_read_file)
+            | "ReadSegment" >> beam.ParDo(_ReadFilesFn())
         )
         return messages
 
