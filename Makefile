@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint bench fuzz clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
@@ -34,7 +34,13 @@ lint: $(READY) ## Check style and types.
 
 bench: $(READY) ## Run the benchmarks.
 	$(BIN)/python -m benchmarks.throughput
+	$(BIN)/python -m benchmarks.estimators
 	$(BIN)/python -m benchmarks.manhattan
+
+fuzz: $(READY) ## Feed the decoder 50,000 inputs that a coverage-guided fuzzer makes; Linux only.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	mkdir -p build/fuzz
+	$(BIN)/python -m fuzz -runs=50000 -seed=1 -max_len=512 -artifact_prefix=build/ build/fuzz fuzz/corpus
 
 clean: ## Remove the environment and what was built.
 	rm -rf $(VENV) build dist

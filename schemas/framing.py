@@ -130,6 +130,8 @@ class SchemaStore:
             if body.tell() >= len(message):
                 raise TruncatedBodyError(f"{len(message)} bytes end inside the body") from error
             raise MalformedBodyError("a union names a branch that its schema does not have") from error
+        except MemoryError:
+            raise  # ours, not the message's
         except Exception as error:  # the reader raises what its C code happens to meet in hostile bytes
             raise MalformedBodyError(f"no value of {schema['name']}: {type(error).__name__}") from error
         if body.tell() != len(message):

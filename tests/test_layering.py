@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 #: From the lowest floor to the highest.
 PACKAGES = ("schemas", "mechanisms", "transforms", "pipelines")
 #: What stands beside the house and uses it.
-OUTBUILDINGS = ("tests", "benchmarks", "examples", "docs", "deploy")
+OUTBUILDINGS = ("tests", "benchmarks", "fuzz", "examples", "docs", "deploy")
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
@@ -58,7 +58,8 @@ def undeclared(path: Path, declared: set[str]) -> set[str]:
     return {
         name
         for name in top_level(path) - {*PACKAGES, *OUTBUILDINGS}
-        if not declared & distributions(DISTRIBUTIONS.get(name, []))
+        # What is not installed, as an extra need not be, is named like its distribution.
+        if not declared & distributions(DISTRIBUTIONS.get(name, [name]))
     }
 
 

@@ -40,7 +40,7 @@ PAGES = [
 ELSEWHERE = ("make ", "git clone ", "pip install ")
 #: What is no option of a command of ours: Beam's, and a help page's.
 OTHER_OPTIONS = {"--runner", "--help"}
-FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines", "tests", "examples", "docs", "benchmarks")
+FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines", "tests", "examples", "docs", "benchmarks", "fuzz")
 
 
 @dataclass(frozen=True)

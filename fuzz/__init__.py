@@ -1,0 +1,1 @@
+"""Fuzzing of what reads untrusted bytes; see README.md."""

@@ -1,0 +1,170 @@
+"""What must hold of the decoder for any bytes at all.
+
+An input is a handful of messages. Each is decoded by the columnar decoder and by the plain one, which must agree.
+"""
+
+import sys
+import tracemalloc
+from collections.abc import Iterator, Mapping, Sequence
+
+from schemas.collection import CollectionSpec
+from schemas.framing import header, load_schema
+from schemas.reasons import Reason
+from schemas.records import ATTEMPT, NO_ATTRIBUTES, Message
+from transforms import columnar
+from transforms.columnar import Layout, report_schema
+from transforms.decoder import Decoded, ReportDecoder
+
+START = 1_767_258_000_000  # 2026-01-01T09:00:00Z, the time in tests/schemas/vectors.json
+MINUTE, HOUR = 60_000, 3_600_000
+
+#: Named like those in tests/schemas/vectors.json, so that its messages are counted.
+SPECS = tuple(
+    CollectionSpec.parse({"window": {"size": "1h", "allowed_lateness": "30m"}} | keys)
+    for keys in (
+        {
+            "collection": "ab",
+            "version": 1,
+            "domain": {"size": 600},
+            "sensitive": list(range(60)),
+            "mechanism": {"name": "urr", "epsilon": 1.0},
+            "tags": [{"name": "home"}],
+        },
+        {
+            "collection": "ab",
+            "version": 2,
+            "domain": {"size": 22},
+            "sensitive": list(range(20)),
+            "mechanism": {"name": "urap", "epsilon": 1.0},
+            "limits": {"max_age": "2h"},
+        },
+        {
+            "collection": "a",
+            "version": 1,
+            "domain": {"size": 24},
+            "mechanism": {"name": "oue", "epsilon": 1.0},
+            "window": {"size": "1h", "period": "15m"},
+        },
+        {
+            "collection": "a",
+            "version": 2,
+            "domain": {"size": 10},
+            "mechanism": {"name": "rr", "epsilon": 1.0},
+            "retired": True,
+        },
+    )
+)
+DECODER = ReportDecoder(SPECS, judge_lateness=True)
+
+
+def _heads() -> Iterator[bytes]:
+    """Beginnings of messages that no search would guess: fingerprints, then collections and versions too."""
+    schemas = report_schema(), load_schema("report_batch")
+    yield b""
+    yield from map(header, schemas)
+    for spec in SPECS:
+        for schema in schemas:
+            yield Layout.of(schema, *spec.key, None).prefix
+
+
+#: A frame begins with three bytes: the index of a head, a clock and an attempt in one, and the length of what follows.
+FRAME_SIZE = 3
+HEADS = tuple(_heads())
+CLOCKS = (START, START + HOUR, START + 90 * MINUTE - 1, START + 90 * MINUTE, START + 4 * HOUR, START - HOUR, 0)
+ATTEMPTS: tuple[Mapping[str, str], ...] = (
+    NO_ATTRIBUTES,
+    *({ATTEMPT: written} for written in ("0", "2", "99999", "-1", "\u0663", "")),
+)
+MAX_MESSAGES = 16
+
+
+def frame(message: bytes, clock: int = 0, attempt: int = 0) -> bytes:
+    """Write ``message`` such that ``messages`` reads it back.
+
+    Args:
+        message: No more than 255 bytes behind the longest of HEADS that it begins with.
+        clock: Index into CLOCKS.
+        attempt: Index into ATTEMPTS.
+    """
+    head = max(range(len(HEADS)), key=lambda index: message.startswith(HEADS[index]) * len(HEADS[index]))
+    body = message.removeprefix(HEADS[head])
+    return bytes((head, clock + len(CLOCKS) * attempt, len(body))) + body
+
+
+def messages(data: bytes) -> list[Message]:
+    """Read up to MAX_MESSAGES frames, whatever the bytes."""
+    found: list[Message] = []
+    while data and len(found) < MAX_MESSAGES:
+        head, stamp, length = data[:FRAME_SIZE].ljust(FRAME_SIZE, b"\0")
+        body, data = data[FRAME_SIZE : FRAME_SIZE + length], data[FRAME_SIZE + length :]
+        attempt, clock = divmod(stamp, len(CLOCKS))
+        found.append(
+            Message(HEADS[head % len(HEADS)] + body, CLOCKS[clock], ATTEMPTS[attempt % len(ATTEMPTS)], str(len(found)))
+        )
+    return found
+
+
+def decode(arrivals: Sequence[Message], min_rows: int) -> Decoded:
+    """Decode with the columnar decoder where there are ``min_rows`` messages or more that it may take."""
+    usual, columnar.MIN_ROWS = columnar.MIN_ROWS, min_rows
+    try:
+        return DECODER.decode(arrivals)
+    finally:
+        columnar.MIN_ROWS = usual
+
+
+def outcome(decoded: Decoded) -> tuple[object, ...]:
+    """What became of each report, in an order that does not depend on how it was decoded."""
+    return (
+        decoded.received,
+        sorted(
+            (columns.collection, columns.version, ids.tobytes(), int(start), payload.tobytes())
+            for columns in decoded.columns
+            for ids, start, payload in zip(columns.report_ids, columns.slices, columns.payloads, strict=True)
+        ),
+        sorted((late.source, late.data, late.publish_time) for late in decoded.late),
+        sorted(
+            (rejected.source, rejected.data, rejected.publish_time, rejected.reason, rejected.detail, rejected.attempt)
+            for rejected in decoded.rejected
+        ),
+        decoded.accounting,
+    )
+
+
+def check(data: bytes) -> int:
+    """Decode the messages in ``data`` in both ways and check both; return how many messages they are.
+
+    Raises:
+        AssertionError: if a report is lost, counted twice or rejected without a reason, or the decoders disagree.
+    """
+    arrivals = messages(data)
+    both = decode(arrivals, min_rows=1), decode(arrivals, min_rows=sys.maxsize)
+    for decoded in both:
+        counted = sum(map(len, decoded.columns))
+        assert decoded.received == counted + len(decoded.late) + len(decoded.rejected)
+        assert all(accounting.closes() for accounting in decoded.accounting.values())
+        for rejected in decoded.rejected:
+            assert isinstance(rejected.reason, Reason)
+            assert "MemoryError" not in rejected.detail
+            assert 1 <= rejected.attempt <= 9999
+    columnar_outcome, plain_outcome = map(outcome, both)
+    assert columnar_outcome == plain_outcome, f"{columnar_outcome}\n!=\n{plain_outcome}"
+    return len(arrivals)
+
+
+def bound(arrivals: Sequence[Message]) -> int:
+    """Return how many bytes of memory it may take to decode messages: so much for a call, a message, and a byte."""
+    return 64_000 + 1_000 * len(arrivals) + 24 * sum(len(message.data) for message in arrivals)
+
+
+def peak(arrivals: Sequence[Message]) -> int:
+    """Return how many bytes of memory it takes to decode messages, at the worst moment of the worse of both ways."""
+    peaks = []
+    for min_rows in (1, sys.maxsize):
+        tracemalloc.start()
+        try:
+            decode(arrivals, min_rows)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    return max(peaks)

@@ -1,0 +1,117 @@
+"""Every input of the corpus, without a fuzzer; and that both the corpus and the check are good for something."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fuzz.decoder import (
+    ATTEMPTS,
+    CLOCKS,
+    HEADS,
+    HOUR,
+    MAX_MESSAGES,
+    SPECS,
+    START,
+    bound,
+    check,
+    decode,
+    frame,
+    messages,
+    peak,
+)
+from fuzz.seeds import FOLDER, seeds
+from schemas.reasons import Reason
+from schemas.records import Message, Report, ReportBatch
+from transforms import decoder
+from transforms.columnar import FastRows, Layout, decode_columns
+from transforms.columns import Rows
+from transforms.decoder import Decoded, ReportDecoder
+
+CORPUS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
+SYMBOL, BITS = SPECS[0], SPECS[2]
+REPORT = Report(*SYMBOL.key, bytes(16), START, 3).encode()
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_input_breaks_nothing(name: str) -> None:
+    arrivals = messages(CORPUS[name])
+    assert check(CORPUS[name]) == len(arrivals)
+    assert peak(arrivals) <= bound(arrivals)
+
+
+def test_seeds_are_in_the_corpus() -> None:
+    assert dict(seeds()).items() <= CORPUS.items()
+
+
+def test_corpus_reaches_every_end_of_a_report() -> None:
+    decoded = [decode(messages(data), min_rows=1) for data in CORPUS.values()]
+    # No input is long enough for a message that is too large.
+    assert {rejected.reason for one in decoded for rejected in one.rejected} == {*Reason} - {Reason.TOO_LARGE}
+    assert {(columns.collection, columns.version) for one in decoded for columns in one.columns} == {
+        spec.key for spec in SPECS if not spec.retired
+    }
+    assert any(one.late for one in decoded)
+
+
+@pytest.mark.parametrize("head", HEADS, ids=bytes.hex)
+@pytest.mark.parametrize("length", [0, 1, 200])
+def test_messages_are_read_back_from_frames(head: bytes, length: int) -> None:
+    sent = [
+        Message(head + bytes(length), clock, attempt, str(index))
+        for index, (clock, attempt) in enumerate(zip(CLOCKS, ATTEMPTS, strict=True))
+    ]
+    data = b"".join(frame(message.data, index, index) for index, message in enumerate(sent))
+    assert messages(data) == sent
+    assert messages(2 * MAX_MESSAGES * data)[: len(sent)] == sent
+    assert len(messages(2 * MAX_MESSAGES * data)) == MAX_MESSAGES
+
+
+ROWS = 2_000
+TIMES = {
+    "counted": np.full(ROWS, START),
+    "never": np.full(ROWS, -1),
+    "late, each in a slice of its own": np.arange(ROWS) * HOUR,
+}
+
+
+@pytest.mark.parametrize("times", TIMES)
+def test_memory_is_bounded_for_a_large_batch(times: str) -> None:
+    batch = ReportBatch(*SYMBOL.key, bytes(16 * ROWS), TIMES[times].tobytes(), symbols=bytes(4 * ROWS))
+    arrivals = [Message(batch.encode(), START + HOUR)]
+    assert peak(arrivals) <= bound(arrivals)
+
+
+@pytest.mark.parametrize("message", [b"", REPORT, REPORT[:-1], REPORT + b"\0"], ids=bytes.hex)
+def test_memory_is_bounded_for_many_messages(message: bytes) -> None:
+    arrivals = [Message(message, START)] * ROWS
+    assert peak(arrivals) <= bound(arrivals)
+
+
+# The check fails when it should.
+
+
+def test_a_report_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = ReportDecoder.decode
+
+    def careless(self: ReportDecoder, arrivals: Sequence[Message]) -> Decoded:
+        decoded = sound(self, arrivals)
+        del decoded.rejected[:1]
+        return decoded
+
+    monkeypatch.setattr(ReportDecoder, "decode", careless)
+    assert check(frame(REPORT)) == 1
+    with pytest.raises(AssertionError):
+        check(frame(REPORT) + frame(b"junk"))
+
+
+def test_decoders_that_disagree_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def early(data: Sequence[bytes], layouts: Sequence[Layout]) -> tuple[list[FastRows], Rows]:
+        found, rest = decode_columns(data, layouts)
+        return [replace(fast, event_times=fast.event_times - HOUR) for fast in found], rest
+
+    monkeypatch.setattr(decoder, "decode_columns", early)
+    assert check(frame(REPORT[:-1])) == 1  # left to the plain decoder
+    with pytest.raises(AssertionError, match="!="):
+        check(frame(REPORT[:-1]) + frame(REPORT))
