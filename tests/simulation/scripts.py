@@ -30,7 +30,8 @@ class Script:
         segment: Minutes of the stream that are read as one bundle.
         clocks: Of the job that is cut, and of the one that is not: whether the clock moves on after a segment, so that
             early panes fire; again from the first when used up.
-        failures: These calls raise once; the runner does their bundles again.
+        failures: These calls raise once; the runner does their bundles again. No more than three, because a fourth
+            attempt of one bundle is the runner's last.
         cut: From this call on every call of its step raises, and the job dies. Another reads all from the beginning.
     """
 
@@ -47,7 +48,7 @@ def scripts() -> st.SearchStrategy[Script]:
         Script,
         st.sampled_from([15, 30, 60]),
         st.tuples(clock, clock),
-        st.frozensets(calls, max_size=6),
+        st.frozensets(calls, max_size=3),
         st.none() | calls,
     )
 
