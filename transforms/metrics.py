@@ -1,6 +1,6 @@
 """The registry of counters. Only counters, because only counters reach Flink's metrics."""
 
-from typing import Literal, get_args
+from typing import Literal
 
 from apache_beam.metrics import Metrics
 from apache_beam.metrics.metricbase import Counter
@@ -19,7 +19,6 @@ CounterName = Literal[
     # Reports that cannot be counted. High: read the rejected output; each record has its reason.
     "rejected",
 ]
-COUNTERS: tuple[CounterName, ...] = get_args(CounterName)
 
 
 def counter(name: CounterName) -> Counter:
