@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from schemas.collection import CollectionSpec
 from schemas.framing import header, load_schema
 from schemas.reasons import Reason
-from schemas.records import ATTEMPT, NO_ATTRIBUTES, Message
+from schemas.records import ATTEMPT, NO_ATTRIBUTES, SENDER, Message
 from transforms import columnar
 from transforms.columnar import Layout, report_schema
 from transforms.decoder import Decoded, ReportDecoder
@@ -36,7 +36,7 @@ SPECS = tuple(
             "domain": {"size": 22},
             "sensitive": list(range(20)),
             "mechanism": {"name": "urap", "epsilon": 1.0},
-            "limits": {"max_age": "2h"},
+            "limits": {"max_age": "2h", "max_reports_per_sender": 3},
         },
         {
             "collection": "a",
@@ -74,6 +74,7 @@ CLOCKS = (START, START + HOUR, START + 90 * MINUTE - 1, START + 90 * MINUTE, STA
 ATTEMPTS: tuple[Mapping[str, str], ...] = (
     NO_ATTRIBUTES,
     *({ATTEMPT: written} for written in ("0", "2", "99999", "-1", "\u0663", "")),
+    *({SENDER: key} for key in ("gateway", "\udcff", "")),
 )
 MAX_MESSAGES = 16
 
@@ -127,7 +128,10 @@ def outcome(decoded: Decoded) -> tuple[object, ...]:
             (rejected.source, rejected.data, rejected.publish_time, rejected.reason, rejected.detail, rejected.attempt)
             for rejected in decoded.rejected
         ),
-        decoded.accounting,
+        sorted(
+            (slot, partial.accounting.received, partial.signals.published())
+            for slot, partial in decoded.partials.items()
+        ),
     )
 
 
@@ -142,7 +146,8 @@ def check(data: bytes) -> int:
     for decoded in both:
         counted = sum(map(len, decoded.columns))
         assert decoded.received == counted + len(decoded.late) + len(decoded.rejected)
-        assert all(accounting.closes() for accounting in decoded.accounting.values())
+        assert sum(partial.accounting.late for partial in decoded.partials.values()) == len(decoded.late)
+        assert all(partial.accounting.closes() for partial in decoded.partials.values())
         for rejected in decoded.rejected:
             assert isinstance(rejected.reason, Reason)
             assert "MemoryError" not in rejected.detail

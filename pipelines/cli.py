@@ -7,10 +7,10 @@ import json
 import logging
 import math
 import os
+import signal
 import sys
 import warnings
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,23 +190,17 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Pat
 def stream(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path, watermark_delay: int) -> None:
     """Follow a local stream until it is closed; print panes as they fire. Other options go to Beam.
 
-    Stop it with Ctrl-C; started again, it reads the stream from its beginning and comes to the same counts.
+    Stop it with Ctrl-C or SIGTERM: open windows are marked incomplete. Started again, it reads the stream from its
+    beginning and comes to the same counts.
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
     from pipelines import jobs
-    from pipelines.progress import announce_pane
 
     loaded = _load(specs)
     options = jobs.pipeline_options(ctx.args)
-    jobs.follow(
-        loaded,
-        source,
-        out,
-        options,
-        watermark_delay_ms=watermark_delay,
-        announce=partial(announce_pane, click.echo),
-    )
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # whatever stops it, stops it in the same way
+    jobs.follow(loaded, source, out, options, watermark_delay_ms=watermark_delay, say=click.echo)
     _summarize(out)
 
 
@@ -219,16 +213,17 @@ def show(out: Path, as_json: bool, top: int) -> None:
 
     Example: uldp show results --json
     """
-    from pipelines import results
+    from pipelines import results, text
 
-    estimates = results.newest(results.read_estimates(out))
-    if as_json:
-        for estimate in estimates:
-            click.echo(json.dumps(results.to_json(estimate)))
-        return
     specs = results.read_specs(out)
+    estimates, silent = results.current(out, specs)
     for estimate in estimates:
-        click.echo(results.to_text(estimate, results.spec_of(estimate, specs).labels, top=top))
+        if as_json:
+            click.echo(json.dumps(results.to_json(estimate)))
+        else:
+            click.echo(text.estimate_text(estimate, results.spec_of(estimate, specs).labels, top=top))
+    for pane in silent:
+        click.echo(text.silence_text(pane), err=as_json)
 
 
 @cli.command()

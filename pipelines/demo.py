@@ -3,15 +3,14 @@
 import shutil
 import threading
 from collections.abc import Callable
-from functools import partial
 from importlib import resources
 from pathlib import Path
 
 from pipelines import jobs
 from pipelines.fleet import Fleet
-from pipelines.progress import announce_pane, pane_line, summary
+from pipelines.progress import pane_line, summary
 from pipelines.report import write_report
-from pipelines.results import newest, read_estimates
+from pipelines.results import current
 from pipelines.simulate import simulate
 from pipelines.truth import Truth
 from schemas.collection import CollectionSpec
@@ -69,10 +68,10 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         out / "results",
         jobs.pipeline_options([]),
         watermark_delay_ms=10_000,
-        announce=partial(announce_pane, say),
+        say=say,
     )
     say("the newest pane of each window, which late reports have amended:")
-    for estimate in newest(read_estimates(out / "results")):
+    for estimate in current(out / "results", {spec.key: spec})[0]:
         say(pane_line(estimate))
     say(summary(out / "results"))
     report = out / "report.html"

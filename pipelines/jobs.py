@@ -1,6 +1,7 @@
 """The two jobs: backfill an archive, follow a stream. The same graph, other sources."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.pvalue import PCollection
 
-from pipelines.outputs import prepare_results
+from pipelines.outputs import mark_open_windows, prepare_results
+from pipelines.progress import announce_pane, announce_stopped
 from schemas.collection import CollectionSpec
-from schemas.records import Estimate, Message
+from schemas.records import Message
 from transforms.aggregate import Aggregate
 from transforms.localstream import LocalStream
 from transforms.sinks import WriteResults
@@ -62,9 +64,11 @@ def follow(
     options: PipelineOptions,
     *,
     watermark_delay_ms: int,
-    announce: Callable[[Estimate], None],
+    say: Callable[[str], None],
 ) -> None:
-    """Follow a local stream into ``out`` until it is closed; panes are announced as they fire.
+    """Follow a local stream into ``out`` until it is closed; say each pane as it fires.
+
+    If it is stopped before, or fails, windows that are open then are marked incomplete.
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its beginning and
     comes to the same counts; panes replace those of the run before as soon as they hold as much.
@@ -81,13 +85,17 @@ def follow(
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     with LocalStreamEvents(stream, watermark_delay_ms) as events:
         messages: PCollection[Message] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
-        aggregated: Any = messages | "Aggregate" >> Aggregate(specs)
+        aggregated: Any = messages | "Aggregate" >> Aggregate(specs, simulated_clock=stream.simulated_clock)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
-        _ = aggregated.estimates | "Announce" >> beam.Map(announce)
+        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, say))
+        stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
+        _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, say, stopping))
         result = pipeline.run()
         try:
             result.wait_until_finish()
         except BaseException:
             # Before the events end: the runner would take that for the end of the stream, and fire all open windows.
             result.cancel()
+            if marked := mark_open_windows(out):
+                say(f"{marked} open windows are marked incomplete")
             raise

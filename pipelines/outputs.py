@@ -1,14 +1,17 @@
-"""A results directory as a job finds or makes it: the specs that its results are made under."""
+"""A results directory as a job finds or makes it, and as it leaves it: specs, and windows that it did not finish."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
-from pipelines.results import ResultsError
+from pipelines.results import Fired, ResultsError, newest, read_counts, read_estimates
 from schemas.collection import CollectionSpec
-from schemas.records import Floats
+from schemas.flags import Flag
+from schemas.records import Floats, PaneKind, SupportCounts
+from transforms.sinks import counts_file, estimate_file, write_file
 
 
 def prepare_results(out: Path, specs: Sequence[CollectionSpec]) -> None:
@@ -27,6 +30,36 @@ def prepare_results(out: Path, specs: Sequence[CollectionSpec]) -> None:
             )
     for spec in specs:
         _keep(_folder(out, spec), spec)
+
+
+def mark_open_windows(out: Path) -> int:
+    """Flag the newest pane of each window that has not fired on time as incomplete: its job has ended.
+
+    Returns:
+        How many windows these are.
+    """
+    windows = {pane.key: pane for pane in _newest(read_counts, out) if pane.pane.kind is PaneKind.EARLY}
+    for pane in windows.values():
+        _write(out, *counts_file(_incomplete(pane)))
+    for estimate in _newest(read_estimates, out):
+        if estimate.support.key in windows:
+            _write(out, *estimate_file(replace(estimate, support=_incomplete(estimate.support))))
+    return len(windows)
+
+
+def _newest(read: Callable[[Path], list[Fired]], out: Path) -> list[Fired]:
+    try:
+        return newest(read(out))
+    except ResultsError:  # none has fired yet
+        return []
+
+
+def _incomplete(pane: SupportCounts) -> SupportCounts:
+    return replace(pane, flags=tuple(sorted({*pane.flags, str(Flag.INCOMPLETE)})))
+
+
+def _write(out: Path, name: str, content: bytes) -> None:
+    write_file(str(out / name), content)
 
 
 def same_channel(one: CollectionSpec, other: CollectionSpec) -> bool:

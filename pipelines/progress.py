@@ -1,11 +1,13 @@
 """What a running job says: a line for each pane that fires, and where all reports went at the end."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 
-from pipelines.results import ResultsError, accounting_text, newest, read_counts, read_rejected, read_specs
-from schemas.records import Accounting, Estimate, PaneKind, iso
+from pipelines.results import ResultsError, newest, read_counts, read_rejected, read_specs
+from pipelines.text import accounting_text
+from schemas.flags import Flag, withheld
+from schemas.records import Accounting, Estimate, PaneKind, SupportCounts, iso
 
 
 def pane_line(estimate: Estimate) -> str:
@@ -23,7 +25,7 @@ def pane_line(estimate: Estimate) -> str:
             f"late {accounting.late:>3,}",
             f"rejected {accounting.rejected:>3,}",
             *(f"{name} {100 * share:.2f}±{100 * stderr:.2f} %" for name, (share, stderr) in figures.items()),
-            *(f"[{flag}]" for flag in estimate.flags),
+            *(f"[{flag}]" for flag in estimate.support.flags),
         ]
     )
 
@@ -33,6 +35,14 @@ def announce_pane(say: Callable[[str], None], estimate: Estimate) -> None:
     support = estimate.support
     if support.pane.kind is not PaneKind.LATE or not support.accounting.late:
         say(pane_line(estimate))
+
+
+def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], support: SupportCounts) -> None:
+    """Say that no estimate of a window is published, because its collection stops at so many rejected reports."""
+    if (support.collection, support.version) in stopping and Flag.REJECTED_RATIO in support.flags:
+        share = support.accounting.rejected / support.accounting.received
+        window = iso(support.window_start).replace("T", " ").removesuffix(":00Z")
+        say(f"{window}  {support.collection} v{support.version} is stopped: {share:.0%} of the reports were rejected")
 
 
 def summary(out: Path) -> str:
@@ -58,10 +68,15 @@ def summary(out: Path) -> str:
         name = f"{spec.collection} v{spec.version}"
         if spec.window.period is not None:
             lines.append(f"{name}: {len(mine)} sliding windows, in which a report stands more than once")
-            continue
-        subtotal = sum((pane.accounting for pane in mine), Accounting())
-        total += subtotal
-        lines.append(f"{name}: {len(mine)} windows, {accounting_text(subtotal)}")
+        else:
+            subtotal = sum((pane.accounting for pane in mine), Accounting())
+            total += subtotal
+            lines.append(f"{name}: {len(mine)} windows, {accounting_text(subtotal)}")
+        flags = Counter(flag for pane in mine for flag in pane.flags)
+        if flags:
+            lines.append("  flagged: " + ", ".join(f"{windows} {flag}" for flag, windows in sorted(flags.items())))
+        if silent := sum(withheld(spec.limits, pane.flags) for pane in mine):
+            lines.append(f"  no estimate is published of {silent} windows; uldp show names them")
     nameless = sum(reasons.values()) - total.rejected
     lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}")
     if reasons:

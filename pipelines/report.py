@@ -13,18 +13,9 @@ import numpy as np
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Mask
 from mechanisms.pum import Pum
-from pipelines.results import (
-    accounting_text,
-    decimals,
-    largest,
-    newest,
-    percent,
-    read_estimates,
-    read_rejected,
-    read_specs,
-    spec_of,
-    window_text,
-)
+from pipelines.results import current, read_rejected, read_specs, spec_of
+from pipelines.text import accounting_text, decimals, largest, percent, window_text
+from schemas import flags
 from schemas.collection import CollectionSpec
 from schemas.durations import format_duration
 from schemas.reasons import MEANING
@@ -158,8 +149,9 @@ def write_report(
     except ImportError as error:
         raise ReportError(f"a report needs {error.name}; install it: pip install 'uldp-stream[report]'") from error
     specs = read_specs(out)
+    estimates, silent = current(out, specs)
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
-    for estimate in newest(read_estimates(out)):
+    for estimate in estimates:
         by_spec.setdefault(spec_of(estimate, specs).key, []).append(estimate)
     if grid is not None and math.prod(grid) not in {specs[key].size for key in by_spec}:
         sizes = ", ".join(f"{specs[key].size} ({specs[key].collection})" for key in by_spec)
@@ -175,10 +167,13 @@ def write_report(
         lstrip_blocks=True,
     )
     environment.filters["duration"] = format_duration
+    environment.filters["window"] = window_text
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
     page = environment.get_template("report.html.j2").render(
         name=out.resolve().name,
         chapters=chapters,
+        silent=silent,
+        flag_meanings=flags.MEANING,
         rejected=_rejections(out),
     )
     target.write_text(page, encoding="utf-8")

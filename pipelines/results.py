@@ -1,4 +1,4 @@
-"""Reading a results directory: what the sinks wrote, the newest pane of each window, as JSON and as text.
+"""Reading a results directory: what the sinks wrote, the newest pane of each window, and that as JSON.
 
     OUT/specs/<collection>-v<version>/spec.yaml
     OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
@@ -8,17 +8,16 @@
 Writers rename a dot-prefixed file into place, so any other file is complete and may be read while they work.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import fastavro
-import numpy as np
 
 from schemas.collection import CollectionSpec
+from schemas.flags import Flag, withheld
 from schemas.framing import load_schema
-from schemas.records import Accounting, Estimate, Floats, PaneKind, Rejected, SupportCounts, iso
+from schemas.records import Estimate, PaneKind, Rejected, SupportCounts, iso
 
 Specs = Mapping[tuple[str, int], CollectionSpec]
 Fired = TypeVar("Fired", Estimate, SupportCounts)
@@ -40,6 +39,8 @@ _JSON_KEYS = (
     "counts",
     "accounting",
     "flags",
+    "supersedes",
+    "signals",
 )
 
 
@@ -133,19 +134,35 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
 def newest(panes: Iterable[Fired]) -> list[Fired]:
     """Keep one pane per (collection, version, window, estimator), ordered by that key.
 
-    The newest is the one that has received the most; then a late one before one on time before an early one; then the
-    one of the highest revision. Revisions start again at 0 when a local run is started again, and what the run before
-    has written stays, but what a window has received never shrinks.
+    The newest is the one that has received the most; then one that is not incomplete; then a late one before one on
+    time before an early one; then the one of the highest revision. Revisions start again at 0 when a local run is
+    started again, and what the run before has written stays, but what a window has received never shrinks.
     """
-    best: dict[tuple[Any, ...], tuple[tuple[int, int, int], Fired]] = {}
+    best: dict[tuple[Any, ...], tuple[tuple[int, bool, int, int], Fired]] = {}
     for fired in panes:
-        support = fired if isinstance(fired, SupportCounts) else fired.support
+        support: SupportCounts = fired if isinstance(fired, SupportCounts) else fired.support
         estimator = "" if isinstance(fired, SupportCounts) else fired.estimator
-        key = (support.collection, support.version, support.window_start, support.window_end, estimator)
-        age = (support.accounting.received, _KINDS.index(support.pane.kind), support.pane.revision)
+        key = (*support.key, estimator)
+        whole = Flag.INCOMPLETE not in support.flags
+        age = (support.accounting.received, whole, _KINDS.index(support.pane.kind), support.pane.revision)
         if key not in best or age > best[key][0]:
             best[key] = age, fired
     return [best[key][1] for key in sorted(best)]
+
+
+def current(out: Path, specs: Specs) -> tuple[list[Estimate], list[SupportCounts]]:
+    """Return what ``out`` says now: the newest estimates, and the newest counts of windows of which none is published.
+
+    A window may have estimates of earlier panes and yet publish none now: its collection was stopped since.
+
+    Raises:
+        ResultsError: if no window has fired yet, or a file cannot be read.
+    """
+    panes = newest(read_counts(out)) if _fired(out, "counts") else []
+    silent = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
+    keys = {pane.key for pane in silent}
+    estimates = newest(read_estimates(out)) if _fired(out, "estimates") or not silent else []
+    return [estimate for estimate in estimates if estimate.support.key not in keys], silent
 
 
 def to_json(estimate: Estimate) -> dict[str, Any]:
@@ -156,82 +173,9 @@ def to_json(estimate: Estimate) -> dict[str, Any]:
     return {key: value[key] for key in _JSON_KEYS}
 
 
-def to_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
-    """Return an estimate as a block of lines for a person.
-
-    Args:
-        estimate: What to show.
-        labels: A name for each value of the domain.
-        top: How many values to show, the most frequent first.
-    """
-    support = estimate.support
-    order = largest(estimate.distribution, top)
-    # Labels are data: what a terminal would obey instead of showing is replaced.
-    names = ["".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in labels[i]) for i in order]
-    stderrs = [*estimate.stderr[order].tolist(), *(tag.stderr for tag in estimate.tags.values())]
-    places = decimals(np.array(stderrs))
-    width = max(map(len, [*names, *estimate.tags]))
-
-    def row(name: str, share: float, stderr: float) -> str:
-        return f"    {name:>{width}}  {percent(share, places):>{places + 4}}  ± {percent(stderr, places)}"
-
-    epsilon = "no privacy" if estimate.epsilon is None else f"epsilon {estimate.epsilon:g}"
-    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
-    lines = [
-        f"{support.collection} v{support.version}  {window_text(support)}  {estimate.estimator}",
-        f"  n {support.n:,}  {pane}  {estimate.mechanism}, {epsilon}",
-        f"  {accounting_text(support.accounting)}",
-    ]
-    if estimate.flags:
-        lines.append(f"  flags: {', '.join(estimate.flags)}")
-    lines.append(f"  the {len(order)} largest of {len(labels)} values, in % ± standard error")
-    lines += [row(name, estimate.distribution[i], estimate.stderr[i]) for name, i in zip(names, order, strict=True)]
-    if estimate.tags:
-        lines.append("  behind tags, in % ± standard error")
-        lines += [row(name, tag.mass, tag.stderr) for name, tag in estimate.tags.items()]
-        lines.append(f"    wrong background knowledge costs at most {estimate.bound:.3g} in l1 (Theorem 1)")
-    return "\n".join(lines)
-
-
-def window_text(support: SupportCounts) -> str:
-    """Write a window for a person; the end's day only where it differs: ``2026-01-05 10:00 to 11:00 UTC``."""
-    start, end = (
-        iso(time).replace("T", " ").removesuffix("Z").removesuffix(":00")
-        for time in (support.window_start, support.window_end)
-    )
-    return f"{start} to {end.removeprefix(start[:11])} UTC"
-
-
-def accounting_text(accounting: Accounting) -> str:
-    """Write the accounting law with its figures, and say so if it does not hold."""
-    text = (
-        f"{accounting.received:,} received = {accounting.counted:,} counted + {accounting.duplicate:,} duplicate"
-        f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
-    )
-    return text if accounting.closes() else f"{text} (does not add up: reports were lost or counted twice)"
-
-
-def largest(distribution: Floats, top: int) -> list[int]:
-    """Return the indices of the ``top`` largest values, the largest first, ties in their order."""
-    return [int(index) for index in np.argsort(-distribution, kind="stable")[:top]]
-
-
-def decimals(stderr: Floats) -> int:
-    """Return how many decimals show two digits of a typical standard error when it is written in percent."""
-    positive = stderr[stderr > 0]
-    if not positive.size:
-        return 2
-    return min(max(1 - math.floor(math.log10(100 * float(np.median(positive)))), 0), 9)
-
-
-def percent(share: float, places: int) -> str:
-    """Write a share in percent, without the sign of a negative zero."""
-    return f"{100 * share:z.{places}f}"
-
-
 def _read_panes(out: Path, directory: str, schema: str) -> Iterator[dict[str, Any]]:
     _check_directory(out)
-    paths = _finished(out.glob(f"{directory}/*/*/*.avro"))
+    paths = _fired(out, directory)
     if not paths:
         raise ResultsError(
             f"{out}: no {directory} in it yet; they appear when the first window fires, "
@@ -244,6 +188,10 @@ def _read_panes(out: Path, directory: str, schema: str) -> Iterator[dict[str, An
 def _check_directory(out: Path) -> None:
     if not out.is_dir():
         raise ResultsError(f"{out}: no such directory; give the one that --to of uldp backfill or uldp stream named")
+
+
+def _fired(out: Path, directory: str) -> list[Path]:
+    return _finished(out.glob(f"{directory}/*/*/*.avro"))
 
 
 def _finished(paths: Iterable[Path]) -> list[Path]:

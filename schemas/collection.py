@@ -122,8 +122,17 @@ class Limits(_Strict):
 
     min_reports: int = Field(default=1, ge=1)
     max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
+    #: What happens to a window above ``max_rejected_ratio``: its estimate carries a flag, or none is published.
+    when_exceeded: Literal["flag", "stop"] = "flag"
+    max_reports_per_sender: int | None = Field(default=None, ge=1)
     max_clock_skew: Duration = timedelta(minutes=10)
     max_age: Duration | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Limits":
+        if self.when_exceeded == "stop" and self.max_rejected_ratio is None:
+            raise ValueError("when_exceeded: stop needs max_rejected_ratio, the share of rejected reports to stop at")
+        return self
 
 
 class CollectionSpec(_Strict):

@@ -81,6 +81,8 @@ class ReportBatch:
 
 #: The attribute of a message that was replayed: which attempt this is.
 ATTEMPT = "uldp-attempt"
+#: The attribute in which a transport may say who sent a message, by a key of its own choice.
+SENDER = "uldp-sender"
 #: Not a read-only view, which cannot be pickled where a user's own steps pass messages on.
 NO_ATTRIBUTES: Mapping[str, str] = {}
 
@@ -149,8 +151,60 @@ class Pane:
 
 
 @dataclass(frozen=True, slots=True)
+class Superseded:
+    """The pane that another one replaces: its revision, its n and its support counts."""
+
+    revision: int
+    n: int
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """The digest of a sender key, and how many reports came with that key, at the least."""
+
+    digest: str
+    reports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the reports of a window tell of the devices and senders behind them; see ``support_counts.avsc``.
+
+    Attributes:
+        early: Reports by how far their event time was after their publish time: less than 1 s, then in powers of two.
+        past: As ``early``, for event times at or before the publish time.
+        improbable_reports: Counted reports with an improbable number of set bits.
+        busiest_sender: The sender key with the most reports, where keys are known and wanted.
+    """
+
+    early: tuple[int, ...] = ()
+    past: tuple[int, ...] = ()
+    improbable_reports: int = 0
+    busiest_sender: Sender | None = None
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the value that the schema describes."""
+        return asdict(self) | {"early": list(self.early), "past": list(self.past)}
+
+    @classmethod
+    def from_avro(cls, value: Mapping[str, Any]) -> Self:
+        """Read back what ``to_avro`` wrote."""
+        sender = value["busiest_sender"]
+        return cls(
+            tuple(value["early"]),
+            tuple(value["past"]),
+            value["improbable_reports"],
+            None if sender is None else Sender(**sender),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SupportCounts:
-    """The sufficient statistic of a window: ``counts[z]`` reports support symbol z of Z, out of ``n``."""
+    """The sufficient statistic of a window: ``counts[z]`` reports support symbol z of Z, out of ``n``.
+
+    ``flags`` are of the closed set in ``schemas.flags``.
+    """
 
     collection: str
     version: int
@@ -159,6 +213,14 @@ class SupportCounts:
     pane: Pane
     counts: Counts
     accounting: Accounting
+    flags: tuple[str, ...] = ()
+    supersedes: Superseded | None = None
+    signals: Signals = Signals()
+
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """Collection, version, and the window's start and end: what each pane replaces the one before of."""
+        return self.collection, self.version, self.window_start, self.window_end
 
     @property
     def n(self) -> int:
@@ -176,11 +238,21 @@ class SupportCounts:
             "n": self.n,
             "counts": self.counts.tolist(),
             "accounting": asdict(self.accounting),
+            "flags": list(self.flags),
+            "supersedes": None
+            if self.supersedes is None
+            else {
+                "revision": self.supersedes.revision,
+                "n": self.supersedes.n,
+                "counts": self.supersedes.counts.tolist(),
+            },
+            "signals": self.signals.to_avro(),
         }
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
         """Read back what ``to_avro`` wrote."""
+        before = value["supersedes"]
         return cls(
             value["collection"],
             value["version"],
@@ -189,6 +261,9 @@ class SupportCounts:
             Pane(PaneKind(value["pane"]["kind"]), value["pane"]["revision"]),
             np.array(value["counts"], dtype=np.int64),
             Accounting(**value["accounting"]),
+            tuple(value["flags"]),
+            before and Superseded(before["revision"], before["n"], np.array(before["counts"], dtype=np.int64)),
+            Signals.from_avro(value["signals"]),
         )
 
 
@@ -212,7 +287,6 @@ class Estimate:
     stderr: Floats
     tags: Mapping[str, TagMass]
     bound: float
-    flags: tuple[str, ...] = ()
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``estimate.avsc`` describes."""
@@ -225,7 +299,6 @@ class Estimate:
             "stderr": self.stderr.tolist(),
             "tags": {name: asdict(tag) for name, tag in self.tags.items()},
             "bound": self.bound,
-            "flags": list(self.flags),
         }
 
     @classmethod
@@ -240,7 +313,6 @@ class Estimate:
             np.array(value["stderr"], dtype=np.float64),
             {name: TagMass(**tag) for name, tag in value["tags"].items()},
             value["bound"],
-            tuple(value["flags"]),
         )
 
 

@@ -14,7 +14,8 @@ from transforms.columns import ReportColumns
 from transforms.count import CountSupport, KeyedCounts, SumCounts
 from transforms.decode import DecodeReports
 from transforms.deduplicate import DeduplicateReports
-from transforms.estimate import EstimateDistributions, SealCounts
+from transforms.estimate import EstimateDistributions
+from transforms.seal import SealCounts
 from transforms.targets import CollectionKey, targets
 from transforms.windows import window_into, window_label
 
@@ -46,11 +47,14 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Only a source that cannot repeat a report may do without.
         shards: Into how many parts the ids of a collection are split for deduplication: its parallelism.
+        simulated_clock: Whether publish times are a simulation's, so that a window that ends in the future by the
+            clock on the wall may be complete.
     """
 
     specs: Sequence[CollectionSpec]
     deduplicate: bool = True
     shards: int = 16
+    simulated_clock: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -70,7 +74,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
             columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(ReportColumns)
         counted = columns | "Count" >> CountSupport(self.specs)
         sums = (counted, *accounting) | "WithAccounting" >> beam.Flatten() | "Sum" >> SumByWindow(self.specs)
-        counts = sums | "Seal" >> SealCounts(self.specs)
+        counts = sums | "Seal" >> SealCounts(self.specs, self.simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self.specs)
         return Aggregated(estimates, counts, decoded.late, decoded.rejected)
 

@@ -11,8 +11,10 @@ from apache_beam.coders import Coder
 from apache_beam.coders.typecoders import registry
 
 from schemas.framing import load_schema
-from schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts
-from transforms.columns import PartialCounts, ReportColumns
+from schemas.records import Accounting, Counts, Estimate, Message, Rejected, SupportCounts
+from transforms.columns import ReportColumns
+from transforms.partial import PartialCounts
+from transforms.signals import PartialSignals, SenderCounts
 
 
 class AvroRecord(Protocol):
@@ -113,6 +115,7 @@ class ReportColumnsCoder(_Deterministic):
                 value.report_ids.tobytes(),
                 value.slices.tobytes(),
                 value.payloads.tobytes(),
+                value.skews.tobytes(),
             )
         )
 
@@ -124,7 +127,8 @@ class ReportColumnsCoder(_Deterministic):
         ids = np.frombuffer(encoded, np.uint64, 2 * n, at).reshape(n, 2)
         slices = np.frombuffer(encoded, np.int64, n, at + 16 * n)
         payloads = np.frombuffer(encoded, self._DTYPES[kind], n * max(width, 1), at + 24 * n)
-        return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads)
+        skews = np.frombuffer(encoded, np.uint8, n, len(encoded) - n)
+        return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, skews)
 
     def estimate_size(self, value: ReportColumns) -> int:
         """Return the encoded size without encoding, which Beam would do to sample it."""
@@ -132,22 +136,73 @@ class ReportColumnsCoder(_Deterministic):
 
 
 class PartialCountsCoder(_Deterministic):
-    """Five accounting numbers, then the counts as raw int64."""
+    """A version, then accounting, counts and signals. Counts are sparse while few, dense when many.
 
-    _ACCOUNTING = struct.Struct("<5q")
+    It is state: a job that is updated reads what the one before wrote. Another layout takes another version.
+    """
+
+    _VERSION = 1
+    _HEAD = struct.Struct("<B6q")
 
     def encode(self, value: PartialCounts) -> bytes:
-        """Write accounting and counts."""
-        a = value.accounting
-        head = self._ACCOUNTING.pack(a.received, a.counted, a.duplicate, a.late, a.rejected)
-        return head if value.counts is None else head + value.counts.tobytes()
+        """Write all parts."""
+        a, signals = value.accounting, value.signals
+        out = bytearray(
+            self._HEAD.pack(self._VERSION, a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable)
+        )
+        _write_counts(out, value.counts)
+        _write_counts(out, signals.skew)
+        senders = signals.senders
+        out += struct.pack("<I", 0 if senders is None else len(senders.digests))
+        if senders is not None:
+            out += senders.digests.tobytes() + senders.reports.tobytes()
+        return bytes(out)
 
     def decode(self, encoded: bytes) -> PartialCounts:
-        """Read them back."""
-        accounting = Accounting(*self._ACCOUNTING.unpack_from(encoded))
-        if len(encoded) == self._ACCOUNTING.size:
-            return PartialCounts(None, accounting)
-        return PartialCounts(np.frombuffer(encoded, np.int64, -1, self._ACCOUNTING.size), accounting)
+        """Read them back.
+
+        Raises:
+            ValueError: if another version of this software wrote it, whose layout is not known here.
+        """
+        version, *accounting, improbable = self._HEAD.unpack_from(encoded)
+        if version != self._VERSION:
+            raise ValueError(f"partial counts of layout {version}, this is {self._VERSION}; drain the old job first")
+        counts, at = _read_counts(encoded, self._HEAD.size)
+        skew, at = _read_counts(encoded, at)
+        (k,) = struct.unpack_from("<I", encoded, at)
+        digests = np.frombuffer(encoded, np.uint64, k, at + 4)
+        reports = np.frombuffer(encoded, np.int64, k, at + 4 + 8 * k)
+        signals = PartialSignals(skew, improbable, SenderCounts(digests, reports) if k else None)
+        return PartialCounts(counts, Accounting(*accounting), signals)
+
+
+_NONE, _DENSE, _SPARSE = range(3)
+_COUNTS_HEAD = struct.Struct("<BII")
+
+
+def _write_counts(out: bytearray, counts: Counts | None) -> None:
+    """Append a kind, the size, how many are written, and these: with their positions, if that is shorter."""
+    if counts is None:
+        out += _COUNTS_HEAD.pack(_NONE, 0, 0)
+    elif 12 * (filled := np.count_nonzero(counts)) < 8 * len(counts):
+        out += _COUNTS_HEAD.pack(_SPARSE, len(counts), filled)
+        at = np.flatnonzero(counts)
+        out += at.astype(np.uint32).tobytes() + counts[at].tobytes()
+    else:
+        out += _COUNTS_HEAD.pack(_DENSE, len(counts), len(counts)) + counts.tobytes()
+
+
+def _read_counts(encoded: bytes, at: int) -> tuple[Counts | None, int]:
+    """Read what ``_write_counts`` wrote at an offset, and say where it ends."""
+    kind, size, filled = _COUNTS_HEAD.unpack_from(encoded, at)
+    at += _COUNTS_HEAD.size
+    if kind == _NONE:
+        return None, at
+    if kind == _DENSE:
+        return np.frombuffer(encoded, np.int64, size, at), at + 8 * size
+    counts = np.zeros(size, dtype=np.int64)
+    counts[np.frombuffer(encoded, np.uint32, filled, at)] = np.frombuffer(encoded, np.int64, filled, at + 4 * filled)
+    return counts, at + 12 * filled
 
 
 for _type, _coder in (

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.mechanism import Mask, Payloads
-from schemas.records import Accounting, Counts
 
 Times = npt.NDArray[np.int64]
 ReportIds = npt.NDArray[np.uint64]
+SkewRanges = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.intp]
 
 
@@ -27,6 +27,7 @@ class ReportColumns:
         slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
             the finest interval that windows are made of: the window's size, or the period of a sliding window.
         payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
+        skews: Shape (n,): the range of each report's clock skew; see ``transforms.signals``.
     """
 
     collection: str
@@ -34,6 +35,7 @@ class ReportColumns:
     report_ids: ReportIds
     slices: Times
     payloads: Payloads
+    skews: SkewRanges
 
     def __len__(self) -> int:
         return len(self.slices)
@@ -41,7 +43,7 @@ class ReportColumns:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the columns take."""
-        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes
+        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.skews.nbytes
 
     def take(self, rows: Mask | Rows) -> "ReportColumns":
         """Return the reports that ``rows`` selects, by mask or by index."""
@@ -54,6 +56,7 @@ class ReportColumns:
             self.report_ids.take(rows, axis=0),
             self.slices.take(rows),
             self.payloads.take(rows, axis=0),
+            self.skews.take(rows),
         )
 
     def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
@@ -92,22 +95,5 @@ def concatenate(parts: list[ReportColumns]) -> ReportColumns:
         np.concatenate([part.report_ids for part in parts]),
         np.concatenate([part.slices for part in parts]),
         cast(Payloads, np.concatenate([part.payloads for part in parts])),
+        np.concatenate([part.skews for part in parts]),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PartialCounts:
-    """A part of the sufficient statistic of one window: support counts over Z and where the reports went.
-
-    Sums are a commutative monoid. ``counts`` is None where no report was counted, so that accounting alone is small.
-    """
-
-    counts: Counts | None
-    accounting: Accounting
-
-    def __add__(self, other: "PartialCounts") -> "PartialCounts":
-        if self.counts is None or other.counts is None:
-            counts = other.counts if self.counts is None else self.counts
-        else:
-            counts = self.counts + other.counts
-        return PartialCounts(counts, self.accounting + other.accounting)

@@ -11,8 +11,10 @@ from apache_beam.utils.windowed_value import WindowedValue
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.coders import PartialCountsCoder
-from transforms.columns import PartialCounts, ReportColumns
+from transforms.columns import ReportColumns
 from transforms.metrics import counter
+from transforms.partial import PartialCounts
+from transforms.signals import PartialSignals, skew_counts
 from transforms.targets import CollectionKey, Target, targets
 from transforms.windows import at_time
 
@@ -23,7 +25,8 @@ def count_support(target: Target, columns: ReportColumns) -> Iterator[tuple[int,
     """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
     for start, part in columns.by_slice(target.slice_size):
         n = len(part)
-        yield start, PartialCounts(target.mechanism.support(part.payloads), Accounting(received=n, counted=n))
+        signals = PartialSignals(skew_counts(part.skews), target.improbable(part.payloads))
+        yield start, PartialCounts(target.mechanism.support(part.payloads), Accounting(received=n, counted=n), signals)
 
 
 @dataclass
@@ -69,7 +72,7 @@ class SumCounts(beam.CombineFn):
 
     def create_accumulator(self) -> PartialCounts:
         """Return the zero of the monoid."""
-        return PartialCounts(None, Accounting())
+        return PartialCounts()
 
     def add_input(self, mutable_accumulator: PartialCounts, element: PartialCounts) -> PartialCounts:
         """Add one part."""

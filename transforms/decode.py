@@ -9,11 +9,12 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from schemas.collection import CollectionSpec
-from schemas.records import Accounting, Message, Rejected
-from transforms.columns import PartialCounts, ReportColumns, concatenate
+from schemas.records import Message, Rejected
+from transforms.columns import ReportColumns, concatenate
 from transforms.count import KeyedCounts
-from transforms.decoder import ReportDecoder
+from transforms.decoder import ReportDecoder, Slot
 from transforms.metrics import counter
+from transforms.partial import PartialCounts
 from transforms.targets import CollectionKey, targets
 from transforms.windows import at_time
 
@@ -64,7 +65,7 @@ class _DecodeFn(beam.DoFn):
         self._room = self.ROOM
         self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._held = 0
-        self._accounting: dict[tuple[CollectionKey, int], Accounting] = defaultdict(Accounting)
+        self._partials: dict[Slot, PartialCounts] = defaultdict(PartialCounts)
 
     def process(self, message: Message) -> Iterable[Any] | None:
         # This runs for each message: a microsecond here is a factor of two.
@@ -89,8 +90,8 @@ class _DecodeFn(beam.DoFn):
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)
             self._held += columns.nbytes
-        for key, accounting in decoded.accounting.items():
-            self._accounting[key] += accounting
+        for slot, partial in decoded.partials.items():
+            self._partials[slot] += partial
         if self._held >= self.MAX_HELD:
             yield from self._emit()
 
@@ -101,9 +102,9 @@ class _DecodeFn(beam.DoFn):
                 # As old as its oldest slice, so that no window of it closes while it is under way.
                 at = target.last_of_slice(int(columns.slices.min()))
                 yield at_time(at, (f"{collection}/{shard}", columns))
-        for (key, start), accounting in self._accounting.items():
+        for (key, start), partial in self._partials.items():
             at = self._targets[key].last_of_slice(start)
-            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, PartialCounts(None, accounting))))
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, partial)))
         self._columns.clear()
-        self._accounting.clear()
+        self._partials.clear()
         self._held = 0

@@ -29,9 +29,11 @@ from apache_beam.utils.timestamp import Timestamp
 from mechanisms.mechanism import Mask
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
-from transforms.columns import PartialCounts, ReportColumns, ReportIds
+from transforms.columns import ReportColumns, ReportIds
 from transforms.count import KeyedCounts
 from transforms.metrics import counter
+from transforms.partial import PartialCounts
+from transforms.signals import PartialSignals, skew_counts
 from transforms.targets import targets
 from transforms.windows import at_time
 
@@ -237,8 +239,8 @@ class _DeduplicateFn(beam.DoFn):
     def _account(self, copies: ReportColumns) -> Iterator[Any]:
         self._duplicate.inc(len(copies))
         target = self._targets[copies.collection, copies.version]
-        starts, counts = np.unique(copies.slices, return_counts=True)
-        for start, n in zip(starts.tolist(), counts.tolist(), strict=True):
-            partial = PartialCounts(None, Accounting(received=n, duplicate=n))
+        for start, part in copies.by_slice(target.slice_size):
+            n = len(part)
+            partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew_counts(part.skews)))
             at = target.last_of_slice(start)
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))

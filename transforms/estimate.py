@@ -1,36 +1,30 @@
 """From the sufficient statistic of a window to what is published of it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.pvalue import PCollection
 
 from mechanisms.estimators import estimate_intermediate
 from schemas.collection import CollectionSpec
+from schemas.flags import withheld
 from schemas.records import Estimate, SupportCounts
-from transforms.count import KeyedCounts
 from transforms.targets import Target, targets
-from transforms.windows import pane_of
-
-#: The flag of a window of which more reports were rejected than the spec's limit.
-REJECTED_RATIO = "rejected_ratio"
 
 
 def estimates_of(target: Target, support: SupportCounts) -> Iterator[Estimate]:
     """Estimate the distribution of true values by each estimator of the spec: eq. (22) over the estimate of r.
 
-    Yields nothing below the spec's ``min_reports``: there the noise of the mechanism is all there is to see.
+    Yields nothing below the spec's ``min_reports``, where the noise of the mechanism is all there is to see, nor of a
+    window at which the spec stops.
     """
-    limits, n, counts = target.spec.limits, support.n, support.counts
-    if n < limits.min_reports:
+    if withheld(target.spec.limits, support.flags):
         return
-    channel = target.mechanism.channel
+    if support.supersedes is not None and support.supersedes.n < target.spec.limits.min_reports:
+        support = replace(support, supersedes=None)  # of those counts, nothing was published
+    channel, n, counts = target.mechanism.channel, support.n, support.counts
     stderr = target.pum.stderr(channel, counts, n)
-    ratio = support.accounting.rejected / support.accounting.received
-    exceeded = limits.max_rejected_ratio is not None and ratio > limits.max_rejected_ratio
     for estimator in target.spec.estimators:
         r_hat = estimate_intermediate(estimator, target.mechanism, counts, n)
         yield Estimate(
@@ -42,49 +36,6 @@ def estimates_of(target: Target, support: SupportCounts) -> Iterator[Estimate]:
             stderr=stderr,
             tags=target.pum.tag_masses(r_hat, channel, counts, n),
             bound=target.pum.bound(r_hat),
-            flags=(REJECTED_RATIO,) if exceeded else (),
-        )
-
-
-@dataclass
-class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
-    """Write window and pane into the sums that come out of it."""
-
-    specs: Sequence[CollectionSpec]
-
-    def expand(self, sums: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
-        """A bounded collection has one pane."""
-        sealed: PCollection[SupportCounts] = sums | "SealPane" >> beam.ParDo(
-            _SealFn(list(self.specs), bounded=sums.is_bounded)
-        )
-        return sealed
-
-
-@beam.typehints.with_input_types(KeyedCounts)
-@beam.typehints.with_output_types(SupportCounts)
-class _SealFn(beam.DoFn):
-    def __init__(self, specs: list[CollectionSpec], *, bounded: bool) -> None:
-        self._specs = specs
-        self._bounded = bounded
-
-    def setup(self) -> None:
-        self._targets = targets(self._specs)
-
-    def process(
-        self,
-        element: KeyedCounts,
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
-    ) -> Iterator[SupportCounts]:
-        key, partial = element
-        size = self._targets[key].mechanism.size
-        yield SupportCounts(
-            *key,
-            window_start=window.start.micros // 1000,
-            window_end=window.end.micros // 1000,
-            pane=pane_of(pane, bounded=self._bounded),
-            counts=np.zeros(size, dtype=np.int64) if partial.counts is None else partial.counts,
-            accounting=partial.accounting,
         )
 
 

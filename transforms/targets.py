@@ -6,15 +6,21 @@ from functools import cached_property
 
 import numpy as np
 
+from mechanisms.bits import UnaryEncoding
 from mechanisms.catalog import build_mechanism
-from mechanisms.mechanism import Mechanism
+from mechanisms.mechanism import Mechanism, Payloads
+from mechanisms.plausibility import plausible_bit_totals
 from mechanisms.pum import Pum
 from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds
 from transforms.columns import Times
+from transforms.windows import AMENDABLE_FOR
 
 #: In milliseconds since 1970: event times end before it.
 YEAR_10000 = 253_402_300_800_000
+
+#: A report's number of set bits is improbable if no more than this share of honest reports has one like it.
+IMPROBABLE_TAIL = 1e-6
 
 #: (collection, version)
 CollectionKey = tuple[str, int]
@@ -39,6 +45,11 @@ class Target:
         return milliseconds(self.spec.window.size + self.spec.window.allowed_lateness)
 
     @cached_property
+    def amendable_for(self) -> int:
+        """Milliseconds from a slice's start for which the accounting of all windows that hold it can be amended."""
+        return self.closes_after + milliseconds(AMENDABLE_FOR)
+
+    @cached_property
     def remembered_for(self) -> int:
         """Milliseconds from a slice's start until no copy of its reports can come into a window that counted them.
 
@@ -60,6 +71,19 @@ class Target:
     def last_of_slice(self, start: int) -> int:
         """Last millisecond of a slice: the element time of whatever belongs to it."""
         return start + self.slice_size - 1
+
+    @cached_property
+    def _plausible_bits(self) -> tuple[int, int]:
+        assert isinstance(self.mechanism, UnaryEncoding)
+        return plausible_bit_totals(self.mechanism, IMPROBABLE_TAIL)
+
+    def improbable(self, payloads: Payloads) -> int:
+        """Count the payloads whose number of set bits hardly any honest report has."""
+        if not isinstance(self.mechanism, UnaryEncoding):
+            return 0
+        fewest, most = self._plausible_bits
+        totals = self.mechanism.bit_totals(payloads)
+        return int(np.count_nonzero((totals < fewest) | (totals > most)))
 
     @cached_property
     def bits_width(self) -> int | None:

@@ -12,8 +12,10 @@ from schemas.collection import WindowSpec
 from schemas.durations import format_duration, milliseconds
 from schemas.records import Pane, PaneKind
 
-#: How long the state of a window outlives its closing, so that late reports still amend its accounting.
+#: For how long after its closing late reports still amend a window's accounting.
 AMENDABLE_FOR = timedelta(days=1)
+#: State is kept for longer than that: nothing is dropped if the watermark is ahead of a publish time by so much.
+_SPARE = timedelta(hours=1)
 
 
 def at_time(milliseconds_utc: int, value: object) -> WindowedValue:
@@ -46,32 +48,40 @@ def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
     """Return the windowing of a bounded job (one pane) or of a stream (early, on-time and late panes, accumulating).
 
     A pane fires on time even when nothing arrived since the last early one, so that every window has its on-time
-    pane. The state of a window outlives its closing by ``AMENDABLE_FOR``: late reports are not counted, but the line
-    of accounting of their window says that they came.
+    pane. The state of a window outlives its closing by more than ``AMENDABLE_FOR``: late reports are not counted, but
+    the line of accounting of their window says that they came.
     """
     if bounded:
         return beam.WindowInto(window_fn(window))
     # Beam's delay is whole seconds; the spec holds ``early_every`` to them.
     early = None if window.early_every is None else trigger.AfterProcessingTime(int(window.early_every.total_seconds()))
-    # A slice of a sliding window stays countable until the last window that holds it closes.
-    lateness = window.allowed_lateness + AMENDABLE_FOR + (window.size if window.period is not None else timedelta(0))
     return beam.WindowInto(
         window_fn(window),
         # A late trigger of processing time stalls the BundleBasedDirectRunner at the end of its input.
         trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
         accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
-        allowed_lateness=Duration(micros=milliseconds(lateness) * 1000),
+        allowed_lateness=Duration(micros=milliseconds(_kept_for(window)) * 1000),
     )
 
 
-def pane_of(info: PaneInfo, *, bounded: bool) -> Pane:
-    """Translate Beam's pane.
+def _kept_for(window: WindowSpec) -> timedelta:
+    """How long the state of a window outlives its end."""
+    # A slice of a sliding window stays countable until the last window that holds it closes.
+    sliding = window.size if window.period is not None else timedelta(0)
+    return window.allowed_lateness + AMENDABLE_FOR + _SPARE + sliding
+
+
+def expires(window: WindowSpec, last: Timestamp) -> Timestamp:
+    """Return when the state of a window is freed. ``last``: the window's own last moment."""
+    return last + Duration(micros=milliseconds(_kept_for(window)) * 1000)
+
+
+def pane_of(info: PaneInfo) -> Pane:
+    """Translate a pane of a stream from Beam's.
 
     The kind is taken from ``nonspeculative_index``, because ``timing`` is wrong in some cases on the local runner:
     -1 before the watermark passed the window's end, 0 when it did, more after it.
     """
-    if bounded:
-        return Pane(PaneKind.ON_TIME, 0)
     if info.nonspeculative_index < 0:
         kind = PaneKind.EARLY
     else:

@@ -109,7 +109,10 @@ def test_a_rerun_in_another_process_gives_the_same_files(simulated: Path, tmp_pa
     assert run("2") == first
 
 
-def test_an_interrupted_stream_completes_no_window_and_begins_anew(uldp: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_stream_completes_no_window_and_begins_anew(
+    stop: signal.Signals, uldp: Run, tmp_path: Path
+) -> None:
     spec = tmp_path / "spec.yaml"
     text = (
         Path(SPEC)
@@ -135,16 +138,18 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(uldp: Run, tm
         assert process.stdout is not None
         while "n     300" not in process.stdout.readline():
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        process.send_signal(stop)
+        said, err = process.communicate(timeout=60)
 
     assert process.returncode == 130
     assert err.strip() == "error: stopped; what was written stays, and the same command begins anew"
-    assert {pane.pane.kind for pane in read_counts(tmp_path / "out")} == {PaneKind.EARLY}
+    assert "1 open windows are marked incomplete" in said
+    (pane,) = newest(read_counts(tmp_path / "out"))
+    assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.EARLY, 300, ("incomplete",))
     (source / "closed").touch()
     assert uldp("stream", "--spec", spec, "--from", source, "--to", tmp_path / "out")[0] == 0
     (pane,) = newest(read_counts(tmp_path / "out"))
-    assert (pane.pane.kind, pane.n) == (PaneKind.ON_TIME, 300)
+    assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.ON_TIME, 300, ())
 
 
 BAD_INPUT = [

@@ -69,6 +69,10 @@ def pum_estimate() -> Estimate:
     return replace(plain, support=support, mechanism="urr", tags=tags, bound=0.2026)
 
 
+def flagged(estimate: Estimate, flag: str) -> Estimate:
+    return replace(estimate, support=replace(estimate.support, flags=(flag,)))
+
+
 def save(out: Path, spec: dict[str, Any], *estimates: Estimate) -> None:
     directory = out / "specs" / f"{spec['collection']}-v1"
     directory.mkdir(parents=True)
@@ -81,6 +85,13 @@ def save(out: Path, spec: dict[str, Any], *estimates: Estimate) -> None:
         path.parent.mkdir(parents=True)
         with path.open("wb") as file:
             fastavro.writer(file, load_schema("estimate"), [estimate.to_avro()])
+
+
+def save_counts(out: Path, support: SupportCounts) -> None:
+    path = out / "counts" / support.collection / str(support.window_start) / f"{support.pane.revision:06d}.avro"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        fastavro.writer(file, load_schema("support_counts"), [support.to_avro()])
 
 
 class Page(HTMLParser):
@@ -143,7 +154,7 @@ class TestPage:
         assert all(image["alt"] for image in images)
 
     def test_hostile_labels_are_text(self, out: Path) -> None:
-        estimate = replace(rr_estimate(rr_spec()), flags=("<script>flag</script>",))
+        estimate = flagged(rr_estimate(rr_spec()), "<script>flag</script>")
         save(out, rr_spec(), estimate)
         html = page(out)
         assert html.count("script") == 0
@@ -206,8 +217,18 @@ class TestContents:
         ):
             assert fact in words
 
+    def test_windows_without_an_estimate_are_named(self, out: Path) -> None:
+        stopping = rr_spec() | {"limits": {"max_rejected_ratio": 0.1, "when_exceeded": "stop"}}
+        published, later = rr_estimate(rr_spec()), rr_estimate(rr_spec(), window=1)
+        save(out, stopping, published, later)
+        received = replace(later.support.accounting, received=40_060, rejected=20_010)
+        save_counts(out, replace(later.support, accounting=received, flags=("rejected_ratio",)))
+        found = page(out)
+        assert "plain version 1 2026-01-01 10:00 to 11:00 UTC 20,000 20,010 rejected_ratio" in found.words
+        assert found.count("article") == 1  # what was published of the later window is not current
+
     def test_window(self, out: Path) -> None:
-        save(out, rr_spec(), replace(rr_estimate(rr_spec()), flags=("rejected_ratio",)))
+        save(out, rr_spec(), flagged(rr_estimate(rr_spec()), "rejected_ratio"))
         words = page(out).words
         assert "2026-01-01 09:00 to 10:00 UTC empirical" in words
         assert "20,060 received = 20,000 counted + 30 duplicate + 20 late + 10 rejected." in words

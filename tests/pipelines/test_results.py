@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import fastavro
 import numpy as np
@@ -11,21 +11,30 @@ from hypothesis import strategies as st
 
 from pipelines.results import (
     ResultsError,
-    accounting_text,
-    decimals,
+    current,
     newest,
-    percent,
     read_counts,
     read_estimates,
     read_rejected,
     read_specs,
     spec_of,
     to_json,
-    to_text,
-    window_text,
 )
+from pipelines.text import accounting_text, decimals, estimate_text, percent, silence_text, skew_text, window_text
+from schemas.collection import CollectionSpec
 from schemas.framing import Schema, load_schema, parse_schema
-from schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from schemas.records import (
+    Accounting,
+    Estimate,
+    Pane,
+    PaneKind,
+    Rejected,
+    Sender,
+    Signals,
+    Superseded,
+    SupportCounts,
+    TagMass,
+)
 
 NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 
@@ -40,7 +49,16 @@ window: {size: 1h}
 """
 
 COUNTS = SupportCounts(
-    "c", 1, NINE, NINE + HOUR, Pane(PaneKind.ON_TIME, 2), np.array([30, 40, 10, 20]), Accounting(107, 100, 4, 2, 1)
+    "c",
+    1,
+    NINE,
+    NINE + HOUR,
+    Pane(PaneKind.ON_TIME, 2),
+    np.array([30, 40, 10, 20]),
+    Accounting(107, 100, 4, 2, 1),
+    flags=("improbable_counts",),
+    supersedes=Superseded(1, 90, np.array([27, 36, 9, 18])),
+    signals=Signals((0, 3), (60, 30, 0, 7), 2, Sender("00000000000000ff", 50)),
 )
 ESTIMATE = Estimate(
     COUNTS,
@@ -51,7 +69,6 @@ ESTIMATE = Estimate(
     np.array([0.031, 0.0214, 0.01]),
     {"home": TagMass(0.05, 0.024)},
     0.1,
-    ("few_reports",),
 )
 REJECTED = Rejected("decode", "not_avro", "starts with 00", b"\x00", {"k": "v"}, NINE, "s:1", 1, "0.1.0")
 
@@ -79,6 +96,10 @@ def fired(
         accounting=Accounting(received, received),
     )
     return replace(ESTIMATE, support=counts, estimator=estimator)
+
+
+#: Fields that schemas did not have at first.
+NEW = {"flags", "supersedes", "signals"}
 
 
 class TestReading:
@@ -113,12 +134,12 @@ class TestReading:
             {
                 "type": "record",
                 "name": "uldp.Estimate",
-                "fields": [field for field in schema["fields"] if field["name"] != "flags"],
+                "fields": [field for field in schema["fields"] if field["name"] not in NEW],
             }
         )
         write(tmp_path / "estimates/c-v1/w/000000.mle.avro", older, ESTIMATE.to_avro())
         (estimate,) = read_estimates(tmp_path)
-        assert estimate.flags == ()
+        assert (estimate.support.flags, estimate.support.supersedes, estimate.support.signals) == ((), None, Signals())
 
     @pytest.mark.parametrize("read", [read_estimates, read_counts, read_rejected, read_specs])
     def test_no_directory(self, tmp_path: Path, read: Any) -> None:
@@ -227,6 +248,55 @@ class TestNewest:
         (pane,) = newest([fired(*pane) for pane in panes])
         assert (pane.support.accounting.received, pane.support.pane.revision) == (30, 2)
 
+    def test_an_incomplete_pane_gives_way_to_one_that_holds_as_much(self) -> None:
+        stopped = fired(30, 7)
+        stopped = replace(stopped, support=replace(stopped.support, flags=("incomplete",)))
+        assert newest([stopped, fired(30, 0)]) == [fired(30, 0)]
+        assert newest([stopped, fired(29, 8)]) == [stopped]
+
+
+class TestCurrent:
+    """Windows of which no estimate is published have none, whatever was published of them before."""
+
+    SPECS: ClassVar[dict[tuple[str, int], CollectionSpec]] = {
+        ("c", 1): CollectionSpec.parse(
+            {
+                "collection": "c",
+                "version": 1,
+                "domain": {"size": 3},
+                "mechanism": {"name": "rr", "epsilon": 1.5},
+                "window": {"size": "1h"},
+                "limits": {"max_rejected_ratio": 0.1, "when_exceeded": "stop"},
+            }
+        )
+    }
+
+    @pytest.mark.parametrize(
+        ("flags", "silent"), [((), False), (("improbable_bits",), False), (("rejected_ratio",), True)]
+    )
+    def test_a_stopped_window(self, flags: tuple[str, ...], silent: bool, tmp_path: Path) -> None:
+        write_estimate(tmp_path)
+        later = replace(COUNTS, pane=Pane(PaneKind.LATE, 3), flags=flags)
+        write(tmp_path / "counts/c-v1/w/000003.avro", load_schema("support_counts"), later.to_avro())
+        estimates, panes = current(tmp_path, self.SPECS)
+        assert (len(estimates), len(panes)) == ((0, 1) if silent else (1, 0))
+
+    def test_counts_alone(self, tmp_path: Path) -> None:
+        few = replace(COUNTS, flags=("few_reports",))
+        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("support_counts"), few.to_avro())
+        estimates, (pane,) = current(tmp_path, self.SPECS)
+        assert estimates == []
+        assert silence_text(pane).splitlines()[:4] == [
+            "c v1  2026-01-01 09:00 to 10:00 UTC  no estimate is published",
+            "  n 100  pane on_time, revision 2",
+            "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
+            "  flags: few_reports",
+        ]
+
+    def test_nothing_yet(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultsError, match="no estimates in it yet"):
+            current(tmp_path, self.SPECS)
+
 
 class TestJson:
     def test_line(self) -> None:
@@ -246,7 +316,14 @@ class TestJson:
             "bound": 0.1,
             "counts": [30, 40, 10, 20],
             "accounting": {"received": 107, "counted": 100, "duplicate": 4, "late": 2, "rejected": 1},
-            "flags": ["few_reports"],
+            "flags": ["improbable_counts"],
+            "supersedes": {"revision": 1, "n": 90, "counts": [27, 36, 9, 18]},
+            "signals": {
+                "early": [0, 3],
+                "past": [60, 30, 0, 7],
+                "improbable_reports": 2,
+                "busiest_sender": {"digest": "00000000000000ff", "reports": 50},
+            },
         }
 
     def test_has_every_field_of_the_schema(self) -> None:
@@ -255,12 +332,16 @@ class TestJson:
 
 class TestText:
     def test_block(self) -> None:
-        assert to_text(ESTIMATE, ["red", "green", "blue"], top=2) == "\n".join(
+        assert estimate_text(ESTIMATE, ["red", "green", "blue"], top=2) == "\n".join(
             [
                 "c v1  2026-01-01 09:00 to 10:00 UTC  empirical",
                 "  n 100  pane on_time, revision 2  urr, epsilon 1.5",
                 "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
-                "  flags: few_reports",
+                "  flags: improbable_counts",
+                "  supersedes revision 1, n 90",
+                "  clocks past: 97 reports, half by less than 1s, 99 % by less than 8s",
+                "  clocks early: 3 reports, half by less than 2s, 99 % by less than 2s",
+                "  busiest sender: 00000000000000ff, 50 reports",
                 "  the 2 largest of 3 values, in % ± standard error",
                 "    green   75.1  ± 2.1",
                 "      red   25.0  ± 3.1",
@@ -271,15 +352,16 @@ class TestText:
         )
 
     def test_without_flags_tags_and_privacy(self) -> None:
-        plain = replace(ESTIMATE, mechanism="identity", epsilon=None, tags={}, bound=0.0, flags=())
-        text = to_text(plain, ["red", "green", "blue"])
+        support = replace(COUNTS, flags=(), supersedes=None, signals=Signals())
+        plain = replace(ESTIMATE, support=support, mechanism="identity", epsilon=None, tags={}, bound=0.0)
+        text = estimate_text(plain, ["red", "green", "blue"])
         assert "identity, no privacy" in text
         assert "flags" not in text
         assert "tags" not in text
         assert text.endswith("     blue   -0.1  ± 1.0")
 
     def test_a_terminal_is_not_obeyed(self) -> None:
-        text = to_text(ESTIMATE, ["\x1b[2J\x1b]0;owned\x07", "gr\nün", "blue"])
+        text = estimate_text(ESTIMATE, ["\x1b[2J\x1b]0;owned\x07", "gr\nün", "blue"])
         assert "\x1b" not in text
         assert "\x07" not in text
         assert "gr\N{REPLACEMENT CHARACTER}ün" in text
@@ -295,6 +377,17 @@ class TestText:
     )
     def test_window(self, start: int, end: int, text: str) -> None:
         assert window_text(replace(COUNTS, window_start=start, window_end=end)) == text
+
+    @pytest.mark.parametrize(
+        ("counts", "text"),
+        [
+            ((100,), "half by less than 1s, 99 % by less than 1s"),
+            ((49, 1, 49, 1), "half by less than 2s, 99 % by less than 4s"),
+            ((49, 2, 47, 0, 0, 0, 2), "half by less than 2s, 99 % by less than 64s"),
+        ],
+    )
+    def test_clock_skew(self, counts: tuple[int, ...], text: str) -> None:
+        assert skew_text(counts) == text
 
     def test_an_accounting_that_does_not_close_says_so(self) -> None:
         assert "does not add up" in accounting_text(Accounting(received=10, counted=9))

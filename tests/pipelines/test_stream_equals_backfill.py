@@ -14,7 +14,7 @@ from mechanisms.catalog import build_mechanism
 from pipelines import jobs
 from pipelines.results import ResultsError, newest, read_counts
 from schemas.collection import CollectionSpec
-from schemas.records import Accounting, Estimate, Message, Report, SupportCounts
+from schemas.records import Accounting, Message, Report, SupportCounts
 from transforms.localstream import LocalStream, read_messages
 from transforms.sources import message_files
 
@@ -84,11 +84,9 @@ def append(stream: LocalStream, messages: Sequence[Message], segments: int) -> N
     stream.close()
 
 
-def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> tuple[list[SupportCounts], list[Estimate]]:
-    panes: list[Estimate] = []
-    options = jobs.pipeline_options([])
-    jobs.follow([spec], stream.path, out, options, watermark_delay_ms=0, announce=panes.append)
-    return newest(read_counts(out)), panes
+def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> list[SupportCounts]:
+    jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=print)
+    return newest(read_counts(out))
 
 
 def backfill(source: Path, out: Path, spec: CollectionSpec = SPEC) -> list[SupportCounts]:
@@ -117,7 +115,7 @@ def test_out_of_order_duplicated_and_delayed(schedule: list[Sent], segments: int
         ]
         append(stream, messages_of(schedule, seed), segments)
 
-        streamed, _ = follow(stream, Path(folder, "streamed"))
+        streamed = follow(stream, Path(folder, "streamed"))
         backfilled = backfill(stream.path, Path(folder, "backfilled"))
 
         assert counts_by_window(streamed) == counts_by_window(backfilled)
@@ -139,7 +137,7 @@ def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], se
         stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
         append(stream, messages_of(schedule, seed), segments)
 
-        streamed, _ = follow(stream, Path(folder, "streamed"))
+        streamed = follow(stream, Path(folder, "streamed"))
         everything = backfill(stream.path, Path(folder, "everything"))
 
         late = sum(sent.late for sent in schedule)
@@ -165,7 +163,7 @@ def test_sliding_windows(period: str, tmp_path: Path) -> None:
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     append(stream, messages_of(schedule, 6), 20)
 
-    streamed, _ = follow(stream, tmp_path / "streamed", spec)
+    streamed = follow(stream, tmp_path / "streamed", spec)
     backfilled = backfill(stream.path, tmp_path / "backfilled", spec)
 
     assert counts_by_window(streamed) == counts_by_window(backfilled)

@@ -14,12 +14,12 @@ from schemas.framing import Schema, load_schema, parse_schema, schema_fingerprin
 #: What identifies each schema on the wire and in files. A change here is a new version of the schema: keep the old one
 #: as a writer for as long as anything written with it may be read.
 FINGERPRINTS = {
-    "estimate": "4c00ea447c0b045a",
+    "estimate": "f6d2ec01313d0ebb",
     "message": "c6bb28b27986b4f9",
     "rejected": "f834835989a0408c",
     "report": "e6a3dbfe76e5d390",
     "report_batch": "3008a78dd07701ed",
-    "support_counts": "5d0607befda9299a",
+    "support_counts": "62d93e0b5a0aa07e",
 }
 
 

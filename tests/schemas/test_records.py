@@ -20,6 +20,9 @@ from schemas.records import (
     Rejected,
     Report,
     ReportBatch,
+    Sender,
+    Signals,
+    Superseded,
     SupportCounts,
     TagMass,
     iso,
@@ -51,6 +54,15 @@ SUPPORT = st.builds(
     st.builds(Pane, st.sampled_from(PaneKind), INTS),
     COUNTS,
     ACCOUNTING,
+    st.lists(TEXTS, max_size=2).map(tuple),
+    st.none() | st.builds(Superseded, INTS, LONGS, COUNTS),
+    st.builds(
+        Signals,
+        st.lists(LONGS, max_size=2).map(tuple),
+        st.lists(LONGS, max_size=2).map(tuple),
+        LONGS,
+        st.none() | st.builds(Sender, TEXTS, LONGS),
+    ),
 )
 ESTIMATES = st.builds(
     Estimate,
@@ -62,7 +74,6 @@ ESTIMATES = st.builds(
     FLOATS,
     st.dictionaries(TEXTS, st.builds(TagMass, DOUBLES, DOUBLES), max_size=3),
     DOUBLES,
-    st.lists(TEXTS, max_size=2).map(tuple),
 )
 
 
@@ -116,7 +127,15 @@ def test_support_counts_round_trip(support: SupportCounts) -> None:
     assert (read.collection, read.version) == (support.collection, support.version)
     assert (read.window_start, read.window_end) == (support.window_start, support.window_end)
     assert (read.pane, read.accounting, read.n) == (support.pane, support.accounting, support.accounting.counted)
+    assert (read.flags, read.signals) == (support.flags, support.signals)
     np.testing.assert_array_equal(read.counts, support.counts, strict=True)
+    if support.supersedes is None:
+        assert read.supersedes is None
+    else:
+        assert read.supersedes is not None
+        before, written = read.supersedes, support.supersedes
+        assert (before.revision, before.n) == (written.revision, written.n)
+        np.testing.assert_array_equal(before.counts, written.counts, strict=True)
 
 
 @given(ESTIMATES)
@@ -125,7 +144,7 @@ def test_estimate_round_trips(estimate: Estimate) -> None:
     assert read.support.to_avro() == estimate.support.to_avro()
     np.testing.assert_array_equal(read.distribution, estimate.distribution, strict=True)
     np.testing.assert_array_equal(read.stderr, estimate.stderr, strict=True)
-    for name in ("mechanism", "epsilon", "estimator", "tags", "bound", "flags"):
+    for name in ("mechanism", "epsilon", "estimator", "tags", "bound"):
         assert getattr(read, name) == getattr(estimate, name)
 
 

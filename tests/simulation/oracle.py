@@ -54,20 +54,23 @@ def expect(schedule: Schedule, collection: str, segment: int) -> Expected:
         if delivery.damage is not None and not _looked_into(delivery):
             out.reports += 1
             out.rejections[delivery.damage, message.data[:KEPT_BYTES], message.publish_time] += 1
+            if delivery.batched and delivery.damage is Reason.MALFORMED:  # all that is known is what it names
+                windows = _windows(policy, delivery, policy.slice_of(delivery.published))
+                out.received.update(windows)
+                out.rejected.update(windows)
             continue
         for row in delivery.rows:
             out.reports += 1
             data = schedule.report(collection, delivery, row).encode() if delivery.batched else message.data
-            start = policy.slice_of(row.at)
-            windows = [(delivery.version, window) for window in policy.windows_of(start)]
             untimely = _untimely(policy, delivery.published, row)
             named = untimely is None and delivery.damage is not Reason.RETIRED_VERSION
-            if named:
-                out.received.update(windows)
+            # A report that may name no window stands in those of its publish time.
+            start = policy.slice_of(row.at if named else delivery.published)
+            windows = _windows(policy, delivery, start)
+            out.received.update(windows)
             if reason := delivery.damage or untimely or row.damage:
                 out.rejections[reason, data, message.publish_time] += 1
-                if named:
-                    out.rejected.update(windows)
+                out.rejected.update(windows)
             elif delivery.published >= start + policy.closes_after:
                 out.late_messages[data, message.publish_time] += 1
                 out.late.update(windows)
@@ -81,10 +84,13 @@ def expect(schedule: Schedule, collection: str, segment: int) -> Expected:
     return out
 
 
+def _windows(policy: Policy, delivery: Delivery, start: int) -> list[Window]:
+    """The windows that hold the slice that begins at ``start``."""
+    return [(delivery.version_named, window) for window in policy.windows_of(start)]
+
+
 def _looked_into(delivery: Delivery) -> bool:
     """Say whether a damaged message is decoded as far as its reports, so that each gets a record of its own."""
-    if delivery.batched:
-        return delivery.damage is Reason.RETIRED_VERSION
     return delivery.damage in (Reason.RETIRED_VERSION, Reason.WRONG_PAYLOAD, Reason.WRONG_LENGTH)
 
 

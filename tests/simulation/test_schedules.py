@@ -160,7 +160,7 @@ def violations(schedule: Schedule, expected: Expected, actual: Actual) -> list[s
         allowed = expected.counted.get(number, {frozenset()})
         if frozenset(cells) not in allowed:
             broken.append(f"report {number} counted in {cells}, not in one of {allowed}")
-    # A report stands in each sliding window that holds it, and one that was refused whole in none.
+    # A report stands in each sliding window that holds it, and a message of which nobody knows whose it is in none.
     overlap = schedule.policy.size // schedule.policy.period
     kept = sum(actual.late.values()) + sum(actual.rejections.values())
     if (total.counted + total.duplicate) // overlap + kept != expected.reports:

@@ -1,6 +1,9 @@
 """The whole transform: panes, windows and accounting on a stream that the test writes event by event."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import apache_beam as beam
@@ -13,9 +16,10 @@ from apache_beam.utils.timestamp import Timestamp
 from mechanisms.catalog import build_mechanism
 from pipelines.results import read_counts, read_estimates
 from schemas.collection import CollectionSpec
-from schemas.records import Accounting, Message, Report, SupportCounts
+from schemas.records import SENDER, Accounting, Message, Report, Sender, SupportCounts
 from transforms.aggregate import Aggregate
 from transforms.coders import MessageCoder
+from transforms.signals import sender_digest
 from transforms.sinks import WriteResults
 
 START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
@@ -134,9 +138,8 @@ def test_without_deduplication_every_report_counts(tmp_path: Path) -> None:
 
 
 def test_a_rejected_report_stands_in_the_line_of_the_window_that_it_named(tmp_path: Path) -> None:
-    wrong = Message(Report(*PLAIN.key, b"x" * 16, START + MINUTE, 4).encode(), START + MINUTE)
     nameless = Message(b"no report", START + MINUTE)
-    stream = new_stream().add_elements([report(0, 5), wrong, nameless]).advance_watermark_to_infinity()
+    stream = new_stream().add_elements([report(0, 5), wrong(9), nameless]).advance_watermark_to_infinity()
     (pane,) = run(stream, [PLAIN], tmp_path)
     assert pane.accounting == Accounting(received=2, counted=1, rejected=1)
 
@@ -165,14 +168,135 @@ def test_below_min_reports_counts_are_kept_and_no_estimate_is_published(
     assert len(list(tmp_path.glob("estimates/*/*/*.avro"))) == published
 
 
+def wrong(number: int, spec: CollectionSpec = PLAIN) -> Message:
+    """A report of a symbol that there is not."""
+    return Message(Report(*spec.key, number.to_bytes(16, "big"), START + MINUTE, 4).encode(), START + MINUTE)
+
+
 @pytest.mark.parametrize(("limit", "flags"), [(0.25, ()), (0.24, ("rejected_ratio",))])
 def test_too_many_rejected_reports_flag_the_estimate(limit: float, flags: tuple[str, ...], tmp_path: Path) -> None:
     spec = make_spec(limits={"max_rejected_ratio": limit})
-    wrong = Message(Report(*PLAIN.key, b"x" * 16, START + MINUTE, 4).encode(), START + MINUTE)
-    stream = new_stream().add_elements([report(n, 5) for n in range(3)] + [wrong]).advance_watermark_to_infinity()
-    run(stream, [spec], tmp_path)
+    sent = [report(n, 5) for n in range(3)] + [wrong(9)]
+    run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
     (estimate,) = read_estimates(tmp_path)
-    assert estimate.flags == flags
+    assert estimate.support.flags == flags
+
+
+def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: Path) -> None:
+    """Counts are kept, and when the share falls below the limit, estimates are published again."""
+    spec = make_spec(limits={"max_rejected_ratio": 0.25, "when_exceeded": "stop"})
+    other = make_spec("other", limits={"max_rejected_ratio": 0.25, "when_exceeded": "stop"})
+    stream = (
+        new_stream()
+        .add_elements([report(0, 5), wrong(9), report(0, 5, spec=other)])
+        .advance_processing_time(11)
+        .add_elements([report(1, 6), report(2, 7)])
+        .advance_watermark_to_infinity()
+    )
+    panes = run(stream, [spec, other], tmp_path)
+    assert [(pane.collection, pane.n, pane.flags) for pane in panes] == [
+        ("other", 1, ()),
+        ("other", 1, ()),
+        ("plain", 1, ("rejected_ratio",)),
+        ("plain", 3, ()),
+    ]
+    published = [(estimate.support.collection, estimate.support.n) for estimate in read_estimates(tmp_path)]
+    assert published == [("other", 1), ("other", 1), ("plain", 3)]
+
+
+def test_a_pane_says_what_it_supersedes(tmp_path: Path) -> None:
+    stream = (
+        new_stream()
+        .add_elements([report(0, 5), report(1, 6)])
+        .advance_processing_time(11)
+        .add_elements([report(2, 7), report(1, 65, published=8)])
+        .advance_watermark_to(at(60))
+        .add_elements([report(5, 58, published=63)])
+        .advance_watermark_to(at(90))
+        .add_elements([report(6, 59, published=90)])
+        .advance_watermark_to_infinity()
+    )
+    panes = [pane for pane in run(stream, [PLAIN], tmp_path) if pane.window_start == START]
+    assert kinds(panes) == [("early", 0, 2), ("on_time", 1, 3), ("late", 2, 4), ("late", 3, 4)]
+    assert panes[0].supersedes is None
+    for before, after in pairwise(panes):
+        assert after.supersedes is not None
+        assert (after.supersedes.revision, after.supersedes.n) == (before.pane.revision, before.n)
+        assert after.supersedes.counts.tolist() == before.counts.tolist()
+    # Whoever keeps the sum of all that was published corrects it with each pane.
+    kept = sum(pane.counts - (0 if pane.supersedes is None else pane.supersedes.counts) for pane in panes)
+    assert np.asarray(kept).tolist() == panes[-1].counts.tolist()
+
+
+def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_path: Path) -> None:
+    spec = make_spec(limits={"min_reports": 2})
+    stream = (
+        new_stream()
+        .add_elements([report(0, 5)])
+        .advance_processing_time(11)
+        .add_elements([report(1, 6)])
+        .advance_processing_time(11)
+        .advance_watermark_to_infinity()
+    )
+    panes = run(stream, [spec], tmp_path)
+    assert [pane.supersedes and pane.supersedes.n for pane in panes] == [None, 1, 2]
+    assert [estimate.support.supersedes and estimate.support.supersedes.n for estimate in read_estimates(tmp_path)] == [
+        None,
+        2,
+    ]
+
+
+@pytest.mark.parametrize(("simulated", "flags"), [(False, ("incomplete",)), (True, ())])
+def test_a_window_that_a_drain_fires_before_its_end_is_incomplete(
+    simulated: bool, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A drain moves the watermark to its end at once. It can be told from the passing of time by the clock alone."""
+    year = 2100 * 365 * 24 * 60
+    stream = new_stream().add_elements([report(0, 5), report(1, year, published=year)]).advance_watermark_to_infinity()
+    ended, open_still = run(stream, [PLAIN], tmp_path, simulated_clock=simulated)
+    assert (ended.flags, open_still.flags) == ((), flags)
+
+
+def test_clock_skew_is_published_by_window(tmp_path: Path) -> None:
+    """Of every report that names the collection: counted, copy, late and rejected."""
+    stream = (
+        new_stream()
+        .add_elements([report(0, 5), report(1, 5, published=7), report(1, 6, published=5), report(2, 70, published=20)])
+        .advance_watermark_to(at(90))
+        .add_elements([report(3, 59, published=90)])
+        .advance_watermark_to_infinity()
+    )
+    panes = run(stream, [PLAIN], tmp_path)
+    (window,) = {pane.window_start for pane in panes}
+    assert window == START
+    assert panes[-1].accounting == Accounting(received=5, counted=2, duplicate=1, late=1, rejected=1)
+    seconds = 2 * 60, 31 * 60
+    past = Counter([0, *(math.floor(math.log2(second)) + 1 for second in seconds)])
+    assert Counter(dict(enumerate(panes[-1].signals.past))) == past
+    early = Counter(math.floor(math.log2(second)) + 1 for second in (60, 50 * 60))
+    assert Counter(dict(enumerate(panes[-1].signals.early))) == early
+
+
+def test_a_busy_sender_is_flagged(tmp_path: Path) -> None:
+    spec = make_spec(limits={"max_reports_per_sender": 2})
+    sent = [report(n, 5)._replace(attributes={SENDER: "b" if n else "a"}) for n in range(4)]
+    (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
+    assert pane.flags == ("busy_sender",)
+    assert pane.signals.busiest_sender == Sender(f"{sender_digest('b'):016x}", 3)
+
+
+def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:
+    spec = make_spec(domain={"size": 400}, mechanism={"name": "oue", "epsilon": 2.0})
+    payloads = build_mechanism(spec).perturb(np.zeros(1000, dtype=np.int64), np.random.default_rng(1))
+    payloads[:3] = 0xFF
+    sent = [
+        Message(Report(*spec.key, n.to_bytes(16, "big"), START, payload.tobytes()).encode(), START)
+        for n, payload in enumerate(payloads)
+    ]
+    (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
+    assert pane.signals.improbable_reports == 3
+    assert "improbable_bits" in pane.flags
+    assert pane.n == 1000  # flagged, and counted all the same
 
 
 def test_every_estimator_of_a_spec_is_published(tmp_path: Path) -> None:

@@ -11,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from schemas.records import (
+    Accounting,
+    Estimate,
+    Message,
+    Pane,
+    PaneKind,
+    Rejected,
+    Sender,
+    Signals,
+    Superseded,
+    SupportCounts,
+    TagMass,
+)
 from transforms.coders import (
     EstimateCoder,
     MessageCoder,
@@ -20,7 +32,9 @@ from transforms.coders import (
     ReportColumnsCoder,
     SupportCountsCoder,
 )
-from transforms.columns import PartialCounts, ReportColumns
+from transforms.columns import ReportColumns
+from transforms.partial import PartialCounts
+from transforms.signals import SKEW_RANGES, PartialSignals, SenderCounts, one_skew
 
 LONGEST = 2**63 - 1
 
@@ -32,6 +46,9 @@ SUPPORT = SupportCounts(
     Pane(PaneKind.LATE, 7),
     np.array([0, LONGEST, -1], dtype=np.int64),
     Accounting(LONGEST, 2, 3, 4, 5),
+    ("incomplete", "ü"),
+    Superseded(6, LONGEST, np.array([0, LONGEST, 1], dtype=np.int64)),
+    Signals((1, 2), (LONGEST,), 3, Sender("00ff", LONGEST)),
 )
 ESTIMATE = Estimate(
     SUPPORT,
@@ -42,7 +59,6 @@ ESTIMATE = Estimate(
     np.array([0.0, np.inf, 5.0]),
     {"zuhause": TagMass(-0.01, 0.5), "b": TagMass(0.0, 0.0)},
     0.25,
-    ("rejected_ratio",),
 )
 WITHOUT_PRIVACY = Estimate(SUPPORT, "identity", None, "mle", np.array([]), np.array([]), {}, 0.0)
 REJECTED = Rejected(
@@ -98,6 +114,7 @@ def report_columns(draw: st.DrawFn) -> ReportColumns:
         draw(hnp.arrays(np.uint64, (n, 2))),
         draw(hnp.arrays(np.int64, n)),
         draw(payloads),
+        draw(hnp.arrays(np.uint8, n)),
     )
 
 
@@ -105,24 +122,23 @@ def report_columns(draw: st.DrawFn) -> ReportColumns:
 def test_report_columns_round_trip(columns: ReportColumns) -> None:
     read = ReportColumnsCoder().decode(ReportColumnsCoder().encode(columns))
     assert (read.collection, read.version) == (columns.collection, columns.version)
-    for name in ("report_ids", "slices", "payloads"):
+    for name in ("report_ids", "slices", "payloads", "skews"):
         np.testing.assert_array_equal(getattr(read, name), getattr(columns, name), strict=True)
 
 
 def test_report_columns_that_are_not_contiguous_round_trip() -> None:
-    whole = ReportColumns(
-        "c", 1, np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10), np.arange(10, dtype=np.uint32)
-    )
-    every_third = ReportColumns("c", 1, whole.report_ids[::3], whole.slices[::3], whole.payloads[::3])
+    ids, skews = np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10, dtype=np.uint8)
+    every_third = ReportColumns("c", 1, ids[::3], np.arange(10)[::3], np.arange(10, dtype=np.uint32)[::3], skews[::3])
     read = ReportColumnsCoder().decode(ReportColumnsCoder().encode(every_third))
-    assert (read.slices.tolist(), read.payloads.tolist()) == ([0, 3, 6, 9], [0, 3, 6, 9])
+    assert read.slices.tolist() == read.payloads.tolist() == read.skews.tolist() == [0, 3, 6, 9]
     assert read.report_ids.tolist() == [[0, 1], [6, 7], [12, 13], [18, 19]]
 
 
-def test_symbols_cost_24_bytes_and_their_payload() -> None:
+def test_symbols_cost_25_bytes_and_their_payload() -> None:
     n = 1000
-    columns = ReportColumns("c", 1, np.zeros((n, 2), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.uint32))
-    assert len(ReportColumnsCoder().encode(columns)) - n * (24 + 4) < 100
+    ids, slices, skews = np.zeros((n, 2), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.uint8)
+    columns = ReportColumns("c", 1, ids, slices, np.zeros(n, np.uint32), skews)
+    assert len(ReportColumnsCoder().encode(columns)) - n * (25 + 4) < 100
 
 
 @given(
@@ -132,10 +148,40 @@ def test_symbols_cost_24_bytes_and_their_payload() -> None:
 def test_partial_counts_round_trip(counts: Any, accounting: Accounting) -> None:
     read = PartialCountsCoder().decode(PartialCountsCoder().encode(PartialCounts(counts, accounting)))
     assert read.accounting == accounting
+    assert read.signals.published() == Signals()
     if counts is None:
         assert read.counts is None
     else:
         np.testing.assert_array_equal(read.counts, counts, strict=True)
+
+
+@given(
+    st.none() | st.integers(0, 2 * SKEW_RANGES - 1),
+    st.integers(0, LONGEST),
+    st.none() | st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5),
+)
+def test_signals_round_trip(skew: int | None, improbable: int, senders: list[int] | None) -> None:
+    signals = PartialSignals(
+        None if skew is None else one_skew(skew).skew,
+        improbable,
+        None if senders is None else SenderCounts.of(np.array(senders, dtype=np.uint64)),
+    )
+    read = PartialCountsCoder().decode(PartialCountsCoder().encode(PartialCounts(signals=signals)))
+    assert read.signals.published() == signals.published()
+
+
+def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
+    counts = np.zeros(1 << 20, dtype=np.int64)
+    counts[[3, 1 << 19]] = 1, 2**40
+    encoded = PartialCountsCoder().encode(PartialCounts(counts))
+    assert len(encoded) < 200
+    np.testing.assert_array_equal(PartialCountsCoder().decode(encoded).counts, counts)
+
+
+def test_state_of_another_layout_is_refused() -> None:
+    encoded = PartialCountsCoder().encode(PartialCounts())
+    with pytest.raises(ValueError, match=r"^partial counts of layout 9, this is 1; drain the old job first$"):
+        PartialCountsCoder().decode(b"\x09" + encoded[1:])
 
 
 CODERS: dict[type, type[Coder]] = {

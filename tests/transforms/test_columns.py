@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.mechanism import Payloads
-from schemas.records import Accounting
-from transforms.columns import PartialCounts, ReportColumns, concatenate
+from transforms.columns import ReportColumns, concatenate
 
 
 def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> ReportColumns:
@@ -22,11 +21,13 @@ def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> Rep
         np.array(ids, dtype=np.uint64).reshape(n, 2),
         np.arange(n, dtype=np.int64) * 1000,
         np.arange(n, dtype=np.uint32) if payloads is None else payloads,
+        np.arange(n, dtype=np.uint8) + 7,
     )
 
 
-def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int]]]:
-    return list(zip(map(tuple, part.report_ids.tolist()), part.slices.tolist(), part.payloads.tolist(), strict=True))
+def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int], int]]:
+    columns = part.slices.tolist(), part.payloads.tolist(), part.skews.tolist()
+    return list(zip(map(tuple, part.report_ids.tolist()), *columns, strict=True))
 
 
 IDS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=30)
@@ -73,8 +74,8 @@ def test_slices_are_a_partition(numbers: list[int], slice_size: int) -> None:
 
 
 def test_nbytes_are_the_bytes_of_all_columns() -> None:
-    assert columns([(1, 1)] * 10).nbytes == 10 * (16 + 8 + 4)
-    assert columns([(1, 1)] * 10, np.zeros((10, 79), dtype=np.uint8)).nbytes == 10 * (16 + 8 + 79)
+    assert columns([(1, 1)] * 10).nbytes == 10 * (16 + 8 + 4 + 1)
+    assert columns([(1, 1)] * 10, np.zeros((10, 79), dtype=np.uint8)).nbytes == 10 * (16 + 8 + 79 + 1)
 
 
 @given(IDS, st.integers(1, 4))
@@ -84,35 +85,3 @@ def test_concatenate_is_the_inverse_of_a_cut(ids: list[tuple[int, int]], pieces:
     joined = concatenate(cut)
     assert (joined.collection, joined.version) == ("c", 3)
     assert rows(joined) == rows(whole)
-
-
-COUNTERS = st.integers(0, 1000)
-PARTIAL = st.builds(
-    PartialCounts,
-    st.none() | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64)),
-    st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS),
-)
-
-
-def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting]:
-    return None if partial.counts is None else partial.counts.tolist(), partial.accounting
-
-
-@given(PARTIAL, PARTIAL, PARTIAL)
-def test_partial_counts_are_a_commutative_monoid(a: PartialCounts, b: PartialCounts, c: PartialCounts) -> None:
-    zero = PartialCounts(None, Accounting())
-    assert value(a + b) == value(b + a)
-    assert value((a + b) + c) == value(a + (b + c))
-    assert value(a + zero) == value(a)
-
-
-def test_partial_counts_add_symbol_by_symbol() -> None:
-    a = PartialCounts(np.array([1, 2]), Accounting(received=3, counted=3))
-    b = PartialCounts(np.array([10, 0]), Accounting(received=12, counted=10, late=2))
-    assert value(a + b) == ([11, 2], Accounting(received=15, counted=13, late=2))
-
-
-def test_a_sum_leaves_its_parts_as_they_were() -> None:
-    a, b = PartialCounts(np.array([1, 2]), Accounting()), PartialCounts(np.array([3, 4]), Accounting())
-    _ = a + b
-    assert (value(a)[0], value(b)[0]) == ([1, 2], [3, 4])

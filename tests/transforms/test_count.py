@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mechanisms.mechanism import Payloads
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
-from transforms.columns import PartialCounts, ReportColumns
+from transforms.columns import ReportColumns
 from transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
+from transforms.partial import PartialCounts
 from transforms.targets import targets
 
 HOUR = 3_600_000
@@ -54,7 +55,8 @@ def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> Report
             bits[row, sorted(supported)] = 1
         payloads = np.packbits(bits, axis=1)
     slices = np.array([hour * HOUR for hour, _ in reports], dtype=np.int64)
-    return ReportColumns(*spec.key, np.zeros((len(reports), 2), dtype=np.uint64), slices, payloads)
+    ids, skews = np.zeros((len(reports), 2), dtype=np.uint64), np.zeros(len(reports), dtype=np.uint8)
+    return ReportColumns(*spec.key, ids, slices, payloads, skews)
 
 
 def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int], Accounting]]:

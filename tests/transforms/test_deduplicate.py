@@ -119,6 +119,7 @@ def columns(ids: Iterable[int], hour: int | Iterable[int] = 0, spec: CollectionS
         as_ids((number, 7) for number in numbers),
         START + HOUR * slices,
         np.arange(len(numbers), dtype=np.uint32) % 4,
+        np.zeros(len(numbers), dtype=np.uint8),
     )
 
 

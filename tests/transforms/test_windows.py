@@ -14,7 +14,7 @@ from schemas.collection import CollectionSpec, WindowSpec
 from schemas.durations import milliseconds
 from schemas.records import Pane, PaneKind
 from transforms.targets import targets
-from transforms.windows import AMENDABLE_FOR, at_time, pane_of, window_fn, window_into, window_label
+from transforms.windows import AMENDABLE_FOR, at_time, expires, pane_of, window_fn, window_into, window_label
 
 HOUR = 3_600_000
 #: From 1970 to 9999.
@@ -102,16 +102,20 @@ def test_a_bounded_job_has_beams_default_trigger() -> None:
 @pytest.mark.parametrize(
     ("keys", "windows", "hours"),
     [
-        ({"size": "1h"}, FixedWindows(3600), 0),
-        ({"size": "1h", "allowed_lateness": "2h"}, FixedWindows(3600), 2),
-        ({"size": "1h", "period": "15m", "allowed_lateness": "2h"}, SlidingWindows(3600, 900), 3),
+        ({"size": "1h"}, FixedWindows(3600), 1),
+        ({"size": "1h", "allowed_lateness": "2h"}, FixedWindows(3600), 3),
+        ({"size": "1h", "period": "15m", "allowed_lateness": "2h"}, SlidingWindows(3600, 900), 4),
     ],
 )
-def test_state_outlives_the_closing_of_the_last_window(keys: dict[str, str], windows: WindowFn, hours: int) -> None:
+def test_state_outlives_the_closing_of_the_last_window_and_a_day(
+    keys: dict[str, str], windows: WindowFn, hours: int
+) -> None:
     windowing = window_into(window(**keys), bounded=False).windowing
     assert windowing.windowfn == windows
     assert windowing.allowed_lateness == Duration(hours * 3600 + AMENDABLE_FOR.total_seconds())
     assert windowing.accumulation_mode == trigger.AccumulationMode.ACCUMULATING
+    end = Timestamp(3600) - Duration(micros=1)
+    assert expires(window(**keys), end) == end + windowing.allowed_lateness
 
 
 @pytest.mark.parametrize("early_every", ["1s", "30s", "1h"])
@@ -147,5 +151,4 @@ def test_a_pane_is_of_the_kind_of_its_nonspeculative_index(
     index: int, nonspeculative: int, pane: Pane, timing: int
 ) -> None:
     info = PaneInfo(False, False, timing, index, nonspeculative)
-    assert pane_of(info, bounded=False) == pane
-    assert pane_of(info, bounded=True) == Pane(PaneKind.ON_TIME, 0)
+    assert pane_of(info) == pane

@@ -1,0 +1,119 @@
+"""Results as text for a person: what ``uldp show`` prints."""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import numpy as np
+
+from schemas.durations import format_duration
+from schemas.records import Accounting, Estimate, Floats, SupportCounts, iso
+
+
+def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
+    """Return an estimate as a block of lines for a person.
+
+    Args:
+        estimate: What to show.
+        labels: A name for each value of the domain.
+        top: How many values to show, the most frequent first.
+    """
+    support = estimate.support
+    order = largest(estimate.distribution, top)
+    # Labels are data: what a terminal would obey instead of showing is replaced.
+    names = ["".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in labels[i]) for i in order]
+    stderrs = [*estimate.stderr[order].tolist(), *(tag.stderr for tag in estimate.tags.values())]
+    places = decimals(np.array(stderrs))
+    width = max(map(len, [*names, *estimate.tags]))
+
+    def row(name: str, share: float, stderr: float) -> str:
+        return f"    {name:>{width}}  {percent(share, places):>{places + 4}}  ± {percent(stderr, places)}"
+
+    epsilon = "no privacy" if estimate.epsilon is None else f"epsilon {estimate.epsilon:g}"
+    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
+    lines = [
+        f"{support.collection} v{support.version}  {window_text(support)}  {estimate.estimator}",
+        f"  n {support.n:,}  {pane}  {estimate.mechanism}, {epsilon}",
+        f"  {accounting_text(support.accounting)}",
+    ]
+    lines += _notes(support)
+    lines.append(f"  the {len(order)} largest of {len(labels)} values, in % ± standard error")
+    lines += [row(name, estimate.distribution[i], estimate.stderr[i]) for name, i in zip(names, order, strict=True)]
+    if estimate.tags:
+        lines.append("  behind tags, in % ± standard error")
+        lines += [row(name, tag.mass, tag.stderr) for name, tag in estimate.tags.items()]
+        lines.append(f"    wrong background knowledge costs at most {estimate.bound:.3g} in l1 (Theorem 1)")
+    return "\n".join(lines)
+
+
+def silence_text(support: SupportCounts) -> str:
+    """Return a window of which no estimate is published as a block of lines for a person."""
+    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
+    lines = [
+        f"{support.collection} v{support.version}  {window_text(support)}  no estimate is published",
+        f"  n {support.n:,}  {pane}",
+        f"  {accounting_text(support.accounting)}",
+        *_notes(support),
+    ]
+    return "\n".join(lines)
+
+
+def _notes(support: SupportCounts) -> Iterator[str]:
+    """What else there is to say of a pane: its flags, what it corrects, the devices' clocks, the busiest sender."""
+    signals = support.signals
+    if support.flags:
+        yield f"  flags: {', '.join(support.flags)}"
+    if support.supersedes is not None:
+        yield f"  supersedes revision {support.supersedes.revision}, n {support.supersedes.n:,}"
+    for direction, counts in (("past", signals.past), ("early", signals.early)):
+        if counts:
+            yield f"  clocks {direction}: {sum(counts):,} reports, {skew_text(counts)}"
+    if signals.busiest_sender is not None:
+        yield f"  busiest sender: {signals.busiest_sender.digest}, {signals.busiest_sender.reports:,} reports"
+
+
+def skew_text(counts: Sequence[int]) -> str:
+    """Say below what the clock skew of half of the reports is, and of 99 in 100: ``half by less than 4s, 99 % by 1m``.
+
+    Args:
+        counts: Reports by skew as ``Signals`` has them: below 1 s, below 2 s, below 4 s and so on.
+    """
+    below = np.searchsorted(np.cumsum(counts), [math.ceil(share * sum(counts)) for share in (0.5, 0.99)])
+    half, most = (format_duration(timedelta(seconds=2 ** int(doublings))) for doublings in below)
+    return f"half by less than {half}, 99 % by less than {most}"
+
+
+def window_text(support: SupportCounts) -> str:
+    """Write a window for a person; the end's day only where it differs: ``2026-01-05 10:00 to 11:00 UTC``."""
+    start, end = (
+        iso(time).replace("T", " ").removesuffix("Z").removesuffix(":00")
+        for time in (support.window_start, support.window_end)
+    )
+    return f"{start} to {end.removeprefix(start[:11])} UTC"
+
+
+def accounting_text(accounting: Accounting) -> str:
+    """Write the accounting law with its figures, and say so if it does not hold."""
+    text = (
+        f"{accounting.received:,} received = {accounting.counted:,} counted + {accounting.duplicate:,} duplicate"
+        f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
+    )
+    return text if accounting.closes() else f"{text} (does not add up: reports were lost or counted twice)"
+
+
+def largest(distribution: Floats, top: int) -> list[int]:
+    """Return the indices of the ``top`` largest values, the largest first, ties in their order."""
+    return [int(index) for index in np.argsort(-distribution, kind="stable")[:top]]
+
+
+def decimals(stderr: Floats) -> int:
+    """Return how many decimals show two digits of a typical standard error when it is written in percent."""
+    positive = stderr[stderr > 0]
+    if not positive.size:
+        return 2
+    return min(max(1 - math.floor(math.log10(100 * float(np.median(positive)))), 0), 9)
+
+
+def percent(share: float, places: int) -> str:
+    """Write a share in percent, without the sign of a negative zero."""
+    return f"{100 * share:z.{places}f}"

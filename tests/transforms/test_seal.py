@@ -1,0 +1,100 @@
+"""Flags against windows that earn them; corrections on a stream are in test_aggregate.py."""
+
+import numpy as np
+import pytest
+
+from mechanisms.catalog import build_mechanism
+from schemas.collection import CollectionSpec
+from schemas.flags import Flag
+from schemas.records import Accounting, Pane, PaneKind, SupportCounts
+from transforms.partial import PartialCounts
+from transforms.seal import flags_of, pack_pane, seal, unpack_pane
+from transforms.signals import PartialSignals, SenderCounts, sender_digest
+from transforms.targets import Target, targets
+
+
+def target(mechanism: str = "rr", **limits: object) -> Target:
+    spec = CollectionSpec.parse(
+        {
+            "collection": "c",
+            "version": 1,
+            "domain": {"size": 20},
+            "mechanism": {"name": mechanism, "epsilon": 1.0},
+            "window": {"size": "1h"},
+            "limits": limits,
+        }
+    )
+    return targets([spec])[spec.key]
+
+
+def honest(of: Target, n: int) -> PartialCounts:
+    """The counts of n honest devices that all hold the value 3."""
+    mechanism = build_mechanism(of.spec)
+    payloads = mechanism.perturb(np.full(n, 3), np.random.default_rng(1))
+    return PartialCounts(mechanism.support(payloads), Accounting(received=n, counted=n))
+
+
+def flags(of: Target, partial: PartialCounts) -> list[Flag]:
+    return list(flags_of(of, partial))
+
+
+@pytest.mark.parametrize("mechanism", ["identity", "rr", "oue", "sue"])
+def test_honest_devices_raise_no_flag(mechanism: str) -> None:
+    of = target("rr") if mechanism == "identity" else target(mechanism)
+    assert flags(of, honest(of, 10_000)) == []
+
+
+@pytest.mark.parametrize(("limit", "raised"), [(100, []), (101, [Flag.FEW_REPORTS])])
+def test_few_reports(limit: int, raised: list[Flag]) -> None:
+    of = target(min_reports=limit)
+    assert flags(of, honest(of, 100)) == raised
+
+
+@pytest.mark.parametrize(("limit", "raised"), [(0.2, []), (0.19, [Flag.REJECTED_RATIO])])
+def test_rejected_ratio(limit: float, raised: list[Flag]) -> None:
+    of = target(max_rejected_ratio=limit)
+    assert flags(of, honest(of, 80) + PartialCounts(accounting=Accounting(received=20, rejected=20))) == raised
+
+
+def test_a_window_of_which_all_is_rejected_has_too_few_reports_and_too_many_rejected() -> None:
+    of = target(max_rejected_ratio=0.5)
+    rejected = PartialCounts(accounting=Accounting(received=1, rejected=1))
+    assert flags(of, rejected) == [Flag.FEW_REPORTS, Flag.REJECTED_RATIO]
+
+
+@pytest.mark.parametrize(("improbable", "raised"), [(2, []), (3, [Flag.IMPROBABLE_BITS])])
+def test_improbable_bits(improbable: int, raised: list[Flag]) -> None:
+    """Three where 0.01 are expected come by chance once in 6 million windows, two once in 20,000."""
+    of = target("oue")
+    assert flags(of, honest(of, 10_000) + PartialCounts(signals=PartialSignals(improbable=improbable))) == raised
+
+
+def test_improbable_counts() -> None:
+    """Under RR each symbol is reported by a share of 1 / (e + 19) at the least, whatever the true values."""
+    of = target()
+    forged = honest(of, 10_000)
+    assert forged.counts is not None
+    forged.counts[3] += forged.counts[7]
+    forged.counts[7] = 0
+    assert flags(of, forged) == [Flag.IMPROBABLE_COUNTS]
+
+
+@pytest.mark.parametrize(("limit", "raised"), [(3, []), (2, [Flag.BUSY_SENDER])])
+def test_busy_sender(limit: int, raised: list[Flag]) -> None:
+    of = target(max_reports_per_sender=limit)
+    senders = SenderCounts.of(np.array([sender_digest(key) for key in "abaca"], dtype=np.uint64))
+    assert flags(of, honest(of, 100) + PartialCounts(signals=PartialSignals(senders=senders))) == raised
+
+
+def test_a_pane_without_reports_has_counts_of_0() -> None:
+    sealed = seal(target(), PartialCounts(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
+    assert sealed.counts.tolist() == [0] * 20
+
+
+def test_what_a_pane_supersedes_is_read_back() -> None:
+    assert unpack_pane(None) is None
+    counts = np.array([1, 2**40], dtype=np.int64)
+    pane = Pane(PaneKind.EARLY, 7)
+    before = unpack_pane(pack_pane(SupportCounts("c", 1, 0, 1, pane, counts, Accounting(9, 9))))
+    assert before is not None
+    assert (before.revision, before.n, before.counts.tolist()) == (7, 9, [1, 2**40])

@@ -1,0 +1,93 @@
+"""Clock skew and senders, against counting one report at a time."""
+
+import hashlib
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.records import Sender, Signals
+from transforms.signals import (
+    SKEW_RANGES,
+    PartialSignals,
+    SenderCounts,
+    one_skew,
+    sender_digest,
+    skew_counts,
+    skew_ranges,
+)
+
+NOW = 1_767_258_000_000
+TIMES = st.integers(NOW - 10**9, NOW + 10**9) | st.integers(-(2**63), 2**63 - 1)
+
+
+def range_of(event_time: int, published: int) -> int:
+    """Below a second, then doubling."""
+    seconds = abs(published - event_time) / 1000
+    doublings = 0 if seconds < 1 else min(math.floor(math.log2(seconds)) + 1, SKEW_RANGES - 1)
+    return doublings + SKEW_RANGES * (event_time > published)
+
+
+@given(st.lists(TIMES, min_size=1))
+def test_ranges_double_from_a_second_on(times: list[int]) -> None:
+    found = skew_ranges(np.array(times, dtype=np.int64), np.full(len(times), NOW))
+    assert found.tolist() == [range_of(time, NOW) for time in times]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "past", "early"),
+    [
+        (0.0, (1,), ()),
+        (0.999, (1,), ()),
+        (-0.001, (), (1,)),
+        (1.0, (0, 1), ()),
+        (-1.999, (), (0, 1)),
+        (2.0, (0, 0, 1), ()),
+        (3600.0, (*[0] * 12, 1), ()),
+        (2.0**22, (*[0] * 23, 1), ()),
+        (2.0**40, (*[0] * 23, 1), ()),
+    ],
+)
+def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
+    ranges = skew_ranges(np.array([NOW - round(1000 * seconds)]), np.array([NOW]))
+    assert PartialSignals(skew_counts(ranges)).published() == Signals(early=early, past=past)
+    assert one_skew(int(ranges[0])).published() == Signals(early=early, past=past)
+
+
+def test_the_digest_of_a_key_is_stable() -> None:
+    assert f"{sender_digest('gateway-1'):016x}" == hashlib.blake2b(b"gateway-1", digest_size=8).hexdigest()
+    assert sender_digest("\udcff") != sender_digest("")  # what no text encoding can write is a key all the same
+
+
+def summary(senders: list[int]) -> SenderCounts:
+    return SenderCounts.of(np.array(senders, dtype=np.uint64))
+
+
+SENDERS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
+
+
+@given(SENDERS, SENDERS)
+def test_few_senders_are_counted_exactly(a: list[int], b: list[int]) -> None:
+    both = summary(a) + summary(b)
+    assert dict(zip(both.digests.tolist(), both.reports.tolist(), strict=True)) == Counter(a + b)
+    most = max(Counter(a + b).values())
+    first = min(sender for sender, reports in Counter(a + b).items() if reports == most)
+    assert both.busiest() == Sender(f"{first:016x}", most)
+
+
+@given(st.lists(SENDERS, min_size=1, max_size=6), st.integers(1, 8))
+def test_many_senders_are_counted_within_the_bound_of_the_summary(parts: list[list[int]], capacity: int) -> None:
+    """Agarwal et al. (2012), Theorem 1: too low by N / (capacity + 1) at the most, never too high."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SenderCounts, "CAPACITY", capacity)
+        merged = summary(parts[0])
+        for part in parts[1:]:
+            merged += summary(part)
+    truth = Counter(sender for part in parts for sender in part)
+    found = dict(zip(merged.digests.tolist(), merged.reports.tolist(), strict=True))
+    assert len(found) <= capacity
+    for sender, reports in truth.items():
+        assert reports - truth.total() / (capacity + 1) <= found.get(sender, 0) <= reports

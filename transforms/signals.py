@@ -1,0 +1,137 @@
+"""What reports tell of the devices and senders behind them: clock skew, and how busy a sender is.
+
+Sums of parts are taken in any order, as those of counts. Nothing here changes what is counted.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.records import Counts, Sender, Signals
+from transforms.columns import SkewRanges, Times
+
+Digests = npt.NDArray[np.uint64]
+
+#: Ranges of clock skew, each way: below 1 s, then 1 to 2 s, 2 to 4 s and so on; the last begins at 2^22 s, 48 days.
+SKEW_RANGES = 24
+
+
+def skew_ranges(event_times: Times, published: Times) -> SkewRanges:
+    """Return the range of each report's clock skew: ``past`` from 0 on, ``early`` from ``SKEW_RANGES`` on.
+
+    A range is the exponent of the skew in seconds, read from its bits as a float: hostile times cannot overflow it.
+    """
+    seconds = published.astype(np.float64)
+    seconds -= event_times
+    seconds /= 1000
+    exponents = seconds.view(np.int64)
+    early = exponents < 0  # the sign
+    exponents >>= 52
+    exponents &= 0x7FF
+    exponents -= 1022
+    np.clip(exponents, 0, SKEW_RANGES - 1, out=exponents)
+    ranges = exponents.astype(np.uint8)
+    ranges[early] += SKEW_RANGES
+    return ranges
+
+
+def skew_counts(ranges: SkewRanges) -> Counts:
+    """Count the reports of each range, shape (2 SKEW_RANGES,)."""
+    return np.bincount(ranges, minlength=2 * SKEW_RANGES).astype(np.int64, copy=False)
+
+
+def sender_digest(key: str) -> int:
+    """Return 8 bytes of BLAKE2b of a sender key, as a number; whoever knows the key can find it in the results."""
+    return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SenderCounts:
+    """How many reports came with each sender key: a Misra-Gries summary, so of bounded size whoever sends what.
+
+    Merged as by Agarwal et al., "Mergeable Summaries" (PODS 2012, section 3): no count is too high, and of N reports
+    none is too low by more than N / (CAPACITY + 1). Up to CAPACITY senders, all are exact.
+
+    Attributes:
+        digests: Shape (k,), sorted.
+        reports: Shape (k,): at least so many reports of each.
+    """
+
+    CAPACITY = 1024
+
+    digests: Digests
+    reports: Counts
+
+    @classmethod
+    def of(cls, digests: Digests) -> "SenderCounts":
+        """Count the reports of each sender, one digest a report."""
+        senders, reports = np.unique(digests, return_counts=True)
+        return cls(senders, reports.astype(np.int64))._cut()
+
+    def __add__(self, other: "SenderCounts") -> "SenderCounts":
+        digests, at = np.unique(np.concatenate([self.digests, other.digests]), return_inverse=True)
+        reports = np.zeros(len(digests), dtype=np.int64)
+        np.add.at(reports, at, np.concatenate([self.reports, other.reports]))
+        return SenderCounts(digests, reports)._cut()
+
+    def _cut(self) -> "SenderCounts":
+        if len(self.digests) <= self.CAPACITY:
+            return self
+        left = self.reports - np.partition(self.reports, -self.CAPACITY - 1)[-self.CAPACITY - 1]
+        return SenderCounts(self.digests[left > 0], left[left > 0])
+
+    def busiest(self) -> Sender:
+        """Return the sender with the most reports; of several, the one with the lowest digest."""
+        at = int(self.reports.argmax())
+        return Sender(f"{int(self.digests[at]):016x}", int(self.reports[at]))
+
+
+@cache
+def one_skew(skew_range: int) -> "PartialSignals":
+    """Return the signals of one report, of which no more is known than its clock skew."""
+    return PartialSignals(skew_counts(np.array([skew_range], dtype=np.uint8)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialSignals:
+    """A part of the signals of one window. Sums are a commutative monoid, as long as no summary of senders is full.
+
+    Attributes:
+        skew: Shape (2 SKEW_RANGES,): reports by ``skew_ranges``; None for none.
+        improbable: Counted reports with an improbable number of set bits.
+        senders: Reports by sender; None where there are none, or nobody asked.
+    """
+
+    skew: Counts | None = None
+    improbable: int = 0
+    senders: SenderCounts | None = None
+
+    def __add__(self, other: "PartialSignals") -> "PartialSignals":
+        return PartialSignals(
+            _sum(self.skew, other.skew), self.improbable + other.improbable, _sum(self.senders, other.senders)
+        )
+
+    def published(self) -> Signals:
+        """Return what is published of them."""
+        skew = np.zeros(2 * SKEW_RANGES, dtype=np.int64) if self.skew is None else self.skew
+        return Signals(
+            early=_shortened(skew[SKEW_RANGES:]),
+            past=_shortened(skew[:SKEW_RANGES]),
+            improbable_reports=self.improbable,
+            busiest_sender=None if self.senders is None else self.senders.busiest(),
+        )
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Add what may be None."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _shortened(counts: Counts) -> tuple[int, ...]:
+    return tuple(np.trim_zeros(counts, "b").tolist())
