@@ -134,4 +134,5 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _shortened(counts: Counts) -> tuple[int, ...]:
-    return tuple(np.trim_zeros(counts, "b").tolist())
+    filled = np.flatnonzero(counts)
+    return tuple(counts[: filled[-1] + 1].tolist()) if len(filled) else ()

@@ -24,6 +24,7 @@ from typing import get_args
 import pytest
 
 from pipelines.cli import cli
+from schemas import flags
 from schemas.collection import EstimatorName, MechanismName
 from schemas.framing import load_schema
 from schemas.reasons import MEANING
@@ -178,6 +179,12 @@ def test_every_reason_for_rejection_has_its_meaning_and_a_remedy() -> None:
     reasons = table("rejected.md", "Reason")
     assert {reason: meaning for reason, (meaning, _) in reasons.items()} == MEANING
     assert all(remedy for _, remedy in reasons.values())
+
+
+def test_every_flag_has_its_meaning_and_a_remedy() -> None:
+    raised = table("flags.md", "Flag")
+    assert {flag: meaning for flag, (meaning, _) in raised.items()} == flags.MEANING
+    assert all(remedy for _, remedy in raised.values())
 
 
 def test_every_field_of_an_estimate_is_explained() -> None:
