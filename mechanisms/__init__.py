@@ -1,4 +1,4 @@
-"""The mathematics: how a device obfuscates, what a report supports, what the counts say. NumPy only, never Beam.
+"""The mathematics: how a device obfuscates, what a report supports, what the counts say.
 
-Imports nothing of ours but ``schemas``.
+NumPy and special functions, never Beam. Imports nothing of ours but ``schemas``.
 """

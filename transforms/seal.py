@@ -22,7 +22,8 @@ from transforms.partial import PartialCounts
 from transforms.targets import IMPROBABLE_TAIL, Target, targets
 from transforms.windows import expires, pane_of
 
-#: Signals are raised on what honest devices bring about less than once in a million windows.
+#: Signals are raised on what honest devices bring about in one window of a million: in up to 30, where there are just
+#: enough reports for ``fit_counts`` to judge.
 ALARM_LEVEL = 1e-6
 
 
