@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.channel import Channel
+from mechanisms.support import AnyCounts, Symbols
 from schemas.records import Counts, Floats
 
 Values = npt.NDArray[np.integer]
@@ -58,6 +59,22 @@ class Mechanism(ABC):
     @abstractmethod
     def support(self, payloads: Payloads) -> Counts:
         """Count, for each symbol of Z, the payloads that support it. Payloads must have passed ``possible``."""
+
+    def support_by_group(self, payloads: Payloads, groups: Symbols, k: int) -> list[AnyCounts]:
+        """Do as ``support`` for each of k groups of payloads.
+
+        Args:
+            payloads: Shape (n, *payload_shape); must have passed ``possible``.
+            groups: Shape (n,): the group of each, below k.
+            k: How many groups there are.
+        """
+        if k == 1:
+            return [self.support(payloads)]
+        # NumPy sorts integers of 8 or 16 bits by counting them.
+        groups = groups.astype(np.min_scalar_type(k))
+        order = np.argsort(groups, kind="stable")
+        ends = np.searchsorted(groups[order], np.arange(1, k))
+        return [self.support(payloads.take(rows, axis=0)) for rows in np.split(order, ends)]
 
     @abstractmethod
     def possible(self, payloads: Payloads) -> Mask:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mechanisms.channel import Channel
 from mechanisms.mechanism import Mask, Mechanism, Payloads, Randomness, Values
+from mechanisms.support import AnyCounts, Symbols, count_symbols
 from schemas.records import Counts
 
 
@@ -83,6 +84,10 @@ class RandomizedResponse(Mechanism):
     def support(self, payloads: Payloads) -> Counts:
         """Count the reports of each symbol: a symbol supports itself alone."""
         return np.bincount(payloads, minlength=self.size)
+
+    def support_by_group(self, payloads: Payloads, groups: Symbols, k: int) -> list[AnyCounts]:
+        """Do as ``support`` for each of k groups of payloads, all at once."""
+        return count_symbols(payloads, groups, k, self.size)
 
     def possible(self, payloads: Payloads) -> Mask:
         """Say which payloads are symbols of Z."""

@@ -10,8 +10,9 @@ import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.coders.typecoders import registry
 
+from mechanisms.support import AnyCounts, SparseCounts, as_dense
 from schemas.framing import load_schema
-from schemas.records import Accounting, Counts, Estimate, Message, Rejected, SupportCounts
+from schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts
 from transforms.columns import ReportColumns
 from transforms.partial import PartialCounts
 from transforms.signals import PartialSignals, SenderCounts
@@ -136,7 +137,7 @@ class ReportColumnsCoder(_Deterministic):
 
 
 class PartialCountsCoder(_Deterministic):
-    """A version, then accounting, counts and signals. Counts are sparse while few, dense when many.
+    """A version, then accounting, counts and signals.
 
     It is state: a job that is updated reads what the one before wrote. Another layout takes another version.
     """
@@ -172,7 +173,9 @@ class PartialCountsCoder(_Deterministic):
         (k,) = struct.unpack_from("<I", encoded, at)
         digests = np.frombuffer(encoded, np.uint64, k, at + 4)
         reports = np.frombuffer(encoded, np.int64, k, at + 4 + 8 * k)
-        signals = PartialSignals(skew, improbable, SenderCounts(digests, reports) if k else None)
+        signals = PartialSignals(
+            None if skew is None else as_dense(skew), improbable, SenderCounts(digests, reports) if k else None
+        )
         return PartialCounts(counts, Accounting(*accounting), signals)
 
 
@@ -180,29 +183,27 @@ _NONE, _DENSE, _SPARSE = range(3)
 _COUNTS_HEAD = struct.Struct("<BII")
 
 
-def _write_counts(out: bytearray, counts: Counts | None) -> None:
-    """Append a kind, the size, how many are written, and these: with their positions, if that is shorter."""
+def _write_counts(out: bytearray, counts: AnyCounts | None) -> None:
+    """Append a kind, |Z|, how many counts are written, and these: sparse ones with their symbols."""
     if counts is None:
         out += _COUNTS_HEAD.pack(_NONE, 0, 0)
-    elif 12 * (filled := np.count_nonzero(counts)) < 8 * len(counts):
-        out += _COUNTS_HEAD.pack(_SPARSE, len(counts), filled)
-        at = np.flatnonzero(counts)
-        out += at.astype(np.uint32).tobytes() + counts[at].tobytes()
+    elif isinstance(counts, SparseCounts):
+        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(counts.symbols))
+        out += counts.symbols.astype(np.uint32).tobytes() + counts.counts.tobytes()
     else:
         out += _COUNTS_HEAD.pack(_DENSE, len(counts), len(counts)) + counts.tobytes()
 
 
-def _read_counts(encoded: bytes, at: int) -> tuple[Counts | None, int]:
+def _read_counts(encoded: bytes, at: int) -> tuple[AnyCounts | None, int]:
     """Read what ``_write_counts`` wrote at an offset, and say where it ends."""
-    kind, size, filled = _COUNTS_HEAD.unpack_from(encoded, at)
+    kind, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
     at += _COUNTS_HEAD.size
     if kind == _NONE:
         return None, at
     if kind == _DENSE:
         return np.frombuffer(encoded, np.int64, size, at), at + 8 * size
-    counts = np.zeros(size, dtype=np.int64)
-    counts[np.frombuffer(encoded, np.uint32, filled, at)] = np.frombuffer(encoded, np.int64, filled, at + 4 * filled)
-    return counts, at + 12 * filled
+    symbols = np.frombuffer(encoded, np.uint32, written, at).astype(np.int64)
+    return SparseCounts(size, symbols, np.frombuffer(encoded, np.int64, written, at + 4 * written)), at + 12 * written
 
 
 for _type, _coder in (

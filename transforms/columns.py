@@ -15,6 +15,10 @@ ReportIds = npt.NDArray[np.uint64]
 SkewRanges = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.intp]
 
+#: Slices between the first and the last that are numbered without looking which there are. Devices choose times, so
+#: this bounds what the numbers are used for.
+_DENSE_SLICES = 1024
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportColumns:
@@ -61,7 +65,22 @@ class ReportColumns:
 
     def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
         """Split by report id, so that copies of a report meet in one shard."""
+        if shards == 1:
+            return iter([(0, self)] if len(self) else [])
         return self._split((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64))
+
+    def slice_groups(self, slice_size: int) -> tuple[Times, Times]:
+        """Number the time slices of one or more reports.
+
+        Returns:
+            Starts of k slices, ascending, some of which may have no report; and the number of each report's slice.
+        """
+        first = int(self.slices.min())
+        numbers = (self.slices - first) // slice_size
+        k = int(numbers.max()) + 1
+        if k <= _DENSE_SLICES:
+            return first + slice_size * np.arange(k), numbers
+        return np.unique(self.slices, return_inverse=True)
 
     def by_slice(self, slice_size: int) -> Iterator[tuple[int, "ReportColumns"]]:
         """Split by time slice, of ``slice_size`` milliseconds each; yields the start of a slice and its reports."""

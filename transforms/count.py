@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.utils.windowed_value import WindowedValue
@@ -14,7 +15,7 @@ from transforms.coders import PartialCountsCoder
 from transforms.columns import ReportColumns
 from transforms.metrics import counter
 from transforms.partial import PartialCounts
-from transforms.signals import PartialSignals, skew_counts
+from transforms.signals import PartialSignals, skew_counts_by_group
 from transforms.targets import CollectionKey, Target, targets
 from transforms.windows import at_time
 
@@ -23,10 +24,20 @@ KeyedCounts = tuple[tuple[str, int], PartialCounts]
 
 def count_support(target: Target, columns: ReportColumns) -> Iterator[tuple[int, PartialCounts]]:
     """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
-    for start, part in columns.by_slice(target.slice_size):
-        n = len(part)
-        signals = PartialSignals(skew_counts(part.skews), target.improbable(part.payloads))
-        yield start, PartialCounts(target.mechanism.support(part.payloads), Accounting(received=n, counted=n), signals)
+    if not len(columns):
+        return
+    starts, groups = columns.slice_groups(target.slice_size)
+    k = len(starts)
+    counts = target.mechanism.support_by_group(columns.payloads, groups, k)
+    counted = np.bincount(groups, minlength=k).tolist()
+    skews = skew_counts_by_group(columns.skews, groups, k)
+    improbable = np.bincount(groups[target.improbable(columns.payloads)], minlength=k).tolist()
+    for group in np.flatnonzero(counted).tolist():
+        accounting = Accounting(received=counted[group], counted=counted[group])
+        yield (
+            int(starts[group]),
+            PartialCounts(counts[group], accounting, PartialSignals(skews[group], improbable[group])),
+        )
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import apache_beam as beam
@@ -98,7 +99,9 @@ class _DecodeFn(beam.DoFn):
     def _emit(self) -> Iterator[Any]:
         for (collection, version), parts in self._columns.items():
             target = self._targets[collection, version]
-            for shard, columns in concatenate(parts).by_shard(self._shards):
+            # Deduplication wants few elements, since each is an access to state. Counting takes them as they are.
+            joined = [concatenate(parts)] if self._shards > 1 else parts
+            for shard, columns in chain.from_iterable(part.by_shard(self._shards) for part in joined):
                 # As old as its oldest slice, so that no window of it closes while it is under way.
                 at = target.last_of_slice(int(columns.slices.min()))
                 yield at_time(at, (f"{collection}/{shard}", columns))

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from schemas.records import Accounting, Counts
+from mechanisms.support import AnyCounts, add_counts
+from schemas.records import Accounting
 from transforms.signals import PartialSignals
 
 _NO_REPORTS = Accounting()
@@ -16,7 +17,7 @@ class PartialCounts:
     Sums are a commutative monoid. ``counts`` is None where no report was counted, so that accounting alone is small.
     """
 
-    counts: Counts | None = None
+    counts: AnyCounts | None = None
     accounting: Accounting = _NO_REPORTS
     signals: PartialSignals = _NO_SIGNALS
 
@@ -24,5 +25,5 @@ class PartialCounts:
         if self.counts is None or other.counts is None:
             counts = other.counts if self.counts is None else self.counts
         else:
-            counts = self.counts + other.counts
+            counts = add_counts(self.counts, other.counts)
         return PartialCounts(counts, self.accounting + other.accounting, self.signals + other.signals)

@@ -14,6 +14,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from mechanisms.plausibility import excess_p_value, fit_counts
+from mechanisms.support import as_dense
 from schemas.collection import CollectionSpec
 from schemas.flags import Flag
 from schemas.records import Pane, PaneKind, Superseded, SupportCounts
@@ -37,7 +38,7 @@ def flags_of(target: Target, partial: PartialCounts) -> Iterator[Flag]:
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_BITS
     if partial.counts is not None:
-        fit = fit_counts(target.mechanism.channel, partial.counts, accounting.counted)
+        fit = fit_counts(target.mechanism.channel, as_dense(partial.counts), accounting.counted)
         if fit is not None and fit.p_value < ALARM_LEVEL:
             yield Flag.IMPROBABLE_COUNTS
     most = limits.max_reports_per_sender
@@ -53,7 +54,7 @@ def seal(target: Target, partial: PartialCounts, start: int, end: int, pane: Pan
         window_start=start,
         window_end=end,
         pane=pane,
-        counts=np.zeros(target.mechanism.size, dtype=np.int64) if counts is None else counts,
+        counts=np.zeros(target.mechanism.size, dtype=np.int64) if counts is None else as_dense(counts),
         accounting=partial.accounting,
         flags=tuple(flags_of(target, partial)),
         signals=partial.signals.published(),

@@ -44,6 +44,13 @@ def skew_counts(ranges: SkewRanges) -> Counts:
     return np.bincount(ranges, minlength=2 * SKEW_RANGES).astype(np.int64, copy=False)
 
 
+def skew_counts_by_group(ranges: SkewRanges, groups: Times, k: int) -> Counts:
+    """Do as ``skew_counts`` for each of k groups, shape (k, 2 SKEW_RANGES)."""
+    width = 2 * SKEW_RANGES
+    counts = np.bincount(groups * width + ranges, minlength=k * width)
+    return counts.astype(np.int64, copy=False).reshape(k, width)
+
+
 def sender_digest(key: str) -> int:
     """Return 8 bytes of BLAKE2b of a sender key, as a number; whoever knows the key can find it in the results."""
     return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
@@ -9,12 +10,13 @@ import numpy as np
 from mechanisms.bits import UnaryEncoding
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Mechanism, Payloads
-from mechanisms.plausibility import plausible_bit_totals
 from mechanisms.pum import Pum
 from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds
-from transforms.columns import Times
-from transforms.windows import AMENDABLE_FOR
+from transforms.columns import Rows, Times
+
+#: For how long after its closing late reports still amend a window's accounting.
+AMENDABLE_FOR = timedelta(days=1)
 
 #: In milliseconds since 1970: event times end before it.
 YEAR_10000 = 253_402_300_800_000
@@ -74,16 +76,19 @@ class Target:
 
     @cached_property
     def _plausible_bits(self) -> tuple[int, int]:
+        # Here, because SciPy takes a quarter of a second to import, and a simulation needs a target too.
+        from mechanisms.plausibility import plausible_bit_totals
+
         assert isinstance(self.mechanism, UnaryEncoding)
         return plausible_bit_totals(self.mechanism, IMPROBABLE_TAIL)
 
-    def improbable(self, payloads: Payloads) -> int:
-        """Count the payloads whose number of set bits hardly any honest report has."""
+    def improbable(self, payloads: Payloads) -> Rows:
+        """Return the indices of the payloads whose number of set bits hardly any honest report has."""
         if not isinstance(self.mechanism, UnaryEncoding):
-            return 0
+            return np.empty(0, dtype=np.intp)
         fewest, most = self._plausible_bits
         totals = self.mechanism.bit_totals(payloads)
-        return int(np.count_nonzero((totals < fewest) | (totals > most)))
+        return np.flatnonzero((totals < fewest) | (totals > most))
 
     @cached_property
     def bits_width(self) -> int | None:

@@ -11,9 +11,8 @@ from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 from schemas.collection import WindowSpec
 from schemas.durations import format_duration, milliseconds
 from schemas.records import Pane, PaneKind
+from transforms.targets import AMENDABLE_FOR
 
-#: For how long after its closing late reports still amend a window's accounting.
-AMENDABLE_FOR = timedelta(days=1)
 #: State is kept for longer than that: nothing is dropped if the watermark is ahead of a publish time by so much.
 _SPARE = timedelta(hours=1)
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.mechanism import Payloads
+from mechanisms.support import as_dense
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.columns import ReportColumns
@@ -70,7 +71,7 @@ def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int
 
 
 def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting]:
-    return None if partial.counts is None else partial.counts.tolist(), partial.accounting
+    return None if partial.counts is None else as_dense(partial.counts).tolist(), partial.accounting
 
 
 @given(st.lists(ONE_SYMBOL, max_size=40))

@@ -20,8 +20,7 @@ from schemas.reasons import Reason
 from schemas.records import Accounting, Message, Rejected, Report, ReportBatch
 from transforms import columnar
 from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
-from transforms.targets import YEAR_10000
-from transforms.windows import AMENDABLE_FOR
+from transforms.targets import AMENDABLE_FOR, YEAR_10000
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
 MINUTE, HOUR = 60_000, 3_600_000

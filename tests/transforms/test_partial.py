@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mechanisms.support import SparseCounts, as_dense
 from schemas.records import Accounting, Signals
 from transforms.partial import PartialCounts
 from transforms.signals import SKEW_RANGES, PartialSignals, SenderCounts
@@ -18,14 +19,16 @@ SIGNALS = st.builds(
 )
 PARTIAL = st.builds(
     PartialCounts,
-    st.none() | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64)),
+    st.none()
+    | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64))
+    | st.builds(lambda symbol, n: SparseCounts(3, np.array([symbol]), np.array([n])), st.integers(0, 2), COUNTERS),
     st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS),
     SIGNALS,
 )
 
 
 def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting, Signals]:
-    counts = None if partial.counts is None else partial.counts.tolist()
+    counts = None if partial.counts is None else as_dense(partial.counts).tolist()
     return counts, partial.accounting, partial.signals.published()
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from schemas.collection import CollectionSpec, WindowSpec
 from schemas.durations import milliseconds
 from schemas.records import Pane, PaneKind
-from transforms.targets import targets
-from transforms.windows import AMENDABLE_FOR, at_time, expires, pane_of, window_fn, window_into, window_label
+from transforms.targets import AMENDABLE_FOR, targets
+from transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
 
 HOUR = 3_600_000
 #: From 1970 to 9999.

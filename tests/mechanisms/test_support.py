@@ -1,0 +1,91 @@
+"""Counts are the same, sparse or dense, in groups or one by one."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanisms.bits import OUE_THETA, UnaryEncoding
+from mechanisms.mechanism import Mechanism
+from mechanisms.support import AnyCounts, SparseCounts, add_counts, as_dense, count_symbols
+from mechanisms.symbols import RandomizedResponse
+
+SIZE = 40
+
+
+@st.composite
+def counts(draw: st.DrawFn) -> AnyCounts:
+    """Few symbols or many, sparse or dense."""
+    counted = draw(st.dictionaries(st.integers(0, SIZE - 1), st.integers(1, 2**40), max_size=SIZE))
+    symbols = sorted(counted)
+    sparse = SparseCounts(
+        SIZE, np.array(symbols, dtype=np.int64), np.array([counted[s] for s in symbols], dtype=np.int64)
+    )
+    return sparse if draw(st.booleans()) else sparse.dense()
+
+
+@given(counts(), counts(), counts())
+def test_sums_are_a_commutative_monoid(a: AnyCounts, b: AnyCounts, c: AnyCounts) -> None:
+    def equal(one: AnyCounts, other: AnyCounts) -> bool:
+        return np.array_equal(as_dense(one), as_dense(other))
+
+    assert as_dense(add_counts(a, b)).tolist() == (as_dense(a) + as_dense(b)).tolist()
+    assert equal(add_counts(a, b), add_counts(b, a))
+    assert equal(add_counts(add_counts(a, b), c), add_counts(a, add_counts(b, c)))
+    assert equal(add_counts(a, SparseCounts(SIZE, np.array([], dtype=np.int64), np.array([], dtype=np.int64))), a)
+
+
+@given(counts(), counts())
+def test_a_sum_leaves_its_parts_as_they_were(a: AnyCounts, b: AnyCounts) -> None:
+    before = as_dense(a).tolist(), as_dense(b).tolist()
+    add_counts(a, b)
+    assert (as_dense(a).tolist(), as_dense(b).tolist()) == before
+
+
+def test_sums_are_sparse_while_few_symbols_were_reported() -> None:
+    few = [SparseCounts(SIZE, np.array([symbol]), np.array([1])) for symbol in range(SIZE)]
+    total: AnyCounts = few[0]
+    for symbol, one in enumerate(few[1:], start=1):
+        total = add_counts(total, one)
+        assert isinstance(total, SparseCounts) == (symbol + 1 < SIZE / 4)
+    assert as_dense(total).tolist() == [1] * SIZE
+
+
+REPORTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, SIZE - 1)), max_size=60)
+
+
+@given(REPORTS, st.sampled_from([SIZE, 10_000]), st.sampled_from([4, 9]))
+def test_symbols_are_counted_by_group(reports: list[tuple[int, int]], size: int, k: int) -> None:
+    symbols = np.array([symbol for _, symbol in reports], dtype=np.uint32)
+    groups = np.array([group for group, _ in reports], dtype=np.int64)
+    wanted = Counter(reports)
+    found = count_symbols(symbols, groups, k, size)
+    assert len(found) == k
+    for group, counted in enumerate(found):
+        assert as_dense(counted).tolist() == [wanted[group, symbol] for symbol in range(size)]
+
+
+def test_memory_does_not_grow_with_groups_times_symbols() -> None:
+    n, size = 1000, 1 << 20
+    found = count_symbols(np.full(n, size - 1, dtype=np.uint32), np.arange(n), n, size)
+    assert all(isinstance(counted, SparseCounts) and counted.symbols.tolist() == [size - 1] for counted in found)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RandomizedResponse(np.arange(20) < 5, 1.0),
+        UnaryEncoding(np.arange(20) < 5, 1.0, OUE_THETA),
+    ],
+    ids=["symbols", "bits"],
+)
+@pytest.mark.parametrize("k", [1, 2, 7, 300])
+def test_support_by_group_is_the_support_of_each_group(mechanism: Mechanism, k: int) -> None:
+    rng = np.random.default_rng(k)
+    payloads, groups = mechanism.perturb(rng.integers(0, 20, 500), rng), rng.integers(0, k, 500)
+    found = mechanism.support_by_group(payloads, groups, k)
+    assert len(found) == k
+    for group, counted in enumerate(found):
+        assert as_dense(counted).tolist() == mechanism.support(payloads[groups == group]).tolist()
