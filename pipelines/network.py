@@ -7,7 +7,7 @@ knows every true value; devices draw from ``SystemRandomness``.
 from collections.abc import Iterator
 from enum import IntEnum
 from itertools import pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter, itemgetter, methodcaller
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from pipelines.fleet import Fleet, Summary
 from schemas.durations import milliseconds
 from schemas.records import Floats, Message
 from transforms.columnar import Layout, report_schema
-from transforms.columns import ReportIds, Times
-from transforms.encode import encode_batch, encode_columns
+from transforms.columns import ReportIds, Rows, Times
+from transforms.container import EncodedMessages
+from transforms.encode import encode_batch, encode_columns, encode_messages
 from transforms.targets import targets
 
 #: Mean delays in milliseconds: of the network, and of a second copy after the first.
@@ -40,7 +41,7 @@ _MIN_STEPS = 100
 class Step(NamedTuple):
     """What a fleet publishes in one step of the simulation: messages in order, and what they are."""
 
-    messages: list[Message]
+    messages: EncodedMessages
     summary: Summary
 
 
@@ -81,11 +82,16 @@ class _Arrivals(NamedTuple):
     event_times: Times
     payloads: Payloads
 
-    def take(self, rows: npt.NDArray[np.intp] | slice) -> "_Arrivals":
-        return _Arrivals(*map(itemgetter(rows), self))
+    def take(self, rows: Rows) -> "_Arrivals":
+        # ndarray.take copies rows several times as fast as an index in brackets.
+        return _Arrivals(*map(methodcaller("take", rows, axis=0), self))
+
+    def cut(self, first: int, end: int) -> "_Arrivals":
+        return _Arrivals(*map(itemgetter(slice(first, end)), self))
 
     def join(self, *others: "_Arrivals") -> "_Arrivals":
-        return _Arrivals(*map(np.concatenate, zip(self, *others, strict=True)))
+        parts = [part for part in (self, *others) if len(part.at)]
+        return _Arrivals(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else (parts or [self])[0]
 
 
 class _Held(NamedTuple):
@@ -126,7 +132,7 @@ class _Network:
         self._hold_back(times[:late])
         times = times[late:]
         reports = self._obfuscate(times + self._delay(NETWORK_DELAY, len(times)), times, _Way.DIRECT, damaged)
-        copies = reports.take(slice(damaged, damaged + twice))
+        copies = reports.cut(damaged, damaged + twice)
         copies = copies._replace(
             at=copies.at + self._delay(COPY_DELAY, twice), ways=np.full(twice, _Way.COPY, dtype=np.int8)
         )
@@ -194,20 +200,26 @@ class _Network:
         due = arrivals.at < until
         self._travelling = arrivals.take(np.flatnonzero(~due))
         rows = np.flatnonzero(due)
-        arrivals = arrivals.take(rows[np.argsort(arrivals.at[rows], kind="stable")])
-        if self._fleet.batch_size is None:
-            return Step(self._singles(arrivals), self._summarize(arrivals))
+        arrivals = arrivals.take(rows.take(_order(arrivals.at.take(rows))))
         alone = ~fits_batch(arrivals.faults)
+        if self._fleet.batch_size is None:
+            return Step(self._singles(arrivals, np.flatnonzero(alone)), self._summarize(arrivals))
         singles, batched = arrivals.take(np.flatnonzero(alone)), arrivals.take(np.flatnonzero(~alone))
         bounds = [*_batch_firsts(batched.at, self._fleet.batch_size).tolist(), len(batched.at)]
         # A gateway publishes a batch, and with it all its reports, when the last of them has arrived.
         batched = batched._replace(at=np.repeat(batched.at[np.array(bounds[1:], dtype=np.intp) - 1], np.diff(bounds)))
-        messages = self._singles(singles)
-        messages += [self._batch(batched.take(slice(first, end))) for first, end in pairwise(bounds)]
+        messages = self._damaged(singles)
+        messages += [self._batch(batched.cut(first, end)) for first, end in pairwise(bounds)]
         messages.sort(key=attrgetter("publish_time"))
-        return Step(messages, self._summarize(singles.join(batched)))
+        return Step(EncodedMessages.of(messages), self._summarize(singles.join(batched)))
 
-    def _singles(self, arrivals: _Arrivals) -> list[Message]:
+    def _singles(self, arrivals: _Arrivals, alone: Rows) -> EncodedMessages:
+        a = arrivals
+        messages = encode_messages(self._layout, a.report_ids, a.event_times, a.payloads, a.at)
+        return messages.replace(alone, EncodedMessages.of(self._damaged(a.take(alone)))) if len(alone) else messages
+
+    def _damaged(self, arrivals: _Arrivals) -> list[Message]:
+        """Encode reports that no batch can hold."""
         data = encode_columns(self._layout, arrivals.report_ids, arrivals.event_times, arrivals.payloads)
         self._injector.damage_messages(arrivals.faults, data, self.rng)
         return list(map(Message, data, arrivals.at.tolist()))
@@ -229,11 +241,21 @@ class _Network:
         )
 
 
-def _batch_firsts(at: Times, size: int) -> npt.NDArray[np.intp]:
+def _order(times: Times) -> Rows:
+    """Sort times stably. NumPy sorts integers of 16 bits by counting them, so these are sorted by 16 bits at a time."""
+    rest = times - times.min(initial=np.iinfo(np.int64).max)
+    order = np.argsort(rest.astype(np.uint16), kind="stable")
+    while (rest := rest >> 16).any():
+        order = order.take(np.argsort(rest.astype(np.uint16).take(order), kind="stable"))
+    return order
+
+
+def _batch_firsts(at: Times, size: int) -> Rows:
     """Split reports, in order of arrival, into batches: by full ``BATCH_WAIT``, and these by ``size``.
 
     Returns:
         The index of the first report of each batch.
     """
-    _, firsts, lengths = np.unique(at // BATCH_WAIT, return_index=True, return_counts=True)
+    firsts = np.flatnonzero(np.diff(at // BATCH_WAIT, prepend=-1))
+    lengths = np.diff(firsts, append=len(at))
     return np.flatnonzero((np.arange(len(at)) - np.repeat(firsts, lengths)) % size == 0)

@@ -1,13 +1,16 @@
 """Simulation into a local stream: what a fleet publishes, as segments, as fast as possible or paced by a clock."""
 
 import time
-from collections.abc import Callable, Iterator
-from itertools import groupby, islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, pairwise
+from operator import itemgetter
+
+import numpy as np
 
 from pipelines.fleet import Fleet, Summary
 from pipelines.network import publish
 from schemas.durations import milliseconds
-from schemas.records import Message
+from transforms.container import EncodedMessages
 from transforms.localstream import LocalStream
 
 #: Messages of a segment at the most; bounds its memory.
@@ -51,21 +54,20 @@ def simulate(
         raise ValueError(f"{stream.path}: the publish times of a fleet need a stream with a simulated clock")
     sent = Summary()
 
-    def messages() -> Iterator[Message]:
+    def messages() -> Iterator[EncodedMessages]:
         nonlocal sent
         for step in publish(fleet):
-            yield from step.messages
+            yield step.messages
             sent += step.summary
             if progress is not None:
                 progress(sent.users)
 
     began = time.monotonic()
-    for number, segment in groupby(messages(), lambda message: message.publish_time // segment_ms):
+    for number, segment in _segments(messages(), segment_ms):
         if speed is not None:
             over = ((number + 1) * segment_ms - fleet.start_ms) / (1000 * speed)
             time.sleep(max(began + over - time.monotonic(), 0))
-        while part := list(islice(segment, MAX_SEGMENT)):
-            stream.append(part)
+        stream.append(segment)
     stream.close()
     return sent
 
@@ -75,3 +77,24 @@ def _segment_ms(window_size: int, speed: float | None) -> int:
     if speed is not None:
         length = min(length, 1000 * speed / _SEGMENTS_PER_SECOND)
     return max(int(length), 1)
+
+
+def _segments(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tuple[int, EncodedMessages]]:
+    """Cut and join messages, which are in order, into segments, and number these by their time."""
+    for number, parts in groupby(_parts(steps, segment_ms), key=itemgetter(0)):
+        segment = EncodedMessages.of([])
+        for _, part in parts:
+            segment = EncodedMessages.join([segment, part]) if len(segment) else part
+            while len(segment) > MAX_SEGMENT:
+                yield number, segment.cut(0, MAX_SEGMENT)
+                segment = segment.cut(MAX_SEGMENT, len(segment))
+        yield number, segment
+
+
+def _parts(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tuple[int, EncodedMessages]]:
+    """Cut each step where a segment ends."""
+    for messages in steps:
+        numbers = messages.publish_times // segment_ms
+        firsts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
+        for first, end in pairwise([*firsts, len(messages)]):
+            yield int(numbers[first]), messages.cut(first, end)

@@ -9,6 +9,7 @@ import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,8 @@ from schemas.records import Floats
 Indices = npt.NDArray[np.int64]
 
 _HEADER = ["value", "tag", "weight"]
+#: Equal parts of [0, 1) in the guide table of a distribution: many more than it has cells, and the table fits a cache.
+_PARTS = 1 << 14
 
 
 class TruthError(ValueError):
@@ -78,9 +81,25 @@ class Truth:
         Returns:
             Shapes (n,): the index of each user's value, and of the tag that she hides it behind, -1 for none.
         """
+        cells = self._cells(rng.random(n))
+        return self.values.take(cells), self.tags.take(cells)
+
+    def _cells(self, draws: Floats) -> npt.NDArray[np.intp]:
+        """Invert the distribution function at ``draws`` from [0, 1): most by a table, the others by a search."""
+        ends, guide = self._guide
+        parts = (draws * _PARTS).astype(np.intp)  # exact, for it is a power of two
+        cells = guide.take(parts)
+        searched = np.flatnonzero(cells < 0)
+        cells[searched] = np.searchsorted(ends, draws[searched], side="right")
+        return cells
+
+    @cached_property
+    def _guide(self) -> tuple[Floats, npt.NDArray[np.intp]]:
+        """Return the distribution function, and the cell of all draws in each part of [0, 1), -1 where they differ."""
         ends = np.cumsum(self.probabilities)
-        cells = np.searchsorted(ends / ends[-1], rng.random(n), side="right")
-        return self.values[cells], self.tags[cells]
+        ends /= ends[-1]
+        bounds = np.searchsorted(ends, np.arange(_PARTS + 1) / _PARTS, side="right")
+        return ends, np.where(bounds[:-1] == bounds[1:], bounds[:-1], -1)
 
     @property
     def distribution(self) -> Floats:

@@ -4,21 +4,27 @@ The mirror of ``transforms.columnar``, and for whoever holds many reports: a sim
 device has one report and ``schemas.records.Report.encode``, the reference.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.mechanism import Payloads
 from schemas.records import ReportBatch
 from transforms.columnar import Layout
-from transforms.columns import ReportIds, Times
+from transforms.columns import ReportIds, Rows, Times
+from transforms.container import EncodedMessages
 
+Bytes = npt.NDArray[np.uint8]
 Varints = npt.NDArray[np.uint64]
 
-_ID_SIZE = 16
 #: Avro's int has 32 bits, one of them the sign.
 _MAX_SYMBOL = (1 << 31) - 1
-#: Zigzag values from the k-th bound on take more than k + 1 bytes.
-_WIDTH_BOUNDS = np.array([1 << 7 * width for width in range(1, 10)], dtype=np.uint64)
+# A byte of a varint holds 7 bits, low ones first, and says whether another byte follows.
+_SEPTET_BITS, _SEPTET, _MORE = np.uint64(7), np.uint64(0x7F), np.uint64(0x80)
+_NO_ATTRIBUTES = b"\x00"
 
 
 def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[bytes]:
@@ -36,39 +42,23 @@ def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, pa
     Raises:
         ValueError: if the payloads do not fit the layout, or a symbol is more than an Avro int.
     """
+    buffer, ends = _join_fields(_report_fields(layout, report_ids, event_times, payloads), len(event_times))
+    joined = buffer.tobytes()
+    return [joined[start:end] for start, end in pairwise([0, *ends.tolist()])]
+
+
+def encode_messages(
+    layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads, publish_times: Times
+) -> EncodedMessages:
+    """Encode each of n reports as a message of its own that is already a record, published at ``publish_times``.
+
+    The other columns, and what is raised, are those of ``encode_columns``.
+    """
     n = len(event_times)
-    if layout.bits_width is None:
-        if payloads.shape != (n,) or payloads.max(initial=0) > _MAX_SYMBOL:
-            raise ValueError(f"payloads of shape {payloads.shape} are not {n} symbols of at most {_MAX_SYMBOL}")
-        symbols = payloads.astype(np.uint64) << np.uint64(1)
-    else:
-        if payloads.shape != (n, layout.bits_width):
-            raise ValueError(f"payloads of shape {payloads.shape} are not {n} rows of {layout.bits_width} bytes")
-        symbols = np.zeros(n, dtype=np.uint64)
-    times = ((event_times << 1) ^ (event_times >> 63)).view(np.uint64)
-    time_widths, symbol_widths = _varint_widths(times), _varint_widths(symbols)
-    before, between = _as_bytes(layout.prefix), _as_bytes(layout.payload_prefix)
-    ids = np.ascontiguousarray(report_ids).view(np.uint8)
-    messages = np.empty(n, dtype=np.object_)
-    # Messages of one shape are rows of a matrix in which every field stands at a fixed column.
-    shapes = time_widths * 16 + symbol_widths
-    for shape in np.unique(shapes).tolist():
-        rows = np.flatnonzero(shapes == shape)
-        time_width, symbol_width = divmod(shape, 16)
-        if layout.bits_width is None:
-            payload = _write_varints(symbols[rows], symbol_width)
-        else:
-            payload = payloads[rows].view(np.uint8)
-        fields = (before, ids[rows], _write_varints(times[rows], time_width), between, payload)
-        length = sum(field.shape[-1] for field in fields)
-        matrix = np.empty((len(rows), length), dtype=np.uint8)
-        at = 0
-        for field in fields:
-            matrix[:, at : at + field.shape[-1]] = field
-            at += field.shape[-1]
-        messages[rows] = matrix.view(f"V{length}").ravel().tolist()
-    encoded: list[bytes] = messages.tolist()
-    return encoded
+    fields = _report_fields(layout, report_ids, event_times, payloads)
+    lengths = _varints(_zigzag(np.broadcast_to(sum(field.widths for field in fields), n)))
+    fields = [lengths, *fields, _constant(_NO_ATTRIBUTES), _varints(_zigzag(publish_times))]
+    return EncodedMessages(*_join_fields(fields, n), publish_times)
 
 
 def encode_batch(collection: str, version: int, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> bytes:
@@ -85,18 +75,67 @@ def encode_batch(collection: str, version: int, report_ids: ReportIds, event_tim
     return ReportBatch(collection, version, ids, times, bits=column).encode()
 
 
-def _varint_widths(values: Varints) -> npt.NDArray[np.intp]:
-    """How many bytes each value takes as a varint."""
-    return np.searchsorted(_WIDTH_BOUNDS, values, side="right") + 1
+class _Field(NamedTuple):
+    """A field of n messages: of each row, the bytes before its width. One row, or one width, is that of all."""
+
+    rows: Bytes
+    widths: Rows
 
 
-def _write_varints(values: Varints, width: int) -> npt.NDArray[np.uint8]:
-    """Write values that all take ``width`` bytes as rows of a matrix: 7 bits a byte, low bits first."""
-    shifts = np.arange(0, 7 * width, 7, dtype=np.uint64)
-    septets = ((values[:, np.newaxis] >> shifts) & np.uint64(0x7F)).astype(np.uint8)
-    septets[:, :-1] |= 0x80
-    return septets
+def _report_fields(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[_Field]:
+    """Encode the fields of a message, and what stands before and between them."""
+    n = len(event_times)
+    if layout.bits_width is None:
+        if payloads.shape != (n,) or payloads.max(initial=0) > _MAX_SYMBOL:
+            raise ValueError(f"payloads of shape {payloads.shape} are not {n} symbols of at most {_MAX_SYMBOL}")
+        payload = _varints(payloads.astype(np.uint64) << np.uint64(1))
+    else:
+        if payloads.shape != (n, layout.bits_width):
+            raise ValueError(f"payloads of shape {payloads.shape} are not {n} rows of {layout.bits_width} bytes")
+        payload = _matrix(payloads.view(np.uint8))
+    ids = _matrix(np.ascontiguousarray(report_ids).view(np.uint8))
+    between = _constant(layout.payload_prefix)
+    return [_constant(layout.prefix), ids, _varints(_zigzag(event_times)), between, payload]
 
 
-def _as_bytes(data: bytes) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(data, dtype=np.uint8)
+def _constant(data: bytes) -> _Field:
+    return _matrix(np.frombuffer(data, dtype=np.uint8)[np.newaxis])
+
+
+def _matrix(rows: Bytes) -> _Field:
+    return _Field(rows, np.array([rows.shape[1]]))
+
+
+def _zigzag(values: Times) -> Varints:
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)
+
+
+def _varints(values: Varints) -> _Field:
+    columns, widths = [], np.ones(len(values), dtype=np.intp)
+    while (more := values > _SEPTET).any():
+        columns.append((values & _SEPTET | more * _MORE).astype(np.uint8))
+        widths += more
+        values = values >> _SEPTET_BITS
+    columns.append(values.astype(np.uint8))
+    return _Field(np.column_stack(columns), widths)
+
+
+def _join_fields(fields: Sequence[_Field], n: int) -> tuple[Bytes, Rows]:
+    """Join the fields of each of n messages, and these one after the other.
+
+    Returns:
+        The bytes, and where in them each message ends.
+    """
+    lengths = np.broadcast_to(sum(field.widths for field in fields), n)
+    ends = np.cumsum(lengths)
+    buffer = np.empty(lengths.sum(), dtype=np.uint8)
+    at = ends - lengths
+    for rows, widths in fields if n else ():
+        # The rows of one width are copied as elements of one type to any offset.
+        for width in np.flatnonzero(np.bincount(widths)).tolist():
+            chosen = slice(None) if len(widths) == 1 else np.flatnonzero(widths == width)
+            elements = np.ascontiguousarray(rows[chosen, :width]).view(f"V{width}")[:, 0]
+            anywhere = np.ndarray(len(buffer) - width + 1, f"V{width}", buffer, strides=(1,))
+            anywhere[at[chosen]] = elements
+        at = at + widths
+    return buffer, ends

@@ -18,6 +18,7 @@ import fastavro
 
 from schemas.framing import load_schema
 from schemas.records import Message
+from transforms.container import EncodedMessages
 
 _SETTINGS = "stream.json"
 _CLOSED = "closed"
@@ -71,7 +72,7 @@ class LocalStream:
         except (ValueError, KeyError, TypeError) as error:
             raise StreamError(f"{path / _SETTINGS}: not the settings of a local stream: {error}") from error
 
-    def append(self, messages: Sequence[Message]) -> Path:
+    def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
         """Append messages, in the order of their publish times, as one segment."""
         aside = self.path / f".{secrets.token_hex(8)}"
         try:
@@ -123,11 +124,11 @@ class LocalStream:
                 time.sleep(poll_seconds)
 
 
-def write_messages(file: IO[bytes], messages: Sequence[Message]) -> None:
+def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages) -> None:
     """Write messages as an Avro container file whose header says when the last was published."""
-    last = max((message.publish_time for message in messages), default=0)
-    records = (message.to_avro() for message in messages)
-    fastavro.writer(file, load_schema("message"), records, metadata={_LAST_PUBLISH_TIME: str(last)})
+    encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
+    last = encoded.publish_times.max() if len(encoded) else 0
+    encoded.write(file, {_LAST_PUBLISH_TIME: str(last)})
 
 
 def last_publish_time(segment: Path) -> int:

@@ -20,6 +20,7 @@ from schemas.durations import milliseconds
 from schemas.framing import report_store
 from schemas.reasons import Reason
 from schemas.records import Accounting, Message
+from tests.messages import read_back
 from transforms.columns import concatenate
 from transforms.decoder import Decoded, ReportDecoder
 
@@ -59,7 +60,9 @@ def make_fleet(spec: CollectionSpec = SPEC, **settings: Any) -> Fleet:
 
 def run(fleet: Fleet) -> tuple[list[Message], Summary]:
     steps = list(publish(fleet))
-    return [message for step in steps for message in step.messages], sum((step.summary for step in steps), Summary())
+    return [message for step in steps for message in read_back(step.messages)], sum(
+        (step.summary for step in steps), Summary()
+    )
 
 
 def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness: bool = True) -> Decoded:
@@ -242,6 +245,13 @@ def test_a_gateway_publishes_full_batches_and_waits_a_second_at_most() -> None:
     # About 300 reports a second: only the last batch of a second is not full.
     partial = {index for index, size in enumerate(sizes) if size < 50}
     assert partial <= set(last_of_second.values())
+
+
+def test_a_gateway_publishes_each_second_what_fills_no_batch() -> None:
+    messages, _ = run(make_fleet(users=3000, duration_ms=10 * MINUTE, batch_size=3000))
+    seconds = [message.publish_time // BATCH_WAIT for message in messages]
+    assert seconds == sorted(set(seconds))
+    assert len(seconds) > 580  # of 600, in each of which no report comes with probability e^-5
 
 
 def test_a_batch_is_published_after_all_that_it_holds() -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from pipelines.simulate import simulate
 from pipelines.truth import Truth
 from schemas.collection import CollectionSpec
 from schemas.records import Message
+from tests.messages import read_back
+from transforms.container import EncodedMessages
 from transforms.localstream import LocalStream, read_messages
 
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
@@ -59,7 +62,7 @@ def test_the_stream_holds_what_the_fleet_publishes_and_is_closed(stream: LocalSt
     fleet = make_fleet()
     steps = list(publish(fleet))
     assert simulate(fleet, stream) == sum((step.summary for step in steps), Summary())
-    published = [message for step in steps for message in step.messages]
+    published = [message for step in steps for message in read_back(step.messages)]
     assert [message for segment in segments_of(stream) for message in segment] == published
     assert stream.closed
 
@@ -76,15 +79,21 @@ def test_by_default_a_window_has_sixty_segments(stream: LocalStream) -> None:
     assert len([s for s in segments_of(stream) if s[0].publish_time < START + HOUR]) == 60
 
 
+@pytest.mark.parametrize("most", [1, 32])
 def test_a_segment_holds_no_more_messages_than_fit_into_memory(
-    stream: LocalStream, monkeypatch: pytest.MonkeyPatch
+    most: int, stream: LocalStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_SEGMENT", 32)
-    fleet = make_fleet()
-    sent = simulate(fleet, stream, segment_ms=HOUR)
-    segments = segments_of(stream)
-    assert max(map(len, segments)) == 32
-    assert sum(map(len, segments)) == sent.received
+    monkeypatch.setattr(module, "MAX_SEGMENT", most)
+    sent = simulate(make_fleet(users=200), stream, segment_ms=HOUR)
+    sizes = [len(segment) for segment in segments_of(stream)]
+    assert max(sizes) == most
+    assert min(sizes) > 0
+    assert sum(sizes) == sent.received
+
+
+def test_the_first_segment_of_1970_is_none_too_early(stream: LocalStream) -> None:
+    sent = simulate(replace(make_fleet(), start_ms=0), stream, segment_ms=HOUR)
+    assert sum(map(len, segments_of(stream))) == sent.received
 
 
 @pytest.mark.parametrize("speed", [0.5, 60.0, 10_000.0])
@@ -95,8 +104,9 @@ def test_at_a_speed_segments_appear_when_their_time_is_over(
     monkeypatch.setattr(module, "time", clock)
     appended: list[tuple[float, int, int]] = []
 
-    def append(self: LocalStream, messages: list[Message]) -> None:
-        appended.append((clock.now - 100, messages[0].publish_time - START, messages[-1].publish_time - START))
+    def append(self: LocalStream, messages: EncodedMessages) -> None:
+        first, last = (messages.publish_times[[0, -1]] - START).tolist()
+        appended.append((clock.now - 100, first, last))
 
     monkeypatch.setattr(LocalStream, "append", append)
     simulate(make_fleet(), stream, speed=speed)
@@ -110,7 +120,7 @@ def test_a_writer_that_is_behind_does_not_wait(stream: LocalStream, monkeypatch:
     clock = FakeClock()
     monkeypatch.setattr(module, "time", clock)
 
-    def append(self: LocalStream, messages: list[Message]) -> None:
+    def append(self: LocalStream, messages: EncodedMessages) -> None:
         clock.now += 1000
 
     monkeypatch.setattr(LocalStream, "append", append)

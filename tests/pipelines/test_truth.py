@@ -1,10 +1,16 @@
+import math
+from bisect import bisect_right
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.truth import Truth, TruthError
 from schemas.collection import CollectionSpec
+from schemas.records import Floats
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -65,6 +71,36 @@ def test_samples_follow_the_joint_distribution(tmp_path: Path) -> None:
     assert counts.sum() == n
     z = (counts - n * expected) / np.sqrt(np.maximum(n * expected * (1 - expected), 1e-9))
     assert np.abs(z).max() < 4  # |z| >= 4 in any of the 4 cells: 1 in 4,000
+
+
+class Draws:
+    """A generator whose draws are known."""
+
+    def __init__(self, draws: list[float]) -> None:
+        self.draws = np.array(draws)
+
+    def random(self, n: int) -> Floats:
+        assert n == len(self.draws)
+        return self.draws
+
+
+weights = st.lists(st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 1.0, 1000.0]), min_size=1, max_size=30).filter(any)
+
+
+@given(weights, st.lists(st.floats(0, 1, exclude_max=True), max_size=20))
+def test_a_draw_picks_the_cell_whose_share_holds_it(weights: list[float], draws: list[float]) -> None:
+    m = len(weights)
+    probabilities = np.array(weights) / sum(weights)
+    ends = np.cumsum(probabilities)
+    ends = (ends / ends[-1]).tolist()
+    # Around each end, too, and around the parts into which a table may divide [0, 1).
+    draws += [u for end in ends for u in (math.nextafter(end, 0), end, math.nextafter(end, 1))]
+    draws += [u for part in (1 / 1024, 5 / 8192, 3 / 16384) for u in (math.nextafter(part, 0), part)]
+    draws = [u for u in draws if 0 <= u < 1]
+    truth = Truth(m, 0, np.arange(m), np.full(m, -1), probabilities)
+    values, tags = truth.sample(len(draws), cast(np.random.Generator, Draws(draws)))
+    assert values.tolist() == [bisect_right(ends, u) for u in draws]
+    assert (tags == -1).all()
 
 
 def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:

@@ -7,16 +7,19 @@ from hypothesis import strategies as st
 
 from mechanisms.mechanism import Payloads
 from schemas.framing import report_store
-from schemas.records import Report
+from schemas.records import Message, Report
 from transforms.columnar import Layout, decode_columns, report_schema
 from transforms.columns import ReportIds, Times
-from transforms.encode import encode_batch, encode_columns
+from transforms.container import EncodedMessages
+from transforms.encode import encode_batch, encode_columns, encode_messages
 
 KEY = ("check-ins", 3)
 START = 1_767_603_600_000
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
-times = st.integers(-MAX_LONG - 1, MAX_LONG) | st.integers(START, START + 10**7)
+# Where varints grow by a byte, for a zigzag value is odd where the long is negative.
+edges = st.sampled_from([edge for width in range(1, 10) for edge in (-(2 ** (7 * width - 1)), 2 ** (7 * width - 1))])
+times = st.integers(-MAX_LONG - 1, MAX_LONG) | st.integers(START, START + 10**7) | edges
 # Each width of a varint, from one byte to five.
 symbols = st.integers(0, 5).flatmap(lambda width: st.integers(0, min(2 ** (7 * width), MAX_INT)))
 
@@ -50,6 +53,23 @@ def test_bits_are_encoded_as_the_plain_encoder_does(rows: list[int], width: int,
     payloads = np.random.default_rng(seed).integers(0, 256, (len(rows), width), dtype=np.uint8)
     ids = random_ids(len(rows), seed)
     assert encode_columns(layout(width), ids, event_times, payloads) == plainly_encoded(ids, event_times, payloads)
+
+
+@given(st.lists(st.tuples(times, symbols, times), max_size=40), st.none() | st.integers(1, 150), st.integers(0, 2**32))
+def test_messages_are_encoded_as_the_plain_encoders_do(
+    rows: list[tuple[int, int, int]], width: int | None, seed: int
+) -> None:
+    event_times, published = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 2))
+    payloads: Payloads
+    if width is None:
+        payloads = np.array([symbol for _, symbol, _ in rows], dtype=np.uint32)
+    else:
+        payloads = np.random.default_rng(seed).integers(0, 256, (len(rows), width), dtype=np.uint8)
+    ids = random_ids(len(rows), seed)
+    encoded = encode_messages(layout(width), ids, event_times, payloads, published)
+    plainly = EncodedMessages.of(map(Message, plainly_encoded(ids, event_times, payloads), published.tolist()))
+    for column in ("buffer", "ends", "publish_times"):
+        np.testing.assert_array_equal(getattr(encoded, column), getattr(plainly, column))
 
 
 def test_trailing_zeros_of_a_message_are_kept() -> None:
