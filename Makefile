@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench fuzz clean
+.PHONY: help setup demo test lint bench guard fuzz clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
@@ -32,10 +32,12 @@ lint: $(READY) ## Check style and types.
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(READY) ## Run the benchmarks.
-	$(BIN)/python -m benchmarks.throughput
-	$(BIN)/python -m benchmarks.estimators
-	$(BIN)/python -m benchmarks.manhattan
+bench: $(READY) ## Run the benchmarks, against other libraries too; writes build/bench/bench.md and bench.png.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,bench]'
+	$(BIN)/python -m benchmarks
+
+guard: $(READY) ## Fail if a ratio of rates is below its margin.
+	$(BIN)/python -m benchmarks --guard
 
 fuzz: $(READY) ## Feed the decoder 50,000 inputs that a coverage-guided fuzzer makes; Linux only.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'

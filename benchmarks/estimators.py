@@ -6,13 +6,12 @@ The size is that of the paper's largest experiment (section 6.2, nine attributes
 |X_S| = 2,432, n = 240,000, epsilon = 6. There EM on uRR took 1,258 s, from the reports.
 """
 
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
+from benchmarks.rows import Row, clock, in_turn, print_table, timed
 from mechanisms.estimators import empirical, norm_sub, threshold
 from mechanisms.likelihood import em, exact_mle
 from mechanisms.pum import Pum
@@ -20,21 +19,11 @@ from mechanisms.symbols import RandomizedResponse
 from schemas.records import Floats
 
 SIZE, SENSITIVE, USERS, EPSILON = 12_800, 2_432, 240_000, 6.0
-REPEATS = 21
+REPEAT, EM_STEPS = 21, 5_000
 
 
-def median_ms(call: Callable[[], object]) -> float:
-    """Time a call: the median of several, in milliseconds."""
-    times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        call()
-        times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times)
-
-
-def main() -> None:
-    """Print one Markdown table."""
+def rows(*, quick: bool = False) -> Iterator[Row]:
+    """Measure each estimator, the intervals, and EM; ``quick`` takes few steps of EM."""
     rng = np.random.default_rng(7)
     truth: Floats = rng.dirichlet(np.full(SIZE, 0.05))
     mechanism = RandomizedResponse(np.arange(SIZE) < SENSITIVE, EPSILON)
@@ -48,23 +37,30 @@ def main() -> None:
         with np.errstate(divide="ignore"):  # an estimate that rules out what was reported has likelihood 0
             return float(counts[seen] @ np.log(channel.support_probability(r)[seen]))
 
-    print("| from the counts of one window | ms | l1 to the truth | log-likelihood below the exact maximum |")
-    print("| --- | --- | --- | --- |")
-    for estimator in (empirical, threshold, norm_sub, exact_mle):
-        r = estimator(channel, counts, USERS)
+    def quality(r: Floats) -> str:
+        l1 = f"l1 to the truth {np.abs(r - truth).sum():.4f}"
         # The likelihood is one of distributions, which the unbiased estimate is not.
-        loss = f"{log_likelihood(exact) - log_likelihood(r):.3g}" if r.min() >= 0 else ""
-        milliseconds = median_ms(partial(estimator, channel, counts, USERS))
-        print(f"| {estimator.__name__} | {milliseconds:.2f} | {np.abs(r - truth).sum():.4f} | {loss} |")
-    began = time.perf_counter()
-    fit = em(channel, counts, USERS, tolerance=0, max_iterations=20_000)
-    seconds = time.perf_counter() - began
-    l1 = np.abs(fit.distribution - truth).sum()
-    behind = log_likelihood(exact) - log_likelihood(fit.distribution)
-    print(f"| em, {fit.iterations:,} steps | {1000 * seconds:.0f} | {l1:.4f} | {behind:.3g} |")
-    for quantity in (pum.stderr, pum.confidence_interval):
-        print(f"| {quantity.__name__} | {median_ms(partial(quantity, channel, counts, USERS)):.2f} | | |")
+        if r.min() < 0:
+            return l1
+        return f"{l1}, log-likelihood {log_likelihood(exact) - log_likelihood(r):.3g} below the exact maximum"
+
+    estimators = (empirical, threshold, norm_sub, exact_mle)
+    remarks = {estimator.__name__: quality(estimator(channel, counts, USERS)) for estimator in estimators}
+    calls = {
+        call.__name__: partial(timed, partial(call, channel, counts, USERS))
+        for call in (*estimators, pum.stderr, pum.confidence_interval)
+    }
+    seconds = in_turn(calls, REPEAT)
+    for label, taken in seconds.items():
+        yield Row("estimators", label, 1, taken, remark=remarks.get(label, ""))
+    both = seconds[exact_mle.__name__] + seconds[pum.confidence_interval.__name__]
+    yield Row("estimators", "exact_mle and confidence_interval", 1, both)
+    steps = EM_STEPS // 100 if quick else EM_STEPS
+    began = clock()
+    fit = em(channel, counts, USERS, tolerance=0, max_iterations=steps)
+    taken = clock() - began
+    yield Row("estimators", f"em, {fit.iterations:,} steps", 1, taken, remark=quality(fit.distribution))
 
 
 if __name__ == "__main__":
-    main()
+    print_table(rows())

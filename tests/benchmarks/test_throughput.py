@@ -1,76 +1,89 @@
+from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pytest
 
-from benchmarks import throughput
-from benchmarks.throughput import Totals, Workload, aggregate, batches, naive, run_graph, single_reports
-from mechanisms.catalog import build_mechanism
-from schemas.collection import MechanismName
-from schemas.durations import milliseconds
-from schemas.framing import report_store
-from schemas.records import Counts
+from benchmarks import throughput, workloads
+from benchmarks.graphs import Run
+from benchmarks.throughput import MEASUREMENTS, WORKLOADS, Measurement, count_alone, decode_alone, rates
+from benchmarks.workloads import Workload, batches, singles
+from transforms.columnar import Layout, decode_columns
+
+Make = Callable[[int], Workload]
 
 
-def counted_by_hand(workload: Workload) -> Totals:
-    """Decode with the reference, and count by the definition of support."""
-    mechanism = build_mechanism(workload.specs[0])
-    hour = milliseconds(throughput.WINDOW)
-    payloads: dict[tuple[str, int, int], list[bytes | int]] = {}
-    for message in workload.messages:
-        name, record = report_store().decode(message.data)
-        if name == "uldp.Report":
-            times, column = [record["event_time"]], [record["payload"]]
-        else:
-            times = np.frombuffer(record["event_times"], np.int64).tolist()
-            kind, packed = next(iter(record["payload"].items()))
-            if kind == "symbols":
-                column = np.frombuffer(packed, np.uint32).tolist()
-            else:
-                column = np.frombuffer(packed, f"V{len(packed) // len(times)}").tolist()
-        for time, payload in zip(times, column, strict=True):
-            payloads.setdefault((record["collection"], record["version"], time // hour * hour), []).append(payload)
-    return {
-        key: sum((support(payload, mechanism.size) for payload in column), np.zeros(mechanism.size, np.int64)).tolist()
-        for key, column in payloads.items()
-    }
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, Make]]:
+    monkeypatch.setattr(workloads, "CHUNK", 200)
+    replaced: dict[str, tuple[int, Make]] = {"symbols": (1000, partial(singles, "urr"))}
+    monkeypatch.setattr(throughput, "WORKLOADS", replaced)
+    return replaced
 
 
-def support(payload: bytes | int, size: int) -> Counts:
-    if isinstance(payload, int):
-        return np.bincount([payload], minlength=size)
-    bits: Counts = np.unpackbits(np.frombuffer(payload, np.uint8), count=size).astype(np.int64)
-    return bits
+def constant(seconds: float, counts: bytes = b"") -> Callable[[Workload], Run]:
+    return lambda _: Run({("a", 1, 0): counts} if counts else {}, seconds)
 
 
-@pytest.mark.parametrize("deduplicate", [False, True])
-def test_both_graphs_give_the_counts_of_single_reports(deduplicate: bool) -> None:
-    workload = single_reports(500, np.random.default_rng(1))
-    expected = counted_by_hand(workload)
-    assert run_graph(naive, workload) == expected
-    assert run_graph(partial(aggregate, deduplicate=deduplicate), workload) == expected
+@pytest.mark.usefixtures("made")
+def test_a_rate_is_reports_by_the_median_of_seconds() -> None:
+    seconds = iter([5.0, 1.0, 2.0])
+    measured = rates([Measurement("it", "symbols", lambda _: Run({}, next(seconds)))], 1, 3)
+    assert measured == {"it": 1000 / 2.0}
 
 
-@pytest.mark.parametrize("mechanism", ["urr", "urap"])
-def test_batches_are_counted(mechanism: MechanismName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throughput, "BATCH_SIZE", 50)
-    workload = batches(mechanism, 500, np.random.default_rng(1))
-    assert workload.reports == 500
-    assert run_graph(partial(aggregate, deduplicate=True), workload) == counted_by_hand(workload)
-
-
-def test_the_table_has_a_row_for_each_measurement() -> None:
-    rng = np.random.default_rng(1)
-    single = single_reports(50, rng)
-    rates = throughput.measure(
-        {"single": single, "urr": batches("urr", 1000, rng), "urap": batches("urap", 1000, rng)}, 1
-    )
-    assert len(list(throughput.table(rates))) == 2 + len(throughput.MEASUREMENTS)
-
-
-def test_graphs_that_disagree_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([{("a", 1, 0): [1]}, {("a", 1, 0): [2]}])
-    measurements = [throughput.Measurement(label, "single", lambda _: next(answers)) for label in ("one", "other")]
-    monkeypatch.setattr(throughput, "MEASUREMENTS", measurements)
+@pytest.mark.usefixtures("made")
+def test_graphs_that_disagree_are_an_error() -> None:
+    measurements = [Measurement(label, "symbols", constant(1, label.encode())) for label in ("one", "other")]
     with pytest.raises(AssertionError, match="other counts differently"):
-        throughput.measure({"single": Workload((), [], 1)}, 1)
+        rates(measurements, 1, 1)
+
+
+@pytest.mark.usefixtures("made")
+def test_rows_compare_with_the_naive_graph_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throughput, "alone", lambda *_: (None, 7.0))
+    monkeypatch.setattr(
+        throughput,
+        "MEASUREMENTS",
+        [
+            Measurement("slow", "symbols", constant(8)),
+            Measurement("limit", "symbols", constant(1)),
+            Measurement(throughput._DAYS, "symbols", constant(2), "slow", "limit"),
+            Measurement(throughput._SLIDING, "symbols", constant(3), "slow", "limit"),
+        ],
+    )
+    slow, limit, days, sliding = throughput.rows()
+    assert (slow.naive, slow.limit, slow.megabytes, limit.megabytes) == (None, None, 7.0, None)
+    assert (days.n, days.seconds, days.naive, days.limit) == (1000, 2, 4, 0.5)
+    assert sliding.remark == "1.50 times the cost of windows of a day"
+
+
+def test_every_measurement_has_a_label_of_its_own_and_what_it_is_compared_with() -> None:
+    labels = [measurement.label for measurement in MEASUREMENTS]
+    assert len(set(labels)) == len(labels)
+    for measurement in MEASUREMENTS:
+        assert measurement.workload in WORKLOADS
+        assert {measurement.naive, measurement.limit} <= {*labels, None}
+
+
+def test_the_limits_take_what_the_graph_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "CHUNK", 200)
+    monkeypatch.setattr(workloads, "POOL", 100)
+    decoded: list[int] = []
+
+    def decode(messages: list[bytes], layouts: list[Layout]) -> object:
+        found, rest = decode_columns(messages, layouts)
+        decoded.append(sum(len(fast.rows) for fast in found))
+        return found, rest
+
+    monkeypatch.setattr(throughput, "decode_columns", decode)
+    assert decode_alone(singles("urr", 400)).seconds > 0
+    assert sum(decoded) == 400
+    workload = batches("oue", 400)
+    counted: list[int] = []
+    monkeypatch.setattr(
+        throughput,
+        "build_mechanism",
+        lambda _: type("Counting", (), {"support": lambda _, pool: counted.append(len(pool))})(),
+    )
+    count_alone(workload)
+    assert sum(counted) == 400

@@ -1,0 +1,157 @@
+"""The graphs that are compared: this project's, the one that Beam's manual leads to, and one that does nothing.
+
+Each runs in this process, on one thread of Beam's local runner. Its time is all that the runner takes, from building
+the graph to its last result, without what it takes to make the messages.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import fastavro
+import numpy as np
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import PCollection
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
+
+from benchmarks.rows import clock
+from benchmarks.workloads import WINDOW, Workload
+from schemas.collection import CollectionSpec
+from schemas.framing import HEADER_SIZE, load_schema
+from schemas.records import Counts, Message, SupportCounts
+from transforms.aggregate import Aggregate
+
+#: Support counts, as the bytes of their int64, by (collection, version, start of the window).
+Totals = dict[tuple[str, int, int], bytes]
+Graph = Callable[[PCollection[Message], Sequence[CollectionSpec]], PCollection[Any]]
+
+
+class Histogram(beam.CombineFn):
+    """Counts the reports of one key, one at a time: symbols of a domain, or packed bits."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def create_accumulator(self) -> Counts:
+        """Return no counts."""
+        return np.zeros(self._size, dtype=np.int64)
+
+    def add_input(self, mutable_accumulator: Counts, element: int | bytes) -> Counts:
+        """Count one report."""
+        if isinstance(element, bytes):
+            mutable_accumulator += np.unpackbits(np.frombuffer(element, np.uint8), count=self._size)
+        else:
+            mutable_accumulator[element] += 1
+        return mutable_accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Counts]) -> Counts:
+        """Add counts."""
+        return sum(accumulators, self.create_accumulator())
+
+    def extract_output(self, accumulator: Counts) -> bytes:
+        """Return the counts."""
+        return accumulator.tobytes()
+
+
+def naive(messages: PCollection[Message], specs: Sequence[CollectionSpec]) -> PCollection[Any]:
+    """Decode each report, give it its event time, window it, count it.
+
+    Of the two natural ways to count, this is the faster: a vector for each collection. ``Count.PerElement`` by
+    (collection, version, symbol) takes more than twice as long.
+    """
+    counts: PCollection[Any] = (
+        messages
+        | "Decode" >> beam.Map(_decode_body)
+        | "TakeTime" >> beam.Map(_timestamped)
+        | "Window" >> beam.WindowInto(FixedWindows(WINDOW.total_seconds()))
+        | "Count" >> beam.CombinePerKey(Histogram(specs[0].size))
+        | "Name" >> beam.Map(_named)
+    )
+    return counts
+
+
+def _decode_body(message: Message) -> Any:
+    return fastavro.schemaless_reader(io.BytesIO(message.data[HEADER_SIZE:]), load_schema("report"), None)
+
+
+def _timestamped(report: Any) -> Any:
+    key = report["collection"], report["version"]
+    return TimestampedValue((key, report["payload"]), report["event_time"] / 1000)
+
+
+def _named(element: Any, window: Any = beam.DoFn.WindowParam) -> Any:
+    key, counts = element
+    return (*key, window.start.micros // 1000), counts
+
+
+def source(messages: PCollection[Message], specs: Sequence[CollectionSpec]) -> PCollection[Any]:
+    """Do nothing with each message: what Beam takes to hand it over."""
+    nothing: PCollection[Any] = messages | "Drop" >> beam.FlatMap(_nothing)
+    return nothing
+
+
+def _nothing(message: Message) -> tuple[()]:
+    return ()
+
+
+def aggregate(
+    messages: PCollection[Message], specs: Sequence[CollectionSpec], *, deduplicate: bool
+) -> PCollection[Any]:
+    """Take the support counts of this project's graph."""
+    aggregated = messages | "Aggregate" >> Aggregate(specs, deduplicate=deduplicate)
+    counts: PCollection[Any] = aggregated.counts | "Name" >> beam.Map(_named_support)
+    return counts
+
+
+def _named_support(support: SupportCounts) -> Any:
+    return (support.collection, support.version, support.window_start), support.counts.tobytes()
+
+
+class Run(NamedTuple):
+    """What a graph counts, and the seconds that it takes."""
+
+    totals: Totals
+    seconds: float
+
+
+class _Feed:
+    """Makes messages inside of the graph, and sums up how long that takes."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.seconds = 0.0
+        self.totals: Totals = {}
+
+    def chunk(self, index: int) -> list[Message]:
+        began = clock()
+        messages = self.workload.chunk(index)
+        self.seconds += clock() - began
+        return messages
+
+
+#: The local runner's worker is a thread of this process, so messages and results need not pass through the graph.
+_feed: _Feed
+
+
+def run_graph(graph: Graph, workload: Workload) -> Run:
+    """Run a graph over the messages of a workload."""
+    global _feed
+    _feed = _Feed(workload)
+    options = PipelineOptions(["--direct_running_mode=in_memory", "--direct_num_workers=1"])
+    began = clock()
+    with beam.Pipeline(FnApiRunner(), options=options) as pipeline:
+        chunks = pipeline | "Chunks" >> beam.Create(range(workload.chunks), reshuffle=False)
+        messages = chunks | "Messages" >> beam.FlatMap(_chunk).with_output_types(Message)
+        _ = graph(messages, workload.specs) | "Keep" >> beam.Map(_keep)
+    return Run(_feed.totals, clock() - began - _feed.seconds)
+
+
+def _chunk(index: int) -> list[Message]:
+    return _feed.chunk(index)
+
+
+def _keep(total: Any) -> None:
+    key, counts = total
+    _feed.totals[key] = counts

@@ -1,0 +1,139 @@
+"""The messages that are aggregated: made as they are asked for, the same ones every time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+import numpy as np
+
+from mechanisms.catalog import build_mechanism
+from mechanisms.mechanism import Payloads
+from schemas.collection import CollectionSpec, MechanismName
+from schemas.durations import milliseconds
+from schemas.records import Counts, Message
+from transforms.columnar import Layout, report_schema
+from transforms.encode import encode_batch, encode_columns
+
+#: Reports of a chunk, and of a message that holds many.
+CHUNK, BATCH_SIZE = 10_000, 1000
+#: To obfuscate bits takes longer than to count them, so that reports draw their payloads from a pool.
+POOL = 20_000
+
+SIZE, EPSILON = 625, 1.0
+WINDOW, WINDOWS = timedelta(hours=1), 10
+START = 1_767_225_600_000
+#: Names of different lengths, as collections have.
+COLLECTIONS = (
+    "check-ins",
+    "page-loads",
+    "search-terms",
+    "battery-levels",
+    "dictation-locales",
+    "blocked-third-party",
+    "startup-seconds-by-os",
+    "crashed-system-library",
+    "keyboard-layouts-in-use",
+    "emoji-by-keyboard-locale",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Reports of some collections, of random values and event times, all of their windows alike.
+
+    Attributes:
+        specs: The collections.
+        chunk: Makes the messages of a chunk, given its index.
+        chunks: How many there are.
+        reports: How many reports they hold in all.
+        pool: The payloads that reports draw from.
+    """
+
+    specs: tuple[CollectionSpec, ...]
+    chunk: Callable[[int], list[Message]]
+    chunks: int
+    reports: int
+    pool: Payloads
+
+    def messages(self) -> Iterator[Message]:
+        """Make all messages."""
+        for index in range(self.chunks):
+            yield from self.chunk(index)
+
+    def windowed(self, **window: timedelta) -> "Workload":
+        """Return the same messages for collections with another ``window``."""
+        specs = tuple(CollectionSpec.parse(spec.model_dump() | {"window": window}) for spec in self.specs)
+        return replace(self, specs=specs)
+
+
+def collection_specs(mechanism: MechanismName, collections: int, size: int) -> tuple[CollectionSpec, ...]:
+    """Describe collections of ``size`` values in windows of an hour; uRR and uRAP have every tenth value sensitive."""
+    sensitive = list(range(0, size, 10)) if mechanism in {"urr", "urap"} else "all"
+    names = COLLECTIONS[:collections] + tuple(f"collection-{number}" for number in range(10, collections))
+    return tuple(
+        CollectionSpec.parse(
+            {
+                "collection": name,
+                "version": 1,
+                "domain": {"size": size},
+                "sensitive": sensitive,
+                "mechanism": {"name": mechanism, "epsilon": EPSILON},
+                "window": {"size": WINDOW},
+            }
+        )
+        for name in names
+    )
+
+
+def singles(mechanism: MechanismName, reports: int, *, collections: int = 10, size: int = SIZE) -> Workload:
+    """Messages of one report each, their collections in random order."""
+    return _workload(_single_chunk, mechanism, reports, collections, size)
+
+
+def batches(mechanism: MechanismName, reports: int, *, collections: int = 10, size: int = SIZE) -> Workload:
+    """Messages of ``BATCH_SIZE`` reports each, of one collection and of random windows."""
+    return _workload(_batch_chunk, mechanism, reports, collections, size)
+
+
+ChunkMaker = Callable[[tuple[CollectionSpec, ...], Payloads, int], list[Message]]
+
+
+def _workload(make: ChunkMaker, mechanism: MechanismName, reports: int, collections: int, size: int) -> Workload:
+    specs = collection_specs(mechanism, collections, size)
+    rng = np.random.default_rng(1)
+    pool = build_mechanism(specs[0]).perturb(rng.integers(0, size, POOL), rng)
+    chunks = -(-reports // CHUNK)
+    return Workload(specs, partial(make, specs, pool), chunks, chunks * CHUNK, pool)
+
+
+def _single_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int) -> list[Message]:
+    rng = np.random.default_rng((2, index))
+    ids, times, payloads = rng.integers(0, 1 << 64, (CHUNK, 2), np.uint64), _event_times(CHUNK, rng), _draw(pool, rng)
+    of = rng.integers(0, len(specs), CHUNK)
+    messages = np.empty(CHUNK, dtype=np.object_)
+    width = pool.shape[1] if pool.ndim == 2 else None
+    for collection, spec in enumerate(specs):
+        rows = np.flatnonzero(of == collection)
+        layout = Layout.of(report_schema(), *spec.key, width)
+        messages[rows] = encode_columns(layout, ids[rows], times[rows], payloads[rows])
+    return list(map(Message, messages.tolist(), times.tolist()))
+
+
+def _batch_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int) -> list[Message]:
+    rng = np.random.default_rng((2, index))
+    ids, times, payloads = rng.integers(0, 1 << 64, (CHUNK, 2), np.uint64), _event_times(CHUNK, rng), _draw(pool, rng)
+    messages = []
+    for number, start in enumerate(range(0, CHUNK, BATCH_SIZE), start=index * (CHUNK // BATCH_SIZE)):
+        rows = slice(start, start + BATCH_SIZE)
+        data = encode_batch(*specs[number % len(specs)].key, ids[rows], times[rows], payloads[rows])
+        messages.append(Message(data, int(times[rows].max())))
+    return messages
+
+
+def _draw(pool: Payloads, rng: np.random.Generator) -> Payloads:
+    return pool[rng.integers(0, len(pool), CHUNK)]
+
+
+def _event_times(n: int, rng: np.random.Generator) -> Counts:
+    return START + rng.integers(0, WINDOWS * milliseconds(WINDOW), n)

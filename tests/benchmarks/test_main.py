@@ -1,0 +1,163 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as main
+from benchmarks import commands, estimators, guard, scaling
+from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
+from benchmarks.rows import Row, alone
+from benchmarks.scaling import Scale
+from benchmarks.throughput import MEASUREMENTS, Measurement
+
+ROWS = [
+    Row("a", "one", 1000, 0.5, naive=2.0, megabytes=100.0),
+    Row("a", "two", 1, 0.001),
+    Row("b", "three", 10, None, remark="not installed"),
+]
+
+
+class Part:
+    """A part of the benchmark."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+        self.quick: bool | None = None
+
+    def rows(self, *, quick: bool) -> Iterator[Row]:
+        self.quick = quick
+        yield from self._rows
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> tuple[Part, Part]:
+    first, second = Part(ROWS[:2]), Part(ROWS[2:])
+    monkeypatch.setattr(main, "PARTS", {"a": first.rows, "b": second.rows})
+    return first, second
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_all_parts_make_one_table_and_one_figure(
+    quick: bool, parts: tuple[Part, Part], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "new" / "bench"
+    monkeypatch.setattr(sys, "argv", ["bench", "--out", str(out), *(["--quick"] if quick else [])])
+    assert main.main() == 0
+    assert [part.quick for part in parts] == [quick, quick]
+    lines = (out / "bench.md").read_text(encoding="utf-8").splitlines()
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["one", "two", "three"]
+    assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("slow", "code", "verdict"), [(4.0, 0, "ok"), (5.1, 1, "TOO SLOW")])
+def test_the_guard_fails_below_a_margin(
+    slow: float, code: int, verdict: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard, "MARGINS", [Margin("symbols", "bits", 2), Margin("bits", "bits", 1)])
+    monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
+    monkeypatch.setattr(guard, "rates", lambda measurements, *_: {"symbols": 10.0, "bits": slow})
+    monkeypatch.setattr(sys, "argv", ["bench", "--guard"])
+    assert main.main() == code
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{verdict}: symbols / bits = {10 / slow:.2f}, must be 2 or more"
+    assert second.startswith("ok: bits / bits = 1.00")
+
+
+def test_the_guard_measures_no_more_than_its_margins_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def rates(measurements: list[Measurement], *_: float) -> dict[str, float]:
+        asked.extend(measurement.label for measurement in measurements)
+        return dict.fromkeys(asked, 1.0)
+
+    monkeypatch.setattr(guard, "rates", rates)
+    monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
+    list(guard.guard())
+    assert set(asked) == {label for margin in MARGINS for label in (margin.fast, margin.slow)}
+    assert len(asked) < len(MEASUREMENTS)
+
+
+def test_both_ways_to_count_bits_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "KERNEL_REPEAT", 1)
+    assert set(guard.kernel_rates()) == {name for margin in KERNEL_MARGINS for name in (margin.fast, margin.slow)}
+
+
+def test_scales_grow_one_quantity_at_a_time_and_domains_in_all_combinations() -> None:
+    scales = scaling.scales(quick=False)
+    assert {(scale.reports, scale.size) for scale in scales if scale.collections == 1 and not scale.deduplicate} == {
+        (reports, size) for reports in scaling.REPORTS for size in scaling.SIZES
+    }
+    assert {scale.collections for scale in scales} == {1, *scaling.COLLECTIONS}
+    assert {scale.reports for scale in scales if scale.deduplicate} == {1_000_000, 10_000_000}
+    assert len(set(scales)) == len(scales)
+    assert str(Scale(1, 12_800, 1000, True)) == "|X| = 12,800, 1,000 collections"
+
+
+def test_a_scale_is_run_and_its_memory_is_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "scales", lambda *, quick: [Scale(10_000, collections=2, deduplicate=True)])
+    monkeypatch.setattr(scaling, "alone", lambda call, scale: (call(scale), 7.0))
+    (row,) = scaling.rows()
+    assert (row.n, row.megabytes) == (10_000, 7.0)
+    assert row.seconds is not None
+    assert row.seconds > 0
+
+
+def test_estimators_say_how_good_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SIZE": 200, "SENSITIVE": 20, "USERS": 5000, "REPEAT": 1}.items():
+        monkeypatch.setattr(estimators, name, value)
+    remarks = {row.label: row.remark for row in estimators.rows(quick=True)}
+    assert remarks["exact_mle"].endswith("log-likelihood 0 below the exact maximum")
+    assert remarks["em, 50 steps"].startswith("l1 to the truth 0.")
+
+
+def test_a_command_runs_in_a_process_of_its_own_and_writes_into_the_log(tmp_path: Path) -> None:
+    spec, truth = str(commands.EXAMPLE / "spec.yaml"), str(commands.EXAMPLE / "truth.csv")
+    arguments = ["simulate", spec, "--truth", truth, "--users", "20", "--to", str(tmp_path / "stream")]
+    seconds, _ = alone(commands.run_uldp, arguments, tmp_path / "log")
+    assert seconds > 0
+    assert (tmp_path / "stream" / "closed").exists()
+    assert "20 reports" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+def run_here(call: object, arguments: list[str], log: Path) -> tuple[float, float]:
+    """Stand in for ``alone``: writes what ``uldp`` would, and takes longer with one worker than with two."""
+    assert call is commands.run_uldp
+    if arguments[0] == "simulate":
+        return 1.0, 50.0
+    two = arguments[-2:] == list(commands.TWO_WORKERS)
+    folder = Path(arguments[arguments.index("--to") + 1])
+    (folder / "counts").mkdir(parents=True)
+    (folder / "counts" / "000000.avro").write_bytes(b"counts")
+    return (2.0, 60.0) if two else (3.0, 70.0)
+
+
+def test_two_workers_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "alone", run_here)
+    simulate, one, two = commands.rows()
+    assert (simulate.rate, simulate.megabytes) == (commands.USERS, 50.0)
+    assert (one.seconds, two.seconds) == (3.0, 2.0)
+    assert two.remark == "1.50 times as fast as one"
+
+
+def test_a_runner_that_fails_with_two_workers_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(call: object, arguments: list[str], log: Path) -> tuple[float, float]:
+        if arguments[-2:] == list(commands.TWO_WORKERS):
+            raise RuntimeError("bundle failed\nTraceback\nKeyError: 'worker'\n")
+        return run_here(call, arguments, log)
+
+    monkeypatch.setattr(commands, "alone", fail)
+    *_, two = commands.rows()
+    assert (two.seconds, two.remark) == (None, "failed: KeyError: 'worker'")
+
+
+def test_two_workers_that_count_differently_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(call: object, arguments: list[str], log: Path) -> tuple[float, float]:
+        measured = run_here(call, arguments, log)
+        if arguments[-2:] == list(commands.TWO_WORKERS):
+            (Path(arguments[arguments.index("--to") + 1]) / "counts" / "000000.avro").write_bytes(b"fewer")
+        return measured
+
+    monkeypatch.setattr(commands, "alone", lose)
+    with pytest.raises(AssertionError, match="two workers count differently"):
+        list(commands.rows())
