@@ -16,6 +16,7 @@ from transforms.decode import DecodeReports
 from transforms.deduplicate import DeduplicateReports
 from transforms.estimate import EstimateDistributions
 from transforms.seal import SealCounts
+from transforms.slide import SlideWindows
 from transforms.targets import CollectionKey, targets
 from transforms.windows import window_into, window_label
 
@@ -91,10 +92,12 @@ class SumByWindow(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCou
         sums = []
         for label, window in sorted(policies.items()):
             keys = frozenset(spec.key for spec in self.specs if window_label(spec.window) == label)
+            fixed = window.period is None
+            into = window_into(window, bounded=counts.is_bounded) if fixed else SlideWindows(window)
             sums.append(
                 counts
                 | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
-                | f"Window{label}" >> window_into(window, bounded=counts.is_bounded)
+                | f"Window{label}" >> into
                 | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
             )
         summed: PCollection[KeyedCounts] = sums | "AllPolicies" >> beam.Flatten()

@@ -1,0 +1,88 @@
+"""Sliding windows as sums of slices, against putting each slice into each of its windows."""
+
+from collections import Counter
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import SlidingWindows, WindowFn
+from apache_beam.utils.timestamp import Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mechanisms.support import as_dense
+from schemas.collection import WindowSpec
+from schemas.records import Accounting
+from transforms.count import KeyedCounts, SumCounts
+from transforms.partial import PartialCounts
+from transforms.slide import SlideWindows, slide
+from transforms.windows import at_time
+
+PERIOD = 10
+
+
+def part(n: int) -> PartialCounts:
+    return PartialCounts(np.array([n, 1]), Accounting(received=n, counted=n))
+
+
+def value(partial: PartialCounts) -> tuple[list[int], Accounting]:
+    assert partial.counts is not None
+    return as_dense(partial.counts).tolist(), partial.accounting
+
+
+@given(st.dictionaries(st.integers(0, 30) | st.integers(0, 10**9), st.integers(0, 9), max_size=12), st.integers(1, 7))
+def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int) -> None:
+    size = length * PERIOD
+    slices = {slot * PERIOD: part(n) for slot, n in slots.items()}
+    wanted: dict[int, PartialCounts] = {}
+    for start, partial in slices.items():
+        for window in range(start - size + PERIOD, start + PERIOD, PERIOD):
+            wanted[window] = wanted[window] + partial if window in wanted else partial
+    found = list(slide(slices, size, PERIOD))
+    assert len({start for start, _ in found}) == len(found)
+    assert {start: value(total) for start, total in found} == {start: value(total) for start, total in wanted.items()}
+
+
+def test_a_slot_costs_three_additions_at_the_most() -> None:
+    additions = 0
+
+    class Counting(PartialCounts):
+        def __add__(self, other: PartialCounts) -> "Counting":
+            nonlocal additions
+            additions += 1
+            return Counting(None, self.accounting + other.accounting)
+
+    slots, length = 1000, 288
+    slices: dict[int, PartialCounts] = {slot * PERIOD: Counting(None, Accounting(1, 1)) for slot in range(slots)}
+    windows = list(slide(slices, length * PERIOD, PERIOD))
+    assert len(windows) == slots + length - 1
+    assert additions < 3 * slots
+
+
+def dated(element: KeyedCounts, window: Any = beam.DoFn.WindowParam, at: Any = beam.DoFn.TimestampParam) -> Any:
+    key, partial = element
+    assert window.start <= at <= window.max_timestamp()
+    return key, window.start.micros, window.end.micros, partial.accounting.received
+
+
+def test_the_transform_gives_what_beams_sliding_windows_give() -> None:
+    quarter, hour = 15 * 60_000, 3_600_000
+    slots = [("c", 0, 1), ("c", 1, 2), ("c", 1, 3), ("c", 9, 4), ("d", 1, 5)]
+    wanted: Counter[tuple[tuple[str, int], int, int]] = Counter()
+    for name, slot, n in slots:
+        for window in SlidingWindows(hour // 1000, quarter // 1000).assign(
+            WindowFn.AssignContext(Timestamp(micros=slot * quarter * 1000))
+        ):
+            wanted[(name, 1), window.start.micros, window.end.micros] += n
+    elements = [at_time(slot * quarter + quarter - 1, ((name, 1), part(n))) for name, slot, n in slots]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        sums = (
+            pipeline
+            | "Indices" >> beam.Create(range(len(slots)))
+            | "Slices" >> beam.Map(elements.__getitem__).with_output_types(KeyedCounts)
+            | "Slide" >> SlideWindows(WindowSpec.model_validate({"size": "1h", "period": "15m"}))
+            | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+            | "Date" >> beam.Map(dated)
+        )
+        assert_that(sums, equal_to([(*window, n) for window, n in wanted.items()]))
