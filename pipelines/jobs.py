@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.pvalue import PCollection
 
 from pipelines.outputs import mark_open_windows, prepare_results
@@ -53,7 +53,8 @@ def backfill(specs: Sequence[CollectionSpec], source: Path, out: Path, options: 
     prepare_results(out, specs)
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     with beam.Pipeline("FnApiRunner" if local else None, options) as pipeline:
-        aggregated = pipeline | "ReadArchive" >> read | "Aggregate" >> Aggregate(specs)
+        several = local and options.view_as(DirectOptions).direct_num_workers != 1
+        aggregated = pipeline | "ReadArchive" >> read | "Aggregate" >> Aggregate(specs, redistribute=several)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
 
 

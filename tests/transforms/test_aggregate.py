@@ -319,3 +319,16 @@ def test_wrong_arguments_are_refused_before_anything_runs() -> None:
         Aggregate([PLAIN, PLAIN])
     with pytest.raises(ValueError, match="shards must be 1 or more, got 0"):
         Aggregate([PLAIN], shards=0)
+
+
+@pytest.mark.parametrize("redistribute", [False, True])
+def test_a_bounded_job_counts_the_same_whether_columns_are_redistributed_or_not(
+    redistribute: bool, tmp_path: Path
+) -> None:
+    sent = [report(n % 300, n % 180) for n in range(600)]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        aggregated = pipeline | beam.Create(sent) | Aggregate([PLAIN], redistribute=redistribute)
+        _ = aggregated | WriteResults(str(tmp_path))
+    panes = read_counts(tmp_path)
+    assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)
+    assert sum(pane.counts.sum() for pane in panes) == 300
