@@ -17,9 +17,10 @@ from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds
 from schemas.framing import HEADER_SIZE, header, load_schema, report_store
 from schemas.reasons import Reason
-from schemas.records import Accounting, Message, Rejected, Report, ReportBatch
+from schemas.records import SENDER, Accounting, Message, Rejected, Report, ReportBatch
 from transforms import columnar
 from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
+from transforms.signals import SKEW_RANGES, sender_digest
 from transforms.targets import AMENDABLE_FOR, YEAR_10000
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
@@ -380,6 +381,44 @@ def test_a_symbol_that_only_a_batch_can_hold_is_rejected_like_any_other(symbol: 
     assert rejected.detail == f"symbol {symbol} of 11"
     again = decode(Message(rejected.data, START))
     assert (again.received, again.columns, again.rejected) == (1, [], [rejected])
+
+
+# Signals.
+
+
+@both_paths
+def test_senders_are_counted_by_report_where_a_spec_asks() -> None:
+    asked = spec("symbol", 1, "urr", limits={"max_reports_per_sender": 5})
+    sent = batch([Report(*asked.key, bytes([row]) * 16, START + row * HOUR // 2, 3) for row in range(4)]).encode()
+    messages = [
+        Message(sent, START + 2 * HOUR, {SENDER: "gateway"}),
+        Message(report(3), START + 2 * HOUR, {SENDER: "gateway"}),
+        Message(report(99), START + 2 * HOUR, {SENDER: "phone"}),  # rejected, and received from it all the same
+        Message(report(3, id_=ID[::-1]), START + 2 * HOUR),
+        Message(report(3, key=BITS.key), START + 2 * HOUR, {SENDER: "gateway"}),
+    ]
+    decoded = ReportDecoder([asked, BITS], judge_lateness=False).decode(messages)
+    found = {}
+    for slot, partial in decoded.partials.items():
+        if (senders := partial.signals.senders) is not None:
+            found[slot] = dict(zip(senders.digests.tolist(), senders.reports.tolist(), strict=True))
+    gateway, phone = sender_digest("gateway"), sender_digest("phone")
+    assert found == {(asked.key, START): {gateway: 3, phone: 1}, (asked.key, START + HOUR): {gateway: 2}}
+
+
+@both_paths
+def test_skew_travels_with_what_may_be_counted_and_stands_with_what_may_not() -> None:
+    published = START + 30 * MINUTE
+    decoded = decode(
+        Message(report(3), published),
+        Message(report(3, time=published + 5 * MINUTE), published),
+        Message(report(3, time=published + 30 * MINUTE), published),
+    )
+    (columns,) = decoded.columns
+    half_an_hour, five_minutes = 11, 9  # doublings of a second
+    assert columns.skews.tolist() == [half_an_hour, SKEW_RANGES + five_minutes]
+    signals = decoded.partials[SYMBOL.key, START].signals.published()
+    assert (signals.past, signals.early) == ((), (*[0] * half_an_hour, 1))
 
 
 # Laws.
