@@ -10,6 +10,7 @@ utility-optimized mechanisms of Murakami & Kawamoto (USENIX Security 2019), wher
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -52,10 +53,10 @@ class Channel:
         """|Z|."""
         return len(self.p)
 
-    @property
+    @cached_property
     def gain(self) -> Floats:
         """p - q: how much a true symbol raises its own support."""
-        return self.p - self.q
+        return _readonly(self.p - self.q)
 
     def support_probability(self, r: Floats) -> Floats:
         """m: the probability that a report supports each symbol, when true symbols are distributed as ``r``."""

@@ -176,6 +176,8 @@ class Pum:
         on X_N, h_x = 0 and own_x = 1 on X_S. For a linear form a, n Cov = diag(s) - u u^T gives sum a^2 s - (a.u)^2.
         """
         values, bots = self._split(r_hat)
+        if not self.tags:
+            return np.ones(self.size), np.zeros(self.size)
         (s, s_bots), (u, u_bots) = map(self._split, channel.covariance_factors(r_hat))
         pi_hat = self.bot_distributions(r_hat)
         free = ~self.sensitive
