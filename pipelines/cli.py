@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import click
 import numpy as np
 
 from mechanisms.catalog import build_mechanism
-from schemas.collection import CollectionSpec
+from schemas.collection import CollectionSpec, Limits
 from schemas.durations import format_duration, milliseconds, parse_duration
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
@@ -105,12 +106,24 @@ def describe(path: Path, spec: CollectionSpec, users: int) -> str:
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
+    rows.append(f"  limits      {', '.join(_limits(spec.limits))}")
     worst = float(np.sqrt(channel.variance(uniform, users)).max())
     rows.append(
         f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
         f" l1 {channel.expected_l1(uniform, users):.3g}, at most {worst:.3g} a symbol"
     )
     return "\n".join(rows)
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    yield f"{limits.min_reports:,} reports or more"
+    if limits.max_rejected_ratio is not None:
+        yield f"{limits.when_exceeded} above {limits.max_rejected_ratio:.3g} rejected"
+    if limits.max_reports_per_sender is not None:
+        yield f"flag above {limits.max_reports_per_sender:,} of a sender"
+    yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
+    if limits.max_age is not None:
+        yield f"reports up to {format_duration(limits.max_age)} old"
 
 
 @cli.command()

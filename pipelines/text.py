@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
 import numpy as np
 
-from schemas.durations import format_duration
-from schemas.records import Accounting, Estimate, Floats, SupportCounts, iso
+from schemas.records import SKEW_RANGES, Accounting, Estimate, Floats, SupportCounts, iso
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
@@ -73,14 +73,20 @@ def _notes(support: SupportCounts) -> Iterator[str]:
 
 
 def skew_text(counts: Sequence[int]) -> str:
-    """Say below what the clock skew of half of the reports is, and of 99 in 100: ``half by less than 4s, 99 % by 1m``.
+    """Say below what the clock skew of half of the reports is, and of 99 in 100: ``half by less than 4s, 99 % by 2m``.
 
     Args:
         counts: Reports by skew as ``Signals`` has them: below 1 s, below 2 s, below 4 s and so on.
     """
-    below = np.searchsorted(np.cumsum(counts), [math.ceil(share * sum(counts)) for share in (0.5, 0.99)])
-    half, most = (format_duration(timedelta(seconds=2 ** int(doublings))) for doublings in below)
-    return f"half by less than {half}, 99 % by less than {most}"
+    at = np.searchsorted(np.cumsum(counts), [math.ceil(share * sum(counts)) for share in (0.5, 0.99)])
+    half, most = (_below(2**doublings) if doublings < SKEW_RANGES - 1 else "48d or more" for doublings in at.tolist())
+    return f"half by {half}, 99 % by {most}"
+
+
+def _below(seconds: int) -> str:
+    """Write a bound in the largest unit of which it has more than one, rounded up."""
+    unit, length = next((unit, length) for unit, length in _UNITS if seconds > length or length == 1)
+    return f"less than {-(-seconds // length)}{unit}"
 
 
 def window_text(support: SupportCounts) -> str:

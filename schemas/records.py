@@ -79,6 +79,8 @@ class ReportBatch:
         )
 
 
+#: Ranges of clock skew, each way: below 1 s, then 1 to 2 s, 2 to 4 s and so on; the last begins at 2^22 s, 48 days.
+SKEW_RANGES = 24
 #: The attribute of a message that was replayed: which attempt this is.
 ATTEMPT = "uldp-attempt"
 #: The attribute in which a transport may say who sent a message, by a key of its own choice.

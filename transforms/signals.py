@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schemas.records import Counts, Sender, Signals
+from schemas.records import SKEW_RANGES, Counts, Sender, Signals
 from transforms.columns import SkewRanges, Times
 
 Digests = npt.NDArray[np.uint64]
-
-#: Ranges of clock skew, each way: below 1 s, then 1 to 2 s, 2 to 4 s and so on; the last begins at 2^22 s, 48 days.
-SKEW_RANGES = 24
 
 
 def skew_ranges(event_times: Times, published: Times) -> SkewRanges:

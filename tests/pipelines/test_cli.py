@@ -57,6 +57,7 @@ def test_check_prints_the_channel_and_the_errors_to_expect(uldp: Run) -> None:
     assert code == 0
     assert "manhattan-checkins version 1" in out
     assert "epsilon 6.43775" in out
+    assert "limits      100 reports or more, flag above 0.1 rejected, clocks up to 10m ahead\n" in out
     assert "17 symbols: p 0.975039, q 0.00156006" in out  # 15 cells and 2 tags: c1, c2 of Definition 4 with v = 17
 
 

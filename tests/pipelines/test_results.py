@@ -383,7 +383,9 @@ class TestText:
         [
             ((100,), "half by less than 1s, 99 % by less than 1s"),
             ((49, 1, 49, 1), "half by less than 2s, 99 % by less than 4s"),
-            ((49, 2, 47, 0, 0, 0, 2), "half by less than 2s, 99 % by less than 64s"),
+            ((49, 2, 47, 0, 0, 0, 2), "half by less than 2s, 99 % by less than 2m"),
+            ((*[0] * 16, 1), "half by less than 19h, 99 % by less than 19h"),
+            ((1, *[0] * 22, 1), "half by less than 1s, 99 % by 48d or more"),
         ],
     )
     def test_clock_skew(self, counts: tuple[int, ...], text: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from mechanisms.support import SparseCounts
 from schemas.records import (
+    SKEW_RANGES,
     Accounting,
     Estimate,
     Message,
@@ -35,7 +36,7 @@ from transforms.coders import (
 )
 from transforms.columns import ReportColumns
 from transforms.partial import PartialCounts
-from transforms.signals import SKEW_RANGES, PartialSignals, SenderCounts, one_skew
+from transforms.signals import PartialSignals, SenderCounts, one_skew
 
 LONGEST = 2**63 - 1
 

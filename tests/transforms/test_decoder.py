@@ -17,10 +17,10 @@ from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds
 from schemas.framing import HEADER_SIZE, header, load_schema, report_store
 from schemas.reasons import Reason
-from schemas.records import SENDER, Accounting, Message, Rejected, Report, ReportBatch
+from schemas.records import SENDER, SKEW_RANGES, Accounting, Message, Rejected, Report, ReportBatch
 from transforms import columnar
 from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
-from transforms.signals import SKEW_RANGES, sender_digest
+from transforms.signals import sender_digest
 from transforms.targets import AMENDABLE_FOR, YEAR_10000
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.support import SparseCounts, as_dense
-from schemas.records import Accounting, Signals
+from schemas.records import SKEW_RANGES, Accounting, Signals
 from transforms.partial import PartialCounts
-from transforms.signals import SKEW_RANGES, PartialSignals, SenderCounts
+from transforms.signals import PartialSignals, SenderCounts
 
 COUNTERS = st.integers(0, 1000)
 SIGNALS = st.builds(

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.records import Sender, Signals
+from schemas.records import SKEW_RANGES, Sender, Signals
 from transforms.signals import (
-    SKEW_RANGES,
     PartialSignals,
     SenderCounts,
     one_skew,
