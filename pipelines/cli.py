@@ -212,7 +212,7 @@ def stream(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path,
 
     loaded = _load(specs)
     options = jobs.pipeline_options(ctx.args)
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # whatever stops it, stops it in the same way
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
     jobs.follow(loaded, source, out, options, watermark_delay_ms=watermark_delay, say=click.echo)
     _summarize(out)
 

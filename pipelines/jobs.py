@@ -1,6 +1,7 @@
 """The two jobs: backfill an archive, follow a stream. The same graph, other sources."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,7 @@ def follow(
         except BaseException:
             # Before the events end: the runner would take that for the end of the stream, and fire all open windows.
             result.cancel()
-            if marked := mark_open_windows(out):
-                say(f"{marked} open windows are marked incomplete")
+            with suppress(OSError):  # on a full disk, what ended the job is what there is to say
+                if marked := mark_open_windows(out):
+                    say(f"{marked} open windows are marked incomplete")
             raise
