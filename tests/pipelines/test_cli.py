@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,11 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
         tmp_path / "out",
     ]
 
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # Whoever runs the tests in the background ignores SIGINT, and so would what they start.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
+    ) as process:
         assert process.stdout is not None
         while "n     300" not in process.stdout.readline():
             assert process.poll() is None
