@@ -42,7 +42,8 @@ def flags_of(target: Target, partial: PartialCounts) -> Iterator[Flag]:
         if fit is not None and fit.p_value < ALARM_LEVEL:
             yield Flag.IMPROBABLE_COUNTS
     most = limits.max_reports_per_sender
-    if most is not None and signals.senders is not None and signals.senders.busiest().reports > most:
+    busiest = None if signals.senders is None else signals.senders.busiest()
+    if most is not None and busiest is not None and busiest.reports > most:
         yield Flag.BUSY_SENDER
 
 

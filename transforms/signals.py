@@ -88,8 +88,13 @@ class SenderCounts:
         left = self.reports - np.partition(self.reports, -self.CAPACITY - 1)[-self.CAPACITY - 1]
         return SenderCounts(self.digests[left > 0], left[left > 0])
 
-    def busiest(self) -> Sender:
-        """Return the sender with the most reports; of several, the one with the lowest digest."""
+    def busiest(self) -> Sender | None:
+        """Return the sender with the most reports; of several, the one with the lowest digest.
+
+        None where the summary holds no sender: there were many, and none had more reports than the others.
+        """
+        if not len(self.digests):
+            return None
         at = int(self.reports.argmax())
         return Sender(f"{int(self.digests[at]):016x}", int(self.reports[at]))
 

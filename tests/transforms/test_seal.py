@@ -87,6 +87,12 @@ def test_busy_sender(limit: int, raised: list[Flag]) -> None:
     assert flags(of, honest(of, 100) + PartialCounts(signals=PartialSignals(senders=senders))) == raised
 
 
+def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
+    of = target(max_reports_per_sender=1)
+    senders = SenderCounts.of(np.arange(1, 3000, dtype=np.uint64))
+    assert flags(of, honest(of, 100) + PartialCounts(signals=PartialSignals(senders=senders))) == []
+
+
 def test_a_pane_without_reports_has_counts_of_0() -> None:
     sealed = seal(target(), PartialCounts(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
     assert sealed.counts.tolist() == [0] * 20

@@ -90,3 +90,10 @@ def test_many_senders_are_counted_within_the_bound_of_the_summary(parts: list[li
     assert len(found) <= capacity
     for sender, reports in truth.items():
         assert reports - truth.total() / (capacity + 1) <= found.get(sender, 0) <= reports
+
+
+def test_many_senders_of_one_report_each_leave_no_busiest_one() -> None:
+    senders = summary(list(range(1, SenderCounts.CAPACITY + 2)))
+    assert senders.busiest() is None
+    assert PartialSignals(senders=senders + senders).published() == Signals()
+    assert (senders + summary([7, 7])).busiest() == Sender(f"{7:016x}", 2)
