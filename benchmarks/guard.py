@@ -19,7 +19,7 @@ from mechanisms.bits import count_bits
 
 REPEAT = 3
 #: Of the reports of the benchmark: the fewer, the more of what is measured is how Beam starts.
-SHARE = 0.5
+SHARE = 0.25
 
 
 class Margin(NamedTuple):

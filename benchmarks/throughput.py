@@ -69,16 +69,19 @@ def days(reports: int, **sliding: timedelta) -> Workload:
 
 #: How many reports a workload has, and how it is made. The naive graph is slow, and has fewer.
 WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
-    "symbols": (1_000_000, partial(singles, "urr")),
+    "symbols": (2_000_000, partial(singles, "urr")),
     "few symbols": (200_000, partial(singles, "urr")),
     # Enough that counting them costs more than publishing 4,000 windows, which is the same for any number of reports.
     "days": (6_000_000, days),
     "sliding": (6_000_000, partial(days, period=timedelta(minutes=5))),
-    "bits": (500_000, partial(singles, "urap")),
+    "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
-    "uRR": (10_000_000, partial(batches, "urr")),
-    "uRAP": (3_000_000, partial(batches, "urap")),
-    "OUE": (3_000_000, partial(batches, "oue")),
+    "uRR": (20_000_000, partial(batches, "urr")),
+    "uRAP": (6_000_000, partial(batches, "urap")),
+    "OUE": (6_000_000, partial(batches, "oue")),
+    "mixed uRR": (20_000_000, partial(batches, "urr", mixed=True)),
+    "mixed uRAP": (6_000_000, partial(batches, "urap", mixed=True)),
+    "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
 }
 
 
@@ -99,6 +102,9 @@ def _of_batches(mechanism: str, kind: str) -> tuple[Measurement, ...]:
     return (
         Measurement(limit, mechanism, count_alone, slow, limit),
         Measurement(f"{mechanism} batches, no deduplication", mechanism, _COUNT, slow, limit),
+        Measurement(
+            f"{mechanism} batches of mixed windows, no deduplication", f"mixed {mechanism}", _COUNT, slow, limit
+        ),
         Measurement(f"{mechanism} batches", mechanism, _COUNT_ONCE, slow, limit),
     )
 

@@ -91,9 +91,15 @@ def singles(mechanism: MechanismName, reports: int, *, collections: int = 10, si
     return _workload(_single_chunk, mechanism, reports, collections, size)
 
 
-def batches(mechanism: MechanismName, reports: int, *, collections: int = 10, size: int = SIZE) -> Workload:
-    """Messages of ``BATCH_SIZE`` reports each, of one collection and of random windows."""
-    return _workload(_batch_chunk, mechanism, reports, collections, size)
+def batches(
+    mechanism: MechanismName, reports: int, *, collections: int = 10, size: int = SIZE, mixed: bool = False
+) -> Workload:
+    """Messages of ``BATCH_SIZE`` reports each, of one collection.
+
+    A batch is of one window, drawn at random: a gateway sends what has come in a moment. If ``mixed``, each report is
+    of a random window.
+    """
+    return _workload(partial(_batch_chunk, mixed), mechanism, reports, collections, size)
 
 
 ChunkMaker = Callable[[tuple[CollectionSpec, ...], Payloads, int], list[Message]]
@@ -120,9 +126,12 @@ def _single_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int)
     return list(map(Message, messages.tolist(), times.tolist()))
 
 
-def _batch_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int) -> list[Message]:
+def _batch_chunk(mixed: bool, specs: tuple[CollectionSpec, ...], pool: Payloads, index: int) -> list[Message]:
     rng = np.random.default_rng((2, index))
     ids, times, payloads = rng.integers(0, 1 << 64, (CHUNK, 2), np.uint64), _event_times(CHUNK, rng), _draw(pool, rng)
+    if not mixed:
+        starts = milliseconds(WINDOW) * rng.integers(0, WINDOWS, CHUNK // BATCH_SIZE)
+        times = START + starts.repeat(BATCH_SIZE) + times % milliseconds(WINDOW)
     messages = []
     for number, start in enumerate(range(0, CHUNK, BATCH_SIZE), start=index * (CHUNK // BATCH_SIZE)):
         rows = slice(start, start + BATCH_SIZE)
