@@ -1,6 +1,7 @@
 """What must hold of the decoder for any bytes at all.
 
-An input is a handful of messages. Each is decoded by the columnar decoder and by the plain one, which must agree.
+An input is a handful of messages. Each is decoded by the fast paths (reports as columns, batches in place) and by the
+plain decoder, which must agree.
 """
 
 import sys
@@ -12,6 +13,7 @@ from schemas.framing import header, load_schema
 from schemas.reasons import Reason
 from schemas.records import ATTEMPT, NO_ATTRIBUTES, SENDER, Message
 from transforms import columnar
+from transforms.batched import BatchViews
 from transforms.columnar import Layout, report_schema
 from transforms.decoder import Decoded, ReportDecoder
 
@@ -105,13 +107,27 @@ def messages(data: bytes) -> list[Message]:
     return found
 
 
-def decode(arrivals: Sequence[Message], min_rows: int) -> Decoded:
-    """Decode with the columnar decoder where there are ``min_rows`` messages or more that it may take."""
-    usual, columnar.MIN_ROWS = columnar.MIN_ROWS, min_rows
+def decode_fast(arrivals: Sequence[Message]) -> Decoded:
+    """Decode by the fast paths whatever they take, however few messages there are."""
+    usual, columnar.MIN_ROWS = columnar.MIN_ROWS, 1
     try:
         return DECODER.decode(arrivals)
     finally:
         columnar.MIN_ROWS = usual
+
+
+def decode_plain(arrivals: Sequence[Message]) -> Decoded:
+    """Decode by the plain decoder alone."""
+    usual = columnar.MIN_ROWS, BatchViews.read
+    columnar.MIN_ROWS, BatchViews.read = sys.maxsize, _leave  # type: ignore
+    try:
+        return DECODER.decode(arrivals)
+    finally:
+        columnar.MIN_ROWS, BatchViews.read = usual  # type: ignore
+
+
+def _leave(batches: BatchViews, message: bytes) -> None:
+    return None
 
 
 def outcome(decoded: Decoded) -> tuple[object, ...]:
@@ -119,9 +135,11 @@ def outcome(decoded: Decoded) -> tuple[object, ...]:
     return (
         decoded.received,
         sorted(
-            (columns.collection, columns.version, ids.tobytes(), int(start), payload.tobytes())
+            (columns.collection, columns.version, ids.tobytes(), int(start), payload.tobytes(), int(signals))
             for columns in decoded.columns
-            for ids, start, payload in zip(columns.report_ids, columns.slices, columns.payloads, strict=True)
+            for ids, start, payload, signals in zip(
+                columns.report_ids, columns.slices, columns.payloads, columns.signals, strict=True
+            )
         ),
         sorted((late.source, late.data, late.publish_time) for late in decoded.late),
         sorted(
@@ -142,7 +160,7 @@ def check(data: bytes) -> int:
         AssertionError: if a report is lost, counted twice or rejected without a reason, or the decoders disagree.
     """
     arrivals = messages(data)
-    both = decode(arrivals, min_rows=1), decode(arrivals, min_rows=sys.maxsize)
+    both = decode_fast(arrivals), decode_plain(arrivals)
     for decoded in both:
         counted = sum(map(len, decoded.columns))
         assert decoded.received == counted + len(decoded.late) + len(decoded.rejected)
@@ -152,8 +170,8 @@ def check(data: bytes) -> int:
             assert isinstance(rejected.reason, Reason)
             assert "MemoryError" not in rejected.detail
             assert 1 <= rejected.attempt <= 9999
-    columnar_outcome, plain_outcome = map(outcome, both)
-    assert columnar_outcome == plain_outcome, f"{columnar_outcome}\n!=\n{plain_outcome}"
+    fast_outcome, plain_outcome = map(outcome, both)
+    assert fast_outcome == plain_outcome, f"{fast_outcome}\n!=\n{plain_outcome}"
     return len(arrivals)
 
 
@@ -165,10 +183,10 @@ def bound(arrivals: Sequence[Message]) -> int:
 def peak(arrivals: Sequence[Message]) -> int:
     """Return how many bytes of memory it takes to decode messages, at the worst moment of the worse of both ways."""
     peaks = []
-    for min_rows in (1, sys.maxsize):
+    for decode in (decode_fast, decode_plain):
         tracemalloc.start()
         try:
-            decode(arrivals, min_rows)
+            decode(arrivals)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -123,15 +123,26 @@ class UnaryEncoding(Mechanism):
 
     def possible(self, payloads: Payloads) -> Mask:
         """Say which payloads have zero padding and, of Z_N, no more than one bit set."""
+        return self.inspect(payloads)[0]
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Counts]:
+        """Say which payloads are ``possible``, and count the bits set in each, in one pass over the bits for both.
+
+        Returns:
+            Both of shape (n,). The bits of a payload that is not possible may be padding.
+        """
         bits = cast(npt.NDArray[np.uint8], payloads)
         possible: Mask = bits[:, -1] & self._padding_bits == 0
-        if not self.sensitive.all():
-            possible &= _count_row_bits(bits, self._non_sensitive_words) <= 1
-        return possible
-
-    def bit_totals(self, payloads: Payloads) -> Counts:
-        """Count the bits set in each payload, shape (n,). Payloads must have passed ``possible``."""
-        return _count_row_bits(cast(npt.NDArray[np.uint8], payloads))
+        totals = np.empty(len(bits), dtype=np.int64)
+        rows = max(1, _BYTES_AT_ONCE // bits.shape[1])
+        for start in range(0, len(bits), rows):
+            block = slice(start, start + rows)
+            words = _word_columns(bits[block])
+            totals[block] = _column_bits(words)
+            if not self.sensitive.all():
+                words &= self._non_sensitive_words
+                possible[block] &= _column_bits(words) <= 1
+        return possible, totals
 
 
 def count_bits(packed: npt.NDArray[np.uint8], size: int) -> Counts:
@@ -224,18 +235,10 @@ def _full_add(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8], c: npt.NDArray
     a ^= c  # the majority of three bits is their sum, flipped if they are not all equal
 
 
-def _count_row_bits(packed: npt.NDArray[np.uint8], mask: npt.NDArray[np.uint64] | None = None) -> Counts:
-    """Sum packed bits by row, shape (n,): all of them, or those of a mask, which is a row as ``_word_columns``."""
-    n, width = packed.shape
-    counts = np.empty(n, dtype=np.int64)
-    rows = max(1, _BYTES_AT_ONCE // width)
-    for start in range(0, n, rows):
-        words = _word_columns(packed[start : start + rows])
-        if mask is not None:
-            words &= mask
-        # Four bytes hold the bits of any row, and are summed faster than the eight of the result.
-        counts[start : start + rows] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)
-    return counts
+def _column_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+    """Count the bits set in each column of words, shape (n,)."""
+    bits: npt.NDArray[np.uint32] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)
+    return bits
 
 
 def _word_columns(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:

@@ -116,7 +116,7 @@ class ReportColumnsCoder(_Deterministic):
                 value.report_ids.tobytes(),
                 value.slices.tobytes(),
                 value.payloads.tobytes(),
-                value.skews.tobytes(),
+                value.signals.tobytes(),
             )
         )
 
@@ -128,8 +128,8 @@ class ReportColumnsCoder(_Deterministic):
         ids = np.frombuffer(encoded, np.uint64, 2 * n, at).reshape(n, 2)
         slices = np.frombuffer(encoded, np.int64, n, at + 16 * n)
         payloads = np.frombuffer(encoded, self._DTYPES[kind], n * max(width, 1), at + 24 * n)
-        skews = np.frombuffer(encoded, np.uint8, n, len(encoded) - n)
-        return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, skews)
+        signals = np.frombuffer(encoded, np.uint8, n, len(encoded) - n)
+        return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, signals)
 
     def estimate_size(self, value: ReportColumns) -> int:
         """Return the encoded size without encoding, which Beam would do to sample it."""

@@ -12,7 +12,7 @@ from mechanisms.mechanism import Mask, Payloads
 
 Times = npt.NDArray[np.int64]
 ReportIds = npt.NDArray[np.uint64]
-SkewRanges = npt.NDArray[np.uint8]
+SignalBits = npt.NDArray[np.uint8]
 Rows = npt.NDArray[np.intp]
 
 #: Slices between the first and the last that are numbered without looking which there are. Devices choose times, so
@@ -31,7 +31,7 @@ class ReportColumns:
         slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
             the finest interval that windows are made of: the window's size, or the period of a sliding window.
         payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
-        skews: Shape (n,): the range of each report's clock skew; see ``transforms.signals``.
+        signals: Shape (n,): what each report tells of its device; see ``transforms.signals.signal_bits``.
     """
 
     collection: str
@@ -39,7 +39,7 @@ class ReportColumns:
     report_ids: ReportIds
     slices: Times
     payloads: Payloads
-    skews: SkewRanges
+    signals: SignalBits
 
     def __len__(self) -> int:
         return len(self.slices)
@@ -47,7 +47,7 @@ class ReportColumns:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the columns take."""
-        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.skews.nbytes
+        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.signals.nbytes
 
     def take(self, rows: Mask | Rows) -> "ReportColumns":
         """Return the reports that ``rows`` selects, by mask or by index."""
@@ -60,14 +60,16 @@ class ReportColumns:
             self.report_ids.take(rows, axis=0),
             self.slices.take(rows),
             self.payloads.take(rows, axis=0),
-            self.skews.take(rows),
+            self.signals.take(rows),
         )
 
     def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
         """Split by report id, so that copies of a report meet in one shard."""
         if shards == 1:
-            return iter([(0, self)] if len(self) else [])
-        return self._split((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64))
+            yield from [(0, self)] if len(self) else []
+            return
+        for shard, rows in _grouped((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64)):
+            yield shard, self if rows is None else self.take(rows)
 
     def slice_groups(self, slice_size: int) -> tuple[Times, Times]:
         """Number the time slices of one or more reports.
@@ -82,26 +84,27 @@ class ReportColumns:
             return first + slice_size * np.arange(k), numbers
         return np.unique(self.slices, return_inverse=True)
 
-    def by_slice(self, slice_size: int) -> Iterator[tuple[int, "ReportColumns"]]:
-        """Split by time slice, of ``slice_size`` milliseconds each; yields the start of a slice and its reports."""
-        first = int(self.slices.min(initial=np.iinfo(np.int64).max))
-        for index, columns in self._split((self.slices - first) // slice_size):
-            yield first + index * slice_size, columns
+    def ids_by_slice(self, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
+        """Split the ids of one or more reports by time slice; yields the start of a slice and its ids."""
+        starts, groups = self.slice_groups(slice_size)
+        for group, rows in _grouped(groups):
+            yield int(starts[group]), self.report_ids if rows is None else self.report_ids.take(rows, axis=0)
 
-    def _split(self, numbers: Times) -> Iterator[tuple[int, "ReportColumns"]]:
-        """Split by a number for each report, of 0 or more."""
-        largest = int(numbers.max(initial=0))
-        if largest == numbers.min(initial=largest):
-            if len(self):
-                yield largest, self
-            return
-        # NumPy sorts integers of 8 or 16 bits by counting them.
-        numbers = numbers.astype(np.min_scalar_type(largest))
-        order = np.argsort(numbers, kind="stable")
-        numbers = numbers[order]
-        bounds = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), len(self)]
-        for start, end in pairwise(bounds):
-            yield int(numbers[start]), self.take(order[start:end])
+
+def _grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:
+    """Group rows by a number for each, of 0 or more; yields a number and its rows in their order, None for all rows."""
+    largest = int(numbers.max(initial=0))
+    if largest == numbers.min(initial=largest):
+        if len(numbers):
+            yield largest, None
+        return
+    # NumPy sorts integers of 8 or 16 bits by counting them.
+    numbers = numbers.astype(np.min_scalar_type(largest))
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    bounds = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), len(numbers)]
+    for start, end in pairwise(bounds):
+        yield int(numbers[start]), order[start:end]
 
 
 def concatenate(parts: list[ReportColumns]) -> ReportColumns:
@@ -114,5 +117,5 @@ def concatenate(parts: list[ReportColumns]) -> ReportColumns:
         np.concatenate([part.report_ids for part in parts]),
         np.concatenate([part.slices for part in parts]),
         cast(Payloads, np.concatenate([part.payloads for part in parts])),
-        np.concatenate([part.skews for part in parts]),
+        np.concatenate([part.signals for part in parts]),
     )

@@ -15,7 +15,7 @@ from transforms.coders import PartialCountsCoder
 from transforms.columns import ReportColumns
 from transforms.metrics import counter
 from transforms.partial import PartialCounts
-from transforms.signals import PartialSignals, skew_counts_by_group
+from transforms.signals import PartialSignals, improbable_counts, skew_counts
 from transforms.targets import CollectionKey, Target, targets
 from transforms.windows import at_time
 
@@ -30,8 +30,8 @@ def count_support(target: Target, columns: ReportColumns) -> Iterator[tuple[int,
     k = len(starts)
     counts = target.mechanism.support_by_group(columns.payloads, groups, k)
     counted = np.bincount(groups, minlength=k).tolist()
-    skews = skew_counts_by_group(columns.skews, groups, k)
-    improbable = np.bincount(groups[target.improbable(columns.payloads)], minlength=k).tolist()
+    skews = skew_counts(columns.signals, groups, k)
+    improbable = improbable_counts(columns.signals, groups, k).tolist()
     for group in np.flatnonzero(counted).tolist():
         accounting = Accounting(received=counted[group], counted=counted[group])
         yield (

@@ -27,6 +27,7 @@ from schemas.framing import (
 )
 from schemas.reasons import Reason
 from schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected
+from transforms.batched import BatchViews
 from transforms.columnar import Layout, decode_columns, report_schema
 from transforms.columns import ReportColumns, Times
 from transforms.parsed import (
@@ -40,7 +41,7 @@ from transforms.parsed import (
     misfit_of_report,
 )
 from transforms.partial import PartialCounts
-from transforms.signals import Digests, PartialSignals, SenderCounts, one_skew, sender_digest, skew_ranges
+from transforms.signals import Digests, PartialSignals, SenderCounts, one_skew, sender_digest, signal_bits
 from transforms.targets import CollectionKey, Target, targets
 
 #: Pub/Sub's limit for a message. Anything longer is rejected before it is looked at.
@@ -94,6 +95,7 @@ class ReportDecoder:
         self._by_layout = list(self._targets.values())
         schema = report_schema()
         self._layouts = [Layout.of(schema, *target.spec.key, target.bits_width) for target in self._by_layout]
+        self._batches = BatchViews.of(self._targets)
         self._store = report_store()
         self._software = metadata.version("uldp-stream")
 
@@ -109,7 +111,7 @@ class ReportDecoder:
         batches: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
         for index in rest.tolist():
             try:
-                key, name, record = self._decode_plain(messages[index].data)
+                key, name, record = self._decode_one(messages[index].data)
                 target = self._targets[key]
                 if name == "uldp.Report":
                     singles[key, misfit_of_report(target, record)].append((index, record))
@@ -135,10 +137,13 @@ class ReportDecoder:
         keys = [message.attributes.get(SENDER) for message in messages]
         return np.array([0 if key is None else sender_digest(key) for key in keys], dtype=np.uint64)
 
-    def _decode_plain(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
-        """Decode one message with the reference decoder: its collection, the name of its schema, and the record."""
+    def _decode_one(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
+        """Decode one message: its collection and version, the name of its schema, and the record."""
         if len(data) > MAX_MESSAGE_BYTES:
             raise RejectError(Reason.TOO_LARGE, f"{len(data)} bytes, the limit is {MAX_MESSAGE_BYTES}")
+        if (batch := self._batches.read(data)) is not None:
+            key, columns = batch
+            return key, "uldp.ReportBatch", columns
         try:
             name, record = self._store.decode(data)
         except tuple(_FRAMING_REASONS) as error:
@@ -195,15 +200,17 @@ class ReportDecoder:
         key, limits = target.spec.key, target.spec.limits
         earliest, latest = target.event_times(published)
         good = (times >= earliest) & (times <= latest)
+        improbable = np.zeros_like(good)
         if parsed.misfit is not None or target.spec.retired:
             good[:] = False
         else:
-            good &= target.mechanism.possible(parsed.payloads)
+            possible, improbable = target.inspect(parsed.payloads)
+            good &= possible
         slices = target.slice_start(times)
         late = good & (published >= slices + target.closes_after) if self._judge_lateness else np.zeros_like(good)
         counted = good & ~late
-        skews = skew_ranges(times, published)
-        columns = ReportColumns(*key, parsed.report_ids, slices, parsed.payloads, skews)
+        signals = signal_bits(times, published, improbable)
+        columns = ReportColumns(*key, parsed.report_ids, slices, parsed.payloads, signals)
         slots = slices if counted.all() else self._slots(target, times, published)
         if senders is not None and limits.max_reports_per_sender is not None:
             _count_senders(key, slots, senders[parsed.origins], out)
@@ -222,7 +229,7 @@ class ReportDecoder:
                 reason, detail = parsed.reason(row, int(published[row]))
                 out.rejected.append(self._rejected(message, reason, detail))
                 outcome = _REJECTED
-            out.partials[key, int(slots[row])] += PartialCounts(None, outcome, one_skew(int(skews[row])))
+            out.partials[key, int(slots[row])] += PartialCounts(None, outcome, one_skew(int(signals[row])))
 
 
 def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Decoded) -> None:

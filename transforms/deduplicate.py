@@ -178,9 +178,9 @@ class _DeduplicateFn(beam.DoFn):
             self._keep(key, written, seen)
             return
         pending = struct.unpack_from("<q", written, 8)[0] if written else None
-        for start, part in columns.by_slice(target.slice_size):
+        for start, of_slice in columns.ids_by_slice(target.slice_size):
             until = start + target.remembered_for
-            ids.add(pack_ids(until, part.report_ids))
+            ids.add(pack_ids(until, of_slice))
             if pending is None or until < pending:
                 pending = until
                 if self._forgets:
@@ -239,8 +239,11 @@ class _DeduplicateFn(beam.DoFn):
     def _account(self, copies: ReportColumns) -> Iterator[Any]:
         self._duplicate.inc(len(copies))
         target = self._targets[copies.collection, copies.version]
-        for start, part in copies.by_slice(target.slice_size):
-            n = len(part)
-            partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew_counts(part.skews)))
-            at = target.last_of_slice(start)
-            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))
+        starts, groups = copies.slice_groups(target.slice_size)
+        k = len(starts)
+        skews = skew_counts(copies.signals, groups, k)
+        for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
+            if n:
+                partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
+                at = target.last_of_slice(start)
+                yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))

@@ -11,16 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mechanisms.mechanism import Mask
 from schemas.records import SKEW_RANGES, Counts, Sender, Signals
-from transforms.columns import SkewRanges, Times
+from transforms.columns import SignalBits, Times
 
 Digests = npt.NDArray[np.uint64]
 
 
-def skew_ranges(event_times: Times, published: Times) -> SkewRanges:
-    """Return the range of each report's clock skew: ``past`` from 0 on, ``early`` from ``SKEW_RANGES`` on.
+#: The bit of a report whose number of set bits is improbable. The bits below it are the range of its clock skew.
+IMPROBABLE = 0x80
+
+
+def signal_bits(event_times: Times, published: Times, improbable: Mask) -> SignalBits:
+    """Return what each report tells beside its payload, in a byte: its range of clock skew, and ``IMPROBABLE``.
 
     A range is the exponent of the skew in seconds, read from its bits as a float: hostile times cannot overflow it.
+    Ranges of ``past`` start at 0, and those of ``early`` at ``SKEW_RANGES``.
     """
     seconds = published.astype(np.float64)
     seconds -= event_times
@@ -31,21 +37,22 @@ def skew_ranges(event_times: Times, published: Times) -> SkewRanges:
     exponents &= 0x7FF
     exponents -= 1022
     np.clip(exponents, 0, SKEW_RANGES - 1, out=exponents)
-    ranges = exponents.astype(np.uint8)
-    ranges[early] += SKEW_RANGES
-    return ranges
+    signals = exponents.astype(np.uint8)
+    signals[early] += SKEW_RANGES
+    signals[improbable] |= IMPROBABLE
+    return signals
 
 
-def skew_counts(ranges: SkewRanges) -> Counts:
-    """Count the reports of each range, shape (2 SKEW_RANGES,)."""
-    return np.bincount(ranges, minlength=2 * SKEW_RANGES).astype(np.int64, copy=False)
-
-
-def skew_counts_by_group(ranges: SkewRanges, groups: Times, k: int) -> Counts:
-    """Do as ``skew_counts`` for each of k groups, shape (k, 2 SKEW_RANGES)."""
+def skew_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
+    """Count the reports of each of k groups by their range of clock skew, shape (k, 2 SKEW_RANGES)."""
     width = 2 * SKEW_RANGES
-    counts = np.bincount(groups * width + ranges, minlength=k * width)
+    counts = np.bincount(groups * width + (signals & ~np.uint8(IMPROBABLE)), minlength=k * width)
     return counts.astype(np.int64, copy=False).reshape(k, width)
+
+
+def improbable_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
+    """Count the reports of each of k groups whose number of set bits is improbable, shape (k,)."""
+    return np.bincount(groups[signals >= IMPROBABLE], minlength=k).astype(np.int64, copy=False)
 
 
 def sender_digest(key: str) -> int:
@@ -100,9 +107,9 @@ class SenderCounts:
 
 
 @cache
-def one_skew(skew_range: int) -> "PartialSignals":
-    """Return the signals of one report, of which no more is known than its clock skew."""
-    return PartialSignals(skew_counts(np.array([skew_range], dtype=np.uint8)))
+def one_skew(signals: int) -> "PartialSignals":
+    """Return the clock skew of one report that is not counted, so that nothing else of it is."""
+    return PartialSignals(skew_counts(np.array([signals], dtype=np.uint8), np.zeros(1, dtype=np.int64), 1)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +117,7 @@ class PartialSignals:
     """A part of the signals of one window. Sums are a commutative monoid, as long as no summary of senders is full.
 
     Attributes:
-        skew: Shape (2 SKEW_RANGES,): reports by ``skew_ranges``; None for none.
+        skew: Shape (2 SKEW_RANGES,): reports by range, as in ``signal_bits``; None for none.
         improbable: Counted reports with an improbable number of set bits.
         senders: Reports by sender; None where there are none, or nobody asked.
     """

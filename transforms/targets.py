@@ -9,11 +9,11 @@ import numpy as np
 
 from mechanisms.bits import UnaryEncoding
 from mechanisms.catalog import build_mechanism
-from mechanisms.mechanism import Mechanism, Payloads
+from mechanisms.mechanism import Mask, Mechanism, Payloads
 from mechanisms.pum import Pum
 from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds
-from transforms.columns import Rows, Times
+from transforms.columns import Times
 
 #: For how long after its closing late reports still amend a window's accounting.
 AMENDABLE_FOR = timedelta(days=1)
@@ -82,13 +82,17 @@ class Target:
         assert isinstance(self.mechanism, UnaryEncoding)
         return plausible_bit_totals(self.mechanism, IMPROBABLE_TAIL)
 
-    def improbable(self, payloads: Payloads) -> Rows:
-        """Return the indices of the payloads whose number of set bits hardly any honest report has."""
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Say which payloads the mechanism can produce, and which have a number of bits that hardly any honest one has.
+
+        Returns:
+            Both of shape (n,).
+        """
         if not isinstance(self.mechanism, UnaryEncoding):
-            return np.empty(0, dtype=np.intp)
+            return self.mechanism.possible(payloads), np.zeros(len(payloads), dtype=np.bool_)
+        possible, totals = self.mechanism.inspect(payloads)
         fewest, most = self._plausible_bits
-        totals = self.mechanism.bit_totals(payloads)
-        return np.flatnonzero((totals < fewest) | (totals > most))
+        return possible, (totals < fewest) | (totals > most)
 
     @cached_property
     def bits_width(self) -> int | None:

@@ -124,22 +124,22 @@ def report_columns(draw: st.DrawFn) -> ReportColumns:
 def test_report_columns_round_trip(columns: ReportColumns) -> None:
     read = ReportColumnsCoder().decode(ReportColumnsCoder().encode(columns))
     assert (read.collection, read.version) == (columns.collection, columns.version)
-    for name in ("report_ids", "slices", "payloads", "skews"):
+    for name in ("report_ids", "slices", "payloads", "signals"):
         np.testing.assert_array_equal(getattr(read, name), getattr(columns, name), strict=True)
 
 
 def test_report_columns_that_are_not_contiguous_round_trip() -> None:
-    ids, skews = np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10, dtype=np.uint8)
-    every_third = ReportColumns("c", 1, ids[::3], np.arange(10)[::3], np.arange(10, dtype=np.uint32)[::3], skews[::3])
+    ids, signals = np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10, dtype=np.uint8)
+    every_third = ReportColumns("c", 1, ids[::3], np.arange(10)[::3], np.arange(10, dtype=np.uint32)[::3], signals[::3])
     read = ReportColumnsCoder().decode(ReportColumnsCoder().encode(every_third))
-    assert read.slices.tolist() == read.payloads.tolist() == read.skews.tolist() == [0, 3, 6, 9]
+    assert read.slices.tolist() == read.payloads.tolist() == read.signals.tolist() == [0, 3, 6, 9]
     assert read.report_ids.tolist() == [[0, 1], [6, 7], [12, 13], [18, 19]]
 
 
 def test_symbols_cost_25_bytes_and_their_payload() -> None:
     n = 1000
-    ids, slices, skews = np.zeros((n, 2), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.uint8)
-    columns = ReportColumns("c", 1, ids, slices, np.zeros(n, np.uint32), skews)
+    ids, slices, signals = np.zeros((n, 2), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.uint8)
+    columns = ReportColumns("c", 1, ids, slices, np.zeros(n, np.uint32), signals)
     assert len(ReportColumnsCoder().encode(columns)) - n * (25 + 4) < 100
 
 

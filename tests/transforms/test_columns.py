@@ -26,7 +26,7 @@ def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> Rep
 
 
 def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int], int]]:
-    columns = part.slices.tolist(), part.payloads.tolist(), part.skews.tolist()
+    columns = part.slices.tolist(), part.payloads.tolist(), part.signals.tolist()
     return list(zip(map(tuple, part.report_ids.tolist()), *columns, strict=True))
 
 
@@ -63,14 +63,21 @@ def test_a_shard_keeps_the_order_of_arrival() -> None:
     assert {shard: part.payloads.tolist() for shard, part in parts.items()} == {0: [1, 3], 1: [0, 2, 4]}
 
 
-@given(st.lists(st.integers(0, 5) | st.integers(0, 10**9), max_size=30), st.sampled_from([1, 250, 3_600_000]))
+@given(
+    st.lists(st.integers(0, 5) | st.integers(0, 10**9), min_size=1, max_size=30), st.sampled_from([1, 250, 3_600_000])
+)
 def test_slices_are_a_partition(numbers: list[int], slice_size: int) -> None:
-    whole = replace(columns([(0, 0)] * len(numbers)), slices=np.array(numbers, dtype=np.int64) * slice_size)
-    parts = list(whole.by_slice(slice_size))
+    whole = replace(
+        columns([(position, 0) for position in range(len(numbers))]),
+        slices=np.array(numbers, dtype=np.int64) * slice_size,
+    )
+    parts = list(whole.ids_by_slice(slice_size))
     assert [start for start, _ in parts] == sorted({number * slice_size for number in numbers})
-    for start, part in parts:
-        # In the order of arrival, which the symbol tells.
-        assert rows(part) == [row for row in rows(whole) if row[1] == start]
+    for start, ids in parts:
+        # In the order of arrival, which the id tells.
+        assert ids.tolist() == [
+            [position, 0] for position, number in enumerate(numbers) if number * slice_size == start
+        ]
 
 
 def test_nbytes_are_the_bytes_of_all_columns() -> None:

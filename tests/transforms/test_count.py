@@ -56,8 +56,8 @@ def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> Report
             bits[row, sorted(supported)] = 1
         payloads = np.packbits(bits, axis=1)
     slices = np.array([hour * HOUR for hour, _ in reports], dtype=np.int64)
-    ids, skews = np.zeros((len(reports), 2), dtype=np.uint64), np.zeros(len(reports), dtype=np.uint8)
-    return ReportColumns(*spec.key, ids, slices, payloads, skews)
+    ids, signals = np.zeros((len(reports), 2), dtype=np.uint64), np.zeros(len(reports), dtype=np.uint8)
+    return ReportColumns(*spec.key, ids, slices, payloads, signals)
 
 
 def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int], Accounting]]:

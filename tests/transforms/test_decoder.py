@@ -19,6 +19,7 @@ from schemas.framing import HEADER_SIZE, header, load_schema, report_store
 from schemas.reasons import Reason
 from schemas.records import SENDER, SKEW_RANGES, Accounting, Message, Rejected, Report, ReportBatch
 from transforms import columnar
+from transforms.batched import BatchViews
 from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
 from transforms.signals import sender_digest
 from transforms.targets import AMENDABLE_FOR, YEAR_10000
@@ -55,10 +56,21 @@ POSSIBLE_BITS = [b"\0\0", b"\xe0\0", b"\x80\x40", b"\x10\0"]
 IMPOSSIBLE_BITS = [b"\x18\0", b"\x10\x80", b"\0\x20", b"\0\x01"]
 
 
+def take_path(patch: pytest.MonkeyPatch, min_rows: float) -> None:
+    """Decode ``min_rows`` messages or more as columns and batches in place, or all by the plain decoder."""
+    patch.setattr(columnar, "MIN_ROWS", min_rows)
+    if min_rows == math.inf:
+        patch.setattr(BatchViews, "read", leave)
+
+
+def leave(batches: BatchViews, message: bytes) -> None:
+    return None
+
+
 @pytest.fixture(params=["columnar", "plain"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send even a single message through the columnar decoder, or all through the plain one."""
-    monkeypatch.setattr(columnar, "MIN_ROWS", 1 if request.param == "columnar" else math.inf)
+    """Send even a single message by the fast paths, or all through the plain decoder."""
+    take_path(monkeypatch, 1 if request.param == "columnar" else math.inf)
 
 
 both_paths = pytest.mark.usefixtures("path")
@@ -416,7 +428,7 @@ def test_skew_travels_with_what_may_be_counted_and_stands_with_what_may_not() ->
     )
     (columns,) = decoded.columns
     half_an_hour, five_minutes = 11, 9  # doublings of a second
-    assert columns.skews.tolist() == [half_an_hour, SKEW_RANGES + five_minutes]
+    assert columns.signals.tolist() == [half_an_hour, SKEW_RANGES + five_minutes]
     signals = decoded.partials[SYMBOL.key, START].signals.published()
     assert (signals.past, signals.early) == ((), (*[0] * half_an_hour, 1))
 
@@ -487,7 +499,7 @@ def judged(arrivals: Sequence[Arrival]) -> Iterator[tuple[Report, Outcome]]:
 @pytest.fixture(scope="module", params=[1, 4, math.inf], ids=["columnar", "mixed", "plain"])
 def min_rows(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columnar, "MIN_ROWS", request.param)
+        take_path(patch, request.param)
         yield
 
 

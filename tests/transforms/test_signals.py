@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from schemas.records import SKEW_RANGES, Sender, Signals
 from transforms.signals import (
+    IMPROBABLE,
     PartialSignals,
     SenderCounts,
+    improbable_counts,
     one_skew,
     sender_digest,
+    signal_bits,
     skew_counts,
-    skew_ranges,
 )
 
 NOW = 1_767_258_000_000
@@ -32,8 +34,21 @@ def range_of(event_time: int, published: int) -> int:
 
 @given(st.lists(TIMES, min_size=1))
 def test_ranges_double_from_a_second_on(times: list[int]) -> None:
-    found = skew_ranges(np.array(times, dtype=np.int64), np.full(len(times), NOW))
-    assert found.tolist() == [range_of(time, NOW) for time in times]
+    improbable = np.arange(len(times)) % 2 == 1
+    found = signal_bits(np.array(times, dtype=np.int64), np.full(len(times), NOW), improbable)
+    assert (found & ~np.uint8(IMPROBABLE)).tolist() == [range_of(time, NOW) for time in times]
+    assert (found >= IMPROBABLE).tolist() == improbable.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2 * SKEW_RANGES - 1), st.booleans())))
+def test_signals_are_counted_by_group(reports: list[tuple[int, int, bool]]) -> None:
+    groups = np.array([group for group, _, _ in reports], dtype=np.int64)
+    signals = np.array([skew + IMPROBABLE * improbable for _, skew, improbable in reports], dtype=np.uint8)
+    skews = Counter((group, skew) for group, skew, _ in reports)
+    improbable = Counter(group for group, _, improbable in reports if improbable)
+    expected = [[skews[group, skew] for skew in range(2 * SKEW_RANGES)] for group in range(4)]
+    assert skew_counts(signals, groups, 4).tolist() == expected
+    assert improbable_counts(signals, groups, 4).tolist() == [improbable[group] for group in range(4)]
 
 
 @pytest.mark.parametrize(
@@ -51,9 +66,10 @@ def test_ranges_double_from_a_second_on(times: list[int]) -> None:
     ],
 )
 def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
-    ranges = skew_ranges(np.array([NOW - round(1000 * seconds)]), np.array([NOW]))
-    assert PartialSignals(skew_counts(ranges)).published() == Signals(early=early, past=past)
-    assert one_skew(int(ranges[0])).published() == Signals(early=early, past=past)
+    signals = signal_bits(np.array([NOW - round(1000 * seconds)]), np.array([NOW]), np.array([True]))
+    (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
+    assert PartialSignals(skew).published() == Signals(early=early, past=past)
+    assert one_skew(int(signals[0])).published() == Signals(early=early, past=past)
 
 
 def test_the_digest_of_a_key_is_stable() -> None:
