@@ -1,7 +1,8 @@
 """What every mechanism offers: perturb on the device, support at the collector, and its channel between the two."""
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from itertools import pairwise
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from schemas.records import Counts, Floats
 Values = npt.NDArray[np.integer]
 Payloads = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
+
+#: Payloads of one group in a row, on average, from which on to copy them together is faster than one by one.
+_RUN = 64
 
 
 class Randomness(Protocol):
@@ -70,6 +74,12 @@ class Mechanism(ABC):
         """
         if k == 1:
             return [self.support(payloads)]
+        changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+        if len(changes) * _RUN < len(groups):  # batches whose reports are of one time
+            runs: list[list[Payloads]] = [[payloads[:0]] for _ in range(k)]
+            for start, end in pairwise([0, *changes.tolist(), len(groups)]):
+                runs[groups[start]].append(payloads[start:end])
+            return [self.support(cast(Payloads, np.concatenate(of_group))) for of_group in runs]
         # NumPy sorts integers of 8 or 16 bits by counting them.
         groups = groups.astype(np.min_scalar_type(k))
         order = np.argsort(groups, kind="stable")

@@ -1,5 +1,6 @@
 """The sufficient statistic: support counts of each window."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.coders import PartialCountsCoder
-from transforms.columns import ReportColumns
+from transforms.columns import ReportColumns, concatenate
 from transforms.metrics import counter
 from transforms.partial import PartialCounts
 from transforms.signals import PartialSignals, improbable_counts, skew_counts
@@ -55,6 +56,15 @@ class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[Keyed
 @beam.typehints.with_input_types(ReportColumns)
 @beam.typehints.with_output_types(KeyedCounts)
 class _CountFn(beam.DoFn):
+    """Sums the counts of a bundle, and counts many columns as one: the more reports of a slice, the less each costs."""
+
+    #: Reports of one collection and version that are counted at once, if there are so many.
+    AT_ONCE = 100_000
+    #: Columns of so many reports are counted as they are: to copy them would cost more than it saves.
+    ENOUGH = 16_384
+    #: Bytes of columns that wait for more.
+    MAX_WAITING = 64 << 20
+
     def __init__(self, specs: list[CollectionSpec]) -> None:
         self._specs = specs
         self._counted = counter("counted")
@@ -64,18 +74,45 @@ class _CountFn(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._sums: dict[tuple[CollectionKey, int], PartialCounts] = {}
+        self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
+        self._reports: Counter[CollectionKey] = Counter()
+        self._nbytes = 0
 
     def process(self, columns: ReportColumns) -> None:
+        if len(columns) >= self.ENOUGH:
+            self._count(columns)
+            return
+        key = columns.collection, columns.version
+        self._waiting[key].append(columns)
+        self._reports[key] += len(columns)
+        self._nbytes += columns.nbytes
+        if self._reports[key] >= self.AT_ONCE:
+            self._count_waiting(key)
+        elif self._nbytes >= self.MAX_WAITING:
+            self._count_all()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        self._count_all()
+        for (key, start), partial in self._sums.items():
+            yield at_time(self._targets[key].last_of_slice(start), (key, partial))
+        self._sums.clear()
+
+    def _count_all(self) -> None:
+        for key in list(self._waiting):
+            self._count_waiting(key)
+
+    def _count_waiting(self, key: CollectionKey) -> None:
+        columns = concatenate(self._waiting.pop(key))
+        self._nbytes -= columns.nbytes
+        del self._reports[key]
+        self._count(columns)
+
+    def _count(self, columns: ReportColumns) -> None:
         key = columns.collection, columns.version
         self._counted.inc(len(columns))
         for start, partial in count_support(self._targets[key], columns):
             slot = key, start
             self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (key, start), partial in self._sums.items():
-            yield at_time(self._targets[key].last_of_slice(start), (key, partial))
-        self._sums.clear()
 
 
 class SumCounts(beam.CombineFn):

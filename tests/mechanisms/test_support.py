@@ -81,10 +81,11 @@ def test_memory_does_not_grow_with_groups_times_symbols() -> None:
     ],
     ids=["symbols", "bits"],
 )
+@pytest.mark.parametrize("run", [1, 100])
 @pytest.mark.parametrize("k", [1, 2, 7, 300])
-def test_support_by_group_is_the_support_of_each_group(mechanism: Mechanism, k: int) -> None:
+def test_support_by_group_is_the_support_of_each_group(mechanism: Mechanism, k: int, run: int) -> None:
     rng = np.random.default_rng(k)
-    payloads, groups = mechanism.perturb(rng.integers(0, 20, 500), rng), rng.integers(0, k, 500)
+    payloads, groups = mechanism.perturb(rng.integers(0, 20, 500), rng), rng.integers(0, k, 500 // run).repeat(run)
     found = mechanism.support_by_group(payloads, groups, k)
     assert len(found) == k
     for group, counted in enumerate(found):
