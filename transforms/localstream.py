@@ -11,12 +11,13 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
 import fastavro
 
-from schemas.framing import load_schema
+from schemas.framing import Schema, load_schema, schema_fingerprint
 from schemas.records import Message
 from transforms.container import EncodedMessages
 
@@ -150,10 +151,24 @@ def read_messages(path: Path) -> Iterator[Message]:
     name = path.name
     try:
         with path.open("rb") as file:
-            records = cast(Iterator[dict[str, Any]], fastavro.reader(file, load_schema("message")))
-            for index, record in enumerate(records):
+            for index, record in enumerate(_records(file)):
                 yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{index}")
     except OSError:
         raise
     except Exception as error:  # the reader raises what its C code happens to meet in other files
         raise StreamError(f"{path}: not an Avro file of messages ({error}); see schemas/message.avsc") from error
+
+
+def _records(file: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """Read the records of a container file, resolved to the message schema of today."""
+    records = fastavro.reader(file)
+    if schema_fingerprint(cast(Schema, records.writer_schema)) != _message_fingerprint():
+        # To resolve takes three times as long as to read, even where there is nothing to resolve.
+        file.seek(0)
+        records = fastavro.reader(file, load_schema("message"))
+    return cast(Iterator[dict[str, Any]], records)
+
+
+@cache
+def _message_fingerprint() -> bytes:
+    return schema_fingerprint(load_schema("message"))

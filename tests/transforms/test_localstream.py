@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.framing import load_schema
+from schemas.framing import load_schema, parse_schema
 from schemas.records import Message, Rejected
 from transforms.localstream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
 from transforms.sinks import container_bytes
@@ -279,3 +279,16 @@ def test_compressed_archives_are_read_too(tmp_path: Path) -> None:
     fastavro.writer(file, load_schema("message"), [message.to_avro() for message in messages(1, 2)], codec="deflate")
     (tmp_path / "archive.avro").write_bytes(file.getvalue())
     assert [message.publish_time for message in read_messages(tmp_path / "archive.avro")] == [1, 2]
+
+
+def test_archives_of_another_schema_are_resolved(tmp_path: Path) -> None:
+    # Without attributes, with the fields in another order, and with one that nobody here knows.
+    fields = [
+        {"name": "publish_time", "type": "int"},
+        {"name": "region", "type": "string"},
+        {"name": "data", "type": "bytes"},
+    ]
+    schema = parse_schema({"type": "record", "name": "Message", "namespace": "uldp", "fields": fields})
+    with (tmp_path / "archive.avro").open("wb") as file:
+        fastavro.writer(file, schema, [{"publish_time": 7, "region": "north", "data": b"one"}])
+    assert list(read_messages(tmp_path / "archive.avro")) == [Message(b"one", 7, {}, "archive.avro:0")]
