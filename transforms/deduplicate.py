@@ -1,20 +1,19 @@
 """Count a report once: drop copies by (collection, report id), over the time in which a copy could still be counted.
 
 State is packed: for each shard of ids, a bag of byte strings, each an expiry and the ids that expire then. A worker
-keeps the ids of the shards that it serves as sorted arrays; a token that is drawn anew with every write tells
-whether that copy is still what the state holds.
+keeps the ids of the shards that it serves in memory; a token that is drawn anew with every write tells whether that
+copy is still what the state holds.
 """
 
 import secrets
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import numpy.typing as npt
 from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
@@ -26,79 +25,16 @@ from apache_beam.transforms.userstate import (
 )
 from apache_beam.utils.timestamp import Timestamp
 
-from mechanisms.mechanism import Mask
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.columns import ReportColumns, ReportIds
 from transforms.count import KeyedCounts
 from transforms.metrics import counter
 from transforms.partial import PartialCounts
+from transforms.seen import SeenIds
 from transforms.signals import PartialSignals, skew_counts
 from transforms.targets import targets
 from transforms.windows import at_time
-
-Keys = npt.NDArray[np.uint64]
-
-#: Secret, so that no device can aim ids at one key: the factors and the summands of two hashes, drawn when a worker
-#: starts; keys never leave the process.
-_FACTORS = np.frombuffer(secrets.token_bytes(64), np.uint64).reshape(2, 4)
-_SUMMANDS = np.frombuffer(secrets.token_bytes(16), np.uint64)
-
-
-def _keys(ids: ReportIds) -> Keys:
-    """A 64-bit key of each id, by which ids are sorted; whatever two ids are, they share it with probability 2^-64.
-
-    Two hashes of the Multilinear family, of which the upper 32 bits are strongly universal (Lemire and Kaser, "Strongly
-    universal string hashing is fast", The Computer Journal 2014).
-    """
-    words = np.ascontiguousarray(ids).view(np.uint32)
-    hashes = np.tile(_SUMMANDS[:, np.newaxis], len(ids))
-    for word, factors in zip(words.T, _FACTORS.T, strict=True):
-        hashes += np.multiply.outer(factors, word)
-    keys: Keys = hashes[0] & np.uint64(0xFFFFFFFF << 32) | hashes[1] >> np.uint64(32)
-    return keys
-
-
-@dataclass
-class SeenIds:
-    """A growing set of report ids: sorted runs, of which each is at least twice as long as the next."""
-
-    _runs: list[tuple[Keys, ReportIds]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return sum(len(keys) for keys, _ in self._runs)
-
-    def add(self, ids: ReportIds) -> Mask:
-        """Add ids of shape (n, 2).
-
-        Returns:
-            Shape (n,): which of them were new, the first of several copies among them.
-        """
-        keys = _keys(ids)
-        order = np.argsort(keys)
-        if not np.diff(keys[order]).all():
-            order = np.argsort(keys, kind="stable")  # much slower, but the first of several copies stays the first
-        keys, sorted_ids = keys[order], ids.take(order, axis=0)
-        new = np.ones(len(keys), dtype=np.bool_)
-        same = np.flatnonzero(keys[1:] == keys[:-1])
-        new[same + 1] = (sorted_ids[same + 1] != sorted_ids[same]).any(axis=1)
-        for run_keys, run_ids in self._runs:
-            at = np.minimum(np.searchsorted(run_keys, keys), len(run_keys) - 1)
-            candidates = np.flatnonzero(run_keys[at] == keys)
-            new[candidates] &= (run_ids[at[candidates]] != sorted_ids[candidates]).any(axis=1)
-        if new.any():
-            self._push(keys[new], sorted_ids.compress(new, axis=0))
-        fresh = np.empty_like(new)
-        fresh[order] = new
-        return fresh
-
-    def _push(self, keys: Keys, ids: ReportIds) -> None:
-        while self._runs and len(self._runs[-1][0]) < 2 * len(keys):
-            run_keys, run_ids = self._runs.pop()
-            keys, ids = np.concatenate([run_keys, keys]), np.concatenate([run_ids, ids])
-            order = np.argsort(keys, kind="stable")
-            keys, ids = keys[order], ids.take(order, axis=0)
-        self._runs.append((keys, ids))
 
 
 def pack_ids(expiry: int, ids: ReportIds) -> bytes:

@@ -44,7 +44,7 @@ from tests.simulation.schedules import (
     schedules,
 )
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
-from transforms import decoder, deduplicate
+from transforms import decoder, seen
 from transforms.aggregate import Aggregate
 from transforms.coders import MessageCoder
 from transforms.localstream import read_messages
@@ -245,7 +245,7 @@ def test_the_simulation_sees_double_counts_and_losses() -> None:
     )
     (lines,) = broken_promises([twice], Script(), deduplicate=False).values()
     assert "(1, 0): counts [0, 2, 1, 0, 0, 0, 0, 0]" in lines
-    with mock.patch.object(deduplicate.SeenIds, "add", lambda self, ids: np.zeros(len(ids), dtype=np.bool_)):
+    with mock.patch.object(seen.SeenIds, "add", lambda self, ids: np.zeros(len(ids), dtype=np.bool_)):
         (lines,) = broken_promises([twice], Script()).values()
     assert "report 1 counted in set(), not in one of {frozenset({(1, 0)})}" in lines
 

@@ -13,14 +13,14 @@ from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.coders import ReportColumnsCoder
 from transforms.columns import ReportColumns, ReportIds
-from transforms.deduplicate import DeduplicateReports, SeenIds, _DeduplicateFn, pack_ids, unexpired, unpack_ids
+from transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 
 HOUR = 3_600_000
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
@@ -49,45 +49,11 @@ def as_ids(ids: Iterable[Id]) -> ReportIds:
     return np.array(list(ids), dtype=np.uint64).reshape(-1, 2)
 
 
-# The set of ids.
+# Entries of state.
 
 #: Words of which few bits differ, and the differences are where a hash by multiplication is weak.
 WORDS = st.sampled_from([0, 1, 2, 2**31, 2**32, 2**62, 2**63, 2**63 + 2**31, 2**64 - 1])
 IDS = st.lists(st.tuples(WORDS, WORDS), max_size=25)
-
-
-@given(st.lists(IDS, max_size=8))
-@example([[(0, 5)], [(2**63, 5 - 2**31 + 2**63)], [(2**63, 5 - 2**31 + 2**63)]])
-@example([[(1, 2), (2, 1), (1, 2)], [(2, 1), (1, 1), (2, 2)], [(1, 1), (1, 2)]])
-def test_seen_ids_are_a_set(batches: list[list[Id]]) -> None:
-    seen, reference = SeenIds(), set[Id]()
-    for batch in batches:
-        expected = []
-        for id_ in batch:
-            expected.append(id_ not in reference)
-            reference.add(id_)
-        assert seen.add(as_ids(batch)).tolist() == expected
-        assert len(seen) == len(reference)
-
-
-def test_seen_ids_are_a_set_through_hundreds_of_merges() -> None:
-    rng = np.random.default_rng(1)
-    seen, reference = SeenIds(), set[Id]()
-    for _ in range(300):
-        batch = [(int(a), int(b)) for a, b in rng.integers(0, 60, (rng.integers(1, 80), 2))]
-        first = [id_ not in reference and batch.index(id_) == row for row, id_ in enumerate(batch)]
-        assert seen.add(as_ids(batch)).tolist() == first
-        reference.update(batch)
-    assert len(seen) == len(reference) > 3000
-
-
-def test_adding_does_not_change_the_ids() -> None:
-    ids = as_ids([(3, 1), (1, 2), (3, 1)])
-    ids.flags.writeable = False
-    assert SeenIds().add(ids).tolist() == [True, True, False]
-
-
-# Entries of state.
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.lists(st.tuples(*[st.integers(0, 2**64 - 1)] * 2), max_size=5))
