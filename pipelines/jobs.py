@@ -55,7 +55,7 @@ def backfill(specs: Sequence[CollectionSpec], source: Path, out: Path, options: 
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     with beam.Pipeline("FnApiRunner" if local else None, options) as pipeline:
         several = local and options.view_as(DirectOptions).direct_num_workers != 1
-        aggregated = pipeline | "ReadArchive" >> read | "Aggregate" >> Aggregate(specs, redistribute=several)
+        aggregated = pipeline | "ReadArchive" >> read | "Aggregate" >> Aggregate(specs, grouped=several)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
 
 

@@ -1,6 +1,6 @@
 """The whole aggregator as one transform: encoded reports in; estimates, counts, late and rejected reports out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -48,8 +48,8 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Only a source that cannot repeat a report may do without.
         shards: Into how many parts the ids of a collection are split for deduplication: its parallelism.
-        redistribute: Whether columns are shuffled to the workers before they are deduplicated. Beam's local runner with
-            several workers needs that; others shuffle what has keyed state by themselves.
+        grouped: Whether ids are deduplicated in groups instead of state: in a bounded job on several workers of Beam's
+            local runner, which gives everything that has state to one of them.
         simulated_clock: Whether publish times are a simulation's, so that a window that ends in the future by the
             clock on the wall may be complete.
     """
@@ -57,7 +57,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
     specs: Sequence[CollectionSpec]
     deduplicate: bool = True
     shards: int = 16
-    redistribute: bool = False
+    grouped: bool = False
     simulated_clock: bool = False
 
     def __post_init__(self) -> None:
@@ -71,11 +71,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards if self.deduplicate else 1)
         accounting = [decoded.accounting]
         if self.deduplicate:
-            columns = decoded.columns
-            if self.redistribute:
-                # Not Reshuffle, which pickles what it is given.
-                columns = columns | "Redistribute" >> beam.GroupByKey() | "Ungroup" >> beam.FlatMapTuple(_ungroup)
-            deduplicated = columns | "Deduplicate" >> DeduplicateReports(self.specs)
+            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs, grouped=self.grouped)
             accounting.append(deduplicated.accounting)
             columns = deduplicated.columns
         else:
@@ -109,10 +105,6 @@ class SumByWindow(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCou
             )
         summed: PCollection[KeyedCounts] = sums | "AllPolicies" >> beam.Flatten()
         return summed
-
-
-def _ungroup(key: str, grouped: Iterable[ReportColumns]) -> Iterator[tuple[str, ReportColumns]]:
-    return ((key, columns) for columns in grouped)
 
 
 def _is_of(keys: frozenset[CollectionKey], element: KeyedCounts) -> bool:

@@ -33,7 +33,7 @@ from transforms.metrics import counter
 from transforms.partial import PartialCounts
 from transforms.seen import SeenIds
 from transforms.signals import PartialSignals, skew_counts
-from transforms.targets import targets
+from transforms.targets import Target, targets
 from transforms.windows import at_time
 
 
@@ -65,14 +65,62 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
     the dropped ones. An id is remembered until every window that counted its report has closed, and no copy can come
     into one of them any more: a later one is late, or names other windows. So the state is bounded by the reports of
     window + allowed lateness (twice the window, if it slides), 16 bytes each.
+
+    Attributes:
+        grouped: Whether all ids of a shard are brought together first, so that no state is needed: of a bounded job
+            alone. Beam's local runner gives everything that has state to one of its workers.
     """
 
     specs: Sequence[CollectionSpec]
+    grouped: bool = False
 
     def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> Any:
-        """Keep state by shard, in the global window: a copy may come in another window."""
-        deduplicate = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
+        """Look for copies by shard, in the global window: a copy may come in another window."""
+        deduplicate: beam.DoFn
+        if self.grouped:
+            columns = columns | "GroupShards" >> beam.GroupByKey()
+            deduplicate = _GroupedFn(list(self.specs))
+        else:
+            deduplicate = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
         return columns | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
+
+
+def _account(target: Target, copies: ReportColumns) -> Iterator[Any]:
+    """Yield the accounting of dropped copies by time slice, at its time."""
+    starts, groups = copies.slice_groups(target.slice_size)
+    k = len(starts)
+    skews = skew_counts(copies.signals, groups, k)
+    for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
+        if n:
+            partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
+            at = target.last_of_slice(start)
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))
+
+
+@beam.typehints.with_input_types(tuple[str, Iterable[ReportColumns]])
+@beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
+class _GroupedFn(beam.DoFn):
+    """Drops copies among all reports of a shard."""
+
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+        self._duplicate = counter("duplicate")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+
+    def process(self, element: tuple[str, Iterable[ReportColumns]]) -> Iterator[Any]:
+        _, parts = element
+        seen = SeenIds()
+        for columns in parts:
+            target = self._targets[columns.collection, columns.version]
+            fresh = seen.add(columns.report_ids)
+            if not fresh.all():
+                copies, columns = columns.take(~fresh), columns.take(fresh)
+                self._duplicate.inc(len(copies))
+                yield from _account(target, copies)
+            if len(columns):
+                yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
 
 
 @beam.typehints.with_input_types(tuple[str, ReportColumns])
@@ -108,8 +156,9 @@ class _DeduplicateFn(beam.DoFn):
         seen = self._seen(key, written, ids)
         fresh = seen.add(columns.report_ids)
         if not fresh.all():
-            yield from self._account(columns.take(~fresh))
-            columns = columns.take(fresh)
+            copies, columns = columns.take(~fresh), columns.take(fresh)
+            self._duplicate.inc(len(copies))
+            yield from _account(target, copies)
         if not len(columns):
             self._keep(key, written, seen)
             return
@@ -171,15 +220,3 @@ class _DeduplicateFn(beam.DoFn):
         self._cache[key] = written, seen
         if len(self._cache) > self.MAX_CACHED:
             self._cache.popitem(last=False)
-
-    def _account(self, copies: ReportColumns) -> Iterator[Any]:
-        self._duplicate.inc(len(copies))
-        target = self._targets[copies.collection, copies.version]
-        starts, groups = copies.slice_groups(target.slice_size)
-        k = len(starts)
-        skews = skew_counts(copies.signals, groups, k)
-        for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
-            if n:
-                partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
-                at = target.last_of_slice(start)
-                yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))

@@ -321,13 +321,11 @@ def test_wrong_arguments_are_refused_before_anything_runs() -> None:
         Aggregate([PLAIN], shards=0)
 
 
-@pytest.mark.parametrize("redistribute", [False, True])
-def test_a_bounded_job_counts_the_same_whether_columns_are_redistributed_or_not(
-    redistribute: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_bounded_job_counts_the_same_whether_ids_are_grouped_or_not(grouped: bool, tmp_path: Path) -> None:
     sent = [report(n % 300, n % 180) for n in range(600)]
     with beam.Pipeline("FnApiRunner") as pipeline:
-        aggregated = pipeline | beam.Create(sent) | Aggregate([PLAIN], redistribute=redistribute)
+        aggregated = pipeline | beam.Create(sent) | Aggregate([PLAIN], grouped=grouped)
         _ = aggregated | WriteResults(str(tmp_path))
     panes = read_counts(tmp_path)
     assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)
