@@ -77,34 +77,40 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         else:
             columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(ReportColumns)
         counted = columns | "Count" >> CountSupport(self.specs)
-        sums = (counted, *accounting) | "WithAccounting" >> beam.Flatten() | "Sum" >> SumByWindow(self.specs)
-        counts = sums | "Seal" >> SealCounts(self.specs, self.simulated_clock)
+        parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
+        counts = parts | "CountWindows" >> CountWindows(self.specs, self.simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self.specs)
         return Aggregated(estimates, counts, decoded.late, decoded.rejected)
 
 
 @dataclass
-class SumByWindow(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCounts]]):
-    """Sum partial counts in the windows of their spec. Specs with one window policy share their steps."""
+class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
+    """Sum partial counts in the windows of their spec, and seal each pane.
+
+    Specs with one window policy share their steps. Policies share none, for a runner drops what is late by one policy's
+    lateness before it reaches whatever has state.
+    """
 
     specs: Sequence[CollectionSpec]
+    simulated_clock: bool = False
 
-    def expand(self, counts: PCollection[KeyedCounts]) -> PCollection[KeyedCounts]:
+    def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
         """One branch for each policy, named for it, so that a new collection leaves the other branches alone."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
-        sums = []
+        sealed = []
         for label, window in sorted(policies.items()):
             keys = frozenset(spec.key for spec in self.specs if window_label(spec.window) == label)
             fixed = window.period is None
-            into = window_into(window, bounded=counts.is_bounded) if fixed else SlideWindows(window)
-            sums.append(
-                counts
+            into = window_into(window, bounded=parts.is_bounded) if fixed else SlideWindows(window)
+            sealed.append(
+                parts
                 | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
                 | f"Window{label}" >> into
                 | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+                | f"Seal{label}" >> SealCounts(self.specs, self.simulated_clock)
             )
-        summed: PCollection[KeyedCounts] = sums | "AllPolicies" >> beam.Flatten()
-        return summed
+        counts: PCollection[SupportCounts] = sealed | "AllPolicies" >> beam.Flatten()
+        return counts
 
 
 def _is_of(keys: frozenset[CollectionKey], element: KeyedCounts) -> bool:

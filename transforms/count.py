@@ -115,6 +115,8 @@ class _CountFn(beam.DoFn):
             self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
 
 
+@beam.typehints.with_input_types(PartialCounts)
+@beam.typehints.with_output_types(PartialCounts)
 class SumCounts(beam.CombineFn):
     """Adds partial counts."""
 
