@@ -1,0 +1,510 @@
+"""Pub/Sub without Pub/Sub: names, the reader's watermark, and what is asked of the client library."""
+
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import apache_beam as beam
+import grpc
+import pytest
+from apache_beam.io.gcp.pubsub import PubsubMessage
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+
+from schemas.records import NO_ATTRIBUTES, Message
+from transforms import pubsub, pubsubclient, pubsubname
+from transforms.leases import EXTENSION_SECONDS, AckMark, Leases, Unavailable
+from transforms.pubsub import (
+    LOG_EVERY_SECONDS,
+    RETENTION_MS,
+    PublishTo,
+    PubSubReader,
+    PubSubSource,
+    ReadSubscription,
+    to_message,
+)
+from transforms.pubsubclient import Publisher, Puller, publish_time
+from transforms.pubsubname import PubSubError, Subscription, Topic
+
+SUBSCRIPTION = Subscription("example", "reports")
+TOPIC = Topic("example", "reports")
+NOW = 1_767_258_000_000
+DELAY = 10_000
+
+
+@dataclass
+class Clock:
+    now: float = NOW / 1000
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Queue:
+    """Gives what it is told to; each message's ack id is its body."""
+
+    waiting: list[Sequence[Message] | Exception] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        given = self.waiting.pop(0) if self.waiting else ()
+        if isinstance(given, Exception):
+            raise given
+        return [message.data.decode() for message in given], list(given)
+
+    def acknowledge(self, ack_ids: Sequence[str]) -> None:
+        self.acknowledged += ack_ids
+
+    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
+        pass
+
+
+class StillLeases(Leases):
+    """Tended by nobody."""
+
+    def keep_tending(self) -> None:
+        pass
+
+
+def message(name: str, published: int) -> Message:
+    return Message(name.encode(), published)
+
+
+def reader_of(
+    *given: Sequence[Message] | Exception, clock: Clock | None = None, recovering: bool = False, **settings: Any
+) -> PubSubReader:
+    queue, clock = Queue(list(given)), clock or Clock()
+    source = PubSubSource(SUBSCRIPTION, delay_ms=DELAY, **settings)
+    return PubSubReader(source, queue, StillLeases(queue, clock=clock), recovering=recovering, clock=clock)
+
+
+def watermark(reader: PubSubReader) -> int:
+    return int(reader.get_watermark().micros // 1000)
+
+
+def commit(reader: PubSubReader) -> None:
+    """Twice: a commit is believed with the next mark."""
+    for _ in range(2):
+        reader.get_checkpoint_mark().finalize_checkpoint()
+
+
+@pytest.mark.parametrize(
+    ("kind", "uri", "path"),
+    [
+        (Subscription, "pubsub:projects/example/subscriptions/s-1", "projects/example/subscriptions/s-1"),
+        (
+            Subscription,
+            "pubsub:projects/a.org:project/subscriptions/a%2Bb",
+            "projects/a.org:project/subscriptions/a%2Bb",
+        ),
+        (Topic, "pubsub:projects/example/topics/T_1.x", "projects/example/topics/T_1.x"),
+    ],
+)
+def test_names_are_read_and_written(kind: type[Subscription] | type[Topic], uri: str, path: str) -> None:
+    resource = kind.parse(uri)
+    assert (str(resource), resource.path) == (uri, path)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "pubsub:",
+        "projects/example/subscriptions/reports",
+        "pubsub:projects/example/topics/reports",
+        "pubsub:projects/short/subscriptions/reports",
+        "pubsub:projects/example/subscriptions/1st",
+        "pubsub:projects/example/subscriptions/ab",
+        "pubsub:projects/example/subscriptions/a/b",
+        "pubsub:projects/example/subscriptions/größe",
+        "pubsub:projects/example/subscriptions/reports\n",
+    ],
+)
+def test_other_names_are_errors_that_say_what_to_write(uri: str) -> None:
+    with pytest.raises(PubSubError, match="write pubsub:projects/PROJECT/subscriptions/NAME"):
+        Subscription.parse(uri)
+
+
+def test_a_pull_is_a_chunk_at_its_oldest_message() -> None:
+    messages = [message("b", NOW + 1), message("a", NOW)]
+    reader = reader_of(messages)
+    assert reader.start()
+    assert list(reader.get_current().messages) == messages
+    assert reader.get_current_timestamp() == Timestamp(micros=NOW * 1000)
+    assert not reader.advance()
+
+
+def test_before_anything_is_known_the_watermark_is_what_pubsub_keeps() -> None:
+    reader = reader_of(Unavailable())
+    assert not reader.start()
+    assert watermark(reader) == NOW - RETENTION_MS
+
+
+def test_before_anything_is_known_stamps_may_have_any_time() -> None:
+    assert reader_of(timestamp_attribute="time").get_watermark() == MIN_TIMESTAMP
+
+
+def test_the_watermark_is_of_the_oldest_that_is_not_acknowledged() -> None:
+    reader = reader_of([message("a", NOW - 5000), message("b", NOW - 7000)], [message("c", NOW - 3000)])
+    reader.start()
+    assert watermark(reader) == NOW - 7000 - DELAY
+    mark = reader.get_checkpoint_mark()
+    reader.advance()
+    assert watermark(reader) == NOW - 7000 - DELAY
+    mark.finalize_checkpoint()
+    reader.get_checkpoint_mark().finalize_checkpoint()
+    assert watermark(reader) == NOW - 3000 - DELAY
+
+
+def test_a_subscription_that_has_nothing_to_give_follows_the_clock() -> None:
+    clock = Clock()
+    reader = reader_of([message("a", NOW - 5000)], clock=clock)
+    reader.start()
+    commit(reader)
+    clock.now += 60
+    # All is acknowledged, but whether there is more nobody has asked yet.
+    assert watermark(reader) == NOW - RETENTION_MS
+    reader.advance()
+    assert watermark(reader) == NOW + 60_000 - DELAY
+
+
+def test_what_is_not_acknowledged_holds_the_watermark_of_an_idle_subscription() -> None:
+    reader = reader_of([message("a", NOW - 5000)])
+    reader.start()
+    reader.advance()
+    assert watermark(reader) == NOW - 5000 - DELAY
+
+
+def test_a_subscription_that_does_not_answer_says_nothing_of_the_time() -> None:
+    clock = Clock()
+    reader = reader_of((), Unavailable(), clock=clock)
+    reader.start()
+    assert watermark(reader) == NOW - DELAY
+    clock.now += 60
+    reader.advance()
+    assert watermark(reader) == NOW - DELAY
+
+
+def test_the_watermark_never_goes_back() -> None:
+    reader = reader_of((), [message("old", NOW - 1_000_000)])
+    reader.start()
+    before = watermark(reader)
+    reader.advance()
+    assert watermark(reader) == before
+
+
+def test_a_simulated_clock_stands_still_without_messages() -> None:
+    clock = Clock()
+    given = ((), [message("a", 5_000_000), message("b", 7_000_000)], [message("c", 6_000_000)])
+    reader = reader_of(*given, clock=clock, simulated_clock=True, timestamp_attribute="time")
+    reader.start()
+    assert reader.get_watermark() == MIN_TIMESTAMP
+    for _ in range(2):
+        reader.advance()
+        assert watermark(reader) == 5_000_000 - DELAY
+    commit(reader)
+    clock.now += 60
+    assert watermark(reader) == 5_000_000 - DELAY
+    reader.advance()
+    assert watermark(reader) == 7_000_000 - DELAY
+
+
+def test_who_goes_on_elsewhere_waits_for_what_comes_again() -> None:
+    clock = Clock()
+    reader = reader_of([message("new", NOW)], [message("again", NOW - 9000)], clock=clock, recovering=True)
+    reader.start()
+    assert watermark(reader) == NOW - RETENTION_MS
+    clock.now += EXTENSION_SECONDS
+    reader.advance()
+    assert watermark(reader) == NOW - RETENTION_MS
+    clock.now += 1
+    assert watermark(reader) == NOW - 9000 - DELAY
+
+
+def test_an_outage_is_logged_from_time_to_time(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    reader = reader_of(*[Unavailable("away")] * 10, clock=clock)
+    for _ in range(10):
+        assert not reader.advance()
+        clock.now += LOG_EVERY_SECONDS / 4
+    assert [record.message for record in caplog.records] == ["away; asking again"] * 3
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(pubsub, "MOST_OUTSTANDING", 2)
+    reader = reader_of([message("a", NOW)], [message("b", NOW)], [message("c", NOW)])
+    assert [reader.advance() for _ in range(4)] == [True, True, False, False]
+    assert "no checkpoint has covered 2 messages" in caplog.text
+    commit(reader)
+    assert reader.advance()
+
+
+def test_sub_sources_are_told_apart() -> None:
+    """A runner keeps readers by the bytes of their source and mark."""
+    source = PubSubSource(SUBSCRIPTION, pullers=3)
+    assert len({pickle.dumps(each) for each in source.split(20)}) == 3
+    assert len(source.split(2)) == 2
+    assert len(PubSubSource(SUBSCRIPTION, pullers=0).split(20)) == 1
+    assert len(PubSubSource(SUBSCRIPTION, simulated_clock=True).split(20)) == 1
+
+
+@dataclass
+class Failure(Exception):  # noqa: N818 (stands for the library's)
+    grpc_status_code: grpc.StatusCode
+
+
+@dataclass
+class GivenUp(Exception):  # noqa: N818 (stands for the library's)
+    cause: Exception
+
+
+class DefaultCredentialsError(Exception):
+    """Named as that of the library of credentials."""
+
+
+class Answer(SimpleNamespace):
+    """An answer in the library's clothes."""
+
+    @staticmethod
+    def pb(answer: "Answer") -> "Answer":
+        return answer
+
+
+@dataclass
+class Client:
+    """The library and its clients, as far as they are used."""
+
+    answers: list[Any] = field(default_factory=list)
+    requests: list[tuple[str, Any]] = field(default_factory=list)
+
+    def SubscriberClient(self) -> "Client":  # noqa: N802 (the name in the library)
+        return self
+
+    def PublisherClient(self) -> "Client":  # noqa: N802 (the name in the library)
+        return self
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("__"):
+            raise AttributeError(method)
+
+        def answer(*, request: Any, retry: None, timeout: float) -> Any:
+            self.requests.append((method, request))
+            given = self.answers.pop(0)
+            if isinstance(given, Exception):
+                raise given
+            return given
+
+        return answer
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    client = Client()
+    monkeypatch.setattr(pubsubname, "library", lambda: client)
+    monkeypatch.setattr(pubsubclient, "library", lambda: client)
+    monkeypatch.delenv("PUBSUB_EMULATOR_HOST", raising=False)
+    return client
+
+
+def received(published_ms: int, **attributes: str) -> Answer:
+    seconds, ms = divmod(published_ms, 1000)
+    stamp = SimpleNamespace(seconds=seconds, nanos=ms * 1_000_000 + 999_999)
+    body = SimpleNamespace(data=b"body", attributes=attributes, publish_time=stamp, message_id="17")
+    return Answer(received_messages=[SimpleNamespace(ack_id="ack", message=body)])
+
+
+def test_a_message_is_made_of_what_is_received(client: Client) -> None:
+    client.answers = [received(NOW + 1, key="value"), received(NOW + 1)]
+    puller = Puller(SUBSCRIPTION)
+    assert puller.pull() == (["ack"], [Message(b"body", NOW + 1, {"key": "value"}, "reports:17")])
+    _, (bare,) = puller.pull()
+    assert bare.attributes is NO_ATTRIBUTES
+
+
+def test_an_attribute_may_hold_the_publish_time(client: Client) -> None:
+    client.answers = [received(NOW, time="5"), received(NOW, time="soon"), received(NOW)]
+    puller = Puller(SUBSCRIPTION, "time")
+    assert [puller.pull()[1][0].publish_time for _ in range(3)] == [5, NOW, NOW]
+
+
+@pytest.mark.parametrize(
+    ("value", "time"),
+    [
+        ("0", 0),
+        ("1767258000500", 1767258000500),
+        ("253402300799999", 253402300799999),
+        ("2026-01-01T09:00:00Z", 1767258000000),
+        ("2026-01-01T10:00:00.123456+01:00", 1767258000123),
+        (None, -7),
+        ("", -7),
+        ("-1", -7),
+        ("1.5", -7),
+        ("253402300800000", -7),
+        ("2026-01-01T09:00:00", -7),
+        ("2026-01-01", -7),
+        ("1969-12-31T23:59:59Z", -7),
+        ("0001-01-01T00:00:00+23:59", -7),
+        ("²", -7),
+        ("9" * 5000, -7),
+    ],
+)
+def test_publish_times_that_are_none_are_not_taken(value: str | None, time: int) -> None:
+    assert publish_time(value, -7) == time
+
+
+def test_a_wait_without_an_answer_is_followed_by_a_question(client: Client) -> None:
+    client.answers = [Failure(grpc.StatusCode.DEADLINE_EXCEEDED), Answer(received_messages=[])]
+    assert Puller(SUBSCRIPTION).pull() == ([], [])
+    assert [request["return_immediately"] for _, request in client.requests] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [Failure(grpc.StatusCode.UNAVAILABLE)],
+        [Failure(grpc.StatusCode.DEADLINE_EXCEEDED), Failure(grpc.StatusCode.DEADLINE_EXCEEDED)],
+    ],
+)
+def test_no_answer_is_not_taken_for_an_empty_one(client: Client, answers: list[Exception]) -> None:
+    client.answers = [*answers]
+    with pytest.raises(Unavailable):
+        Puller(SUBSCRIPTION).pull()
+
+
+def test_a_puller_asks_for_what_it_should(client: Client) -> None:
+    client.answers = [None, None]
+    puller = Puller(SUBSCRIPTION)
+    puller.acknowledge(["a"])
+    puller.extend(["b"], 60)
+    subscription = {"subscription": SUBSCRIPTION.path}
+    assert client.requests == [
+        ("acknowledge", subscription | {"ack_ids": ["a"]}),
+        ("modify_ack_deadline", subscription | {"ack_ids": ["b"], "ack_deadline_seconds": 60}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "line"),
+    [
+        (Failure(grpc.StatusCode.NOT_FOUND), "create it with: gcloud pubsub subscriptions create reports"),
+        (
+            Failure(grpc.StatusCode.PERMISSION_DENIED),
+            "grant the job's account roles/pubsub.viewer and roles/pubsub.sub",
+        ),
+        (Failure(grpc.StatusCode.UNAUTHENTICATED), "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run"),
+        (DefaultCredentialsError("none\nat all"), "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run"),
+        (Failure(grpc.StatusCode.UNAVAILABLE), "pubsub.googleapis.com does not answer"),
+        (GivenUp(Failure(grpc.StatusCode.UNAVAILABLE)), "pubsub.googleapis.com does not answer"),
+        (Failure(grpc.StatusCode.INVALID_ARGUMENT), "refused"),
+    ],
+)
+def test_a_check_says_in_one_line_what_to_do(client: Client, failure: Exception, line: str) -> None:
+    client.answers = [failure]
+    with pytest.raises(PubSubError, match=line) as raised:
+        SUBSCRIPTION.check()
+    assert "\n" not in str(raised.value)
+    assert str(SUBSCRIPTION) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("topic", "endpoint", "line"),
+    [("_deleted-topic_", "", "its topic was deleted"), (TOPIC.path, "https://example.org", "it pushes its messages")],
+)
+def test_a_subscription_that_gives_nothing_is_no_source(client: Client, topic: str, endpoint: str, line: str) -> None:
+    client.answers = [SimpleNamespace(topic=topic, push_config=SimpleNamespace(push_endpoint=endpoint))]
+    with pytest.raises(PubSubError, match=line):
+        SUBSCRIPTION.check()
+
+
+def test_other_errors_pass(client: Client) -> None:
+    client.answers = [ZeroDivisionError()]
+    with pytest.raises(ZeroDivisionError):
+        SUBSCRIPTION.check()
+
+
+def test_a_missing_library_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.cloud", None)
+    with pytest.raises(PubSubError, match=r"pip install 'uldp-stream\[gcp\]'"):
+        SUBSCRIPTION.check()
+
+
+def test_a_reader_goes_on_with_the_leases_of_this_process(client: Client) -> None:
+    leases = StillLeases(Queue())
+    mark = leases.make_mark()
+    leases.take(["behind"], NOW)
+    client.answers = [Answer(received_messages=[])]
+    reader = PubSubSource(SUBSCRIPTION).create_reader(None, mark)
+    before = watermark(reader)
+    assert len(leases) == 0
+    assert not reader.advance()
+    assert watermark(reader) > before
+    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
+
+
+def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> None:
+    mark = AckMark(b"0123456789abcdef", 41)
+    client.answers = [Answer(received_messages=[])]
+    reader = PubSubSource(SUBSCRIPTION).create_reader(None, mark)
+    before = watermark(reader)
+    assert not reader.advance()
+    assert watermark(reader) == before
+    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
+
+
+@dataclass
+class Requests:
+    """The library's class of requests, which are made of an open client."""
+
+    made: list[tuple[object, Any]] = field(default_factory=list)
+
+    def publish(self, client: object, *, request: Any, timeout: float) -> None:
+        self.made.append((client, request))
+
+
+def test_a_publisher_makes_few_requests(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = Requests()
+    monkeypatch.setitem(sys.modules, "google.pubsub_v1", SimpleNamespace(PublisherClient=requests))
+    publisher = Publisher(TOPIC)
+    publisher.flush()
+    small: list[tuple[bytes, dict[str, str]]] = [(b"%d" % i, {"topic": "t"}) for i in range(2500)]
+    large: list[tuple[bytes, dict[str, str]]] = [(bytes(1_000_000), {"a": "b" * 1_000_000})] * 4
+    for data, attributes in small + large:
+        publisher.publish(data, attributes)
+    publisher.flush()
+    publisher.flush()
+    sizes = [len(request["messages"]) for _, request in requests.made]
+    assert sizes == [1000, 1000, 502, 2]
+    assert {request["topic"] for _, request in requests.made} == {TOPIC.path}
+    assert [(m["data"], m["attributes"]) for _, request in requests.made for m in request["messages"]] == small + large
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_labels_are_stable(native: bool) -> None:
+    pipeline = beam.Pipeline(options=PipelineOptions(["--streaming"]))
+    source = PubSubSource(SUBSCRIPTION, timestamp_attribute="time")
+    messages = pipeline | "Read" >> ReadSubscription(source, native, id_label="id")
+    records = messages | "Records" >> beam.Map(record).with_output_types(tuple[bytes, dict[str, str]])
+    _ = records | "Publish" >> PublishTo(TOPIC, native)
+    proto = pipeline.to_runner_api()
+    names = {transform.unique_name for transform in proto.components.transforms.values()}
+    urns = {transform.spec.urn for transform in proto.components.transforms.values()}
+    if native:
+        assert names >= {"Read/ReadMessages", "Read/ToMessage", "Publish/ToPubsubMessage", "Publish/WriteMessages"}
+        assert "beam:transform:pubsub_read:v1" in urns
+    else:
+        assert names >= {"Read/ReadChunks", "Read/UnpackChunks", "Publish/PublishRecords"}
+        assert not {urn for urn in urns if "pubsub" in urn}
+
+
+def record(message: Message) -> tuple[bytes, Mapping[str, str]]:
+    return message.data, message.attributes
+
+
+def test_beams_message_is_ours_at_its_element_time() -> None:
+    theirs = PubsubMessage(b"body", {"key": "value"}, message_id="17")
+    ours = Message(b"body", NOW, {"key": "value"}, "reports:17")
+    assert to_message(theirs, "reports", Timestamp(micros=NOW * 1000 + 999)) == ours
