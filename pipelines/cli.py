@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -21,6 +21,9 @@ import numpy as np
 from mechanisms.catalog import build_mechanism
 from schemas.collection import CollectionSpec, Limits
 from schemas.durations import format_duration, milliseconds, parse_duration
+
+if TYPE_CHECKING:
+    from pipelines.simulate import Stream
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
@@ -130,7 +133,7 @@ def _limits(limits: Limits) -> Iterator[str]:
 @click.argument("spec", type=_SPEC)
 @click.option("--truth", required=True, type=_SPEC, help="CSV of value,tag,weight: the true distribution.")
 @click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
-@click.option("--to", required=True, type=_FOLDER, help="Directory of a new local stream.")
+@click.option("--to", required=True, help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 @click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
 @click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time, metavar="TIME")
@@ -144,9 +147,9 @@ def _limits(limits: Limits) -> Iterator[str]:
     help="Simulated seconds a second.  [default: as fast as it goes]",
 )
 def simulate(
-    spec: Path, truth: Path, to: Path, users: int, start: int, duration: int, speed: float | None, **settings: Any
+    spec: Path, truth: Path, to: str, users: int, start: int, duration: int, speed: float | None, **settings: Any
 ) -> None:
-    """Simulate a fleet of devices that sends obfuscated reports into a local stream.
+    """Simulate a fleet of devices that sends obfuscated reports into a stream.
 
     Example: uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv
     --users 100000 --to stream --duplicates 0.01
@@ -154,21 +157,31 @@ def simulate(
     from pipelines.fleet import Fleet
     from pipelines.simulate import simulate as publish
     from pipelines.truth import Truth
-    from transforms.localstream import LocalStream
 
     loaded = CollectionSpec.load(spec)
     fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
-    stream = LocalStream.create(to, simulated_clock=True)
+    stream = _new_stream(to)
     with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
         sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
     click.echo(f"{to}: {sent}")
 
 
+def _new_stream(to: str) -> "Stream":
+    if to.startswith("kafka:"):
+        from pipelines.topic import TopicWriter
+        from transforms.kafkatopic import KafkaTopic
+
+        return TopicWriter(KafkaTopic.parse(to))
+    from transforms.localstream import LocalStream
+
+    return LocalStream.create(Path(to), simulated_clock=True)
+
+
 def _job_options(command: Any) -> Any:
     """Add what both jobs take."""
     for option in (
-        click.option("--to", "out", required=True, type=_FOLDER, help="Directory of the results."),
-        click.option("--from", "source", required=True, type=click.Path(path_type=Path), help="Stream or archive."),
+        click.option("--to", "out", required=True, help="Directory of the results."),
+        click.option("--from", "source", required=True, help="Directory, file, kafka:HOST:PORT/TOPIC, or pubsub:..."),
         click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
         click.pass_context,
     ):
@@ -178,16 +191,16 @@ def _job_options(command: Any) -> Any:
 
 @cli.command(context_settings=_BEAM)
 @_job_options
-def backfill(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path) -> None:
-    """Aggregate an archive or a whole stream; one pane a window. Other options go to Beam.
+def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str) -> None:
+    """Aggregate an archive, or all that a stream holds; one pane a window. Other options go to Beam.
 
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from pipelines import jobs
+    from pipelines import endpoints, jobs
 
     logging.getLogger("transforms.sources").setLevel(logging.INFO)
-    jobs.backfill(_load(specs), source, out, jobs.pipeline_options(ctx.args))
-    _summarize(out)
+    jobs.backfill(_load(specs), endpoints.parse_source(source), Path(out), jobs.pipeline_options(ctx.args))
+    _summarize(Path(out))
 
 
 @cli.command(context_settings=_BEAM)
@@ -200,21 +213,28 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Pat
     metavar="DURATION",
     help="Wait for stragglers.",
 )
-def stream(ctx: click.Context, specs: tuple[Path, ...], source: Path, out: Path, watermark_delay: int) -> None:
-    """Follow a local stream until it is closed; print panes as they fire. Other options go to Beam.
+def stream(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, watermark_delay: int) -> None:
+    """Follow a stream. Other options go to Beam.
 
-    Stop it with Ctrl-C or SIGTERM: open windows are marked incomplete. Started again, it reads the stream from its
-    beginning and comes to the same counts.
+    A local stream is followed until it is closed; panes are printed as they fire. Stop it with Ctrl-C or SIGTERM: open
+    windows are marked incomplete. Started again, it reads the stream from its beginning and comes to the same counts.
+
+    The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, is followed by a runner that
+    takes checkpoints.
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from pipelines import jobs
+    from pipelines import cluster, endpoints, jobs
 
-    loaded = _load(specs)
+    loaded, followed = _load(specs), endpoints.parse_source(source)
+    if not isinstance(followed, Path):
+        options = cluster.cluster_options(ctx.args)
+        cluster.follow_broker(loaded, followed, out, options, watermark_delay_ms=watermark_delay, say=click.echo)
+        return
     options = jobs.pipeline_options(ctx.args)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
-    jobs.follow(loaded, source, out, options, watermark_delay_ms=watermark_delay, say=click.echo)
-    _summarize(out)
+    jobs.follow(loaded, followed, Path(out), options, watermark_delay_ms=watermark_delay, say=click.echo)
+    _summarize(Path(out))
 
 
 @cli.command()

@@ -10,6 +10,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.pvalue import PCollection
 
+from pipelines.endpoints import Source, check_whole, read_whole
 from pipelines.outputs import mark_open_windows, prepare_results
 from pipelines.progress import announce_pane, announce_stopped
 from schemas.collection import CollectionSpec
@@ -17,7 +18,7 @@ from schemas.records import Message
 from transforms.aggregate import Aggregate
 from transforms.localstream import LocalStream
 from transforms.sinks import WriteResults
-from transforms.sources import LocalStreamEvents, ReadArchive, ReadLocalStream
+from transforms.sources import LocalStreamEvents, ReadLocalStream
 
 #: What people type for "on this machine". Beam would try another engine each day; each job names the one it needs.
 LOCAL_RUNNER = "DirectRunner"
@@ -31,12 +32,14 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     """Parse arguments for Beam.
 
     Raises:
-        JobError: if one is no option of Beam's.
+        JobError: if one is no option of Beam's, where its local runner is asked.
     """
     stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
     if stray is not None:
         raise JobError(f"unexpected argument {stray!r}; see --help")
     options = PipelineOptions(list(arguments))
+    if options.view_as(StandardOptions).runner not in (None, LOCAL_RUNNER):
+        return options  # a runner may know others than this process does
     known = options.get_all_options(retain_unknown_options=False)
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
     if unknown:
@@ -44,18 +47,18 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     return options
 
 
-def backfill(specs: Sequence[CollectionSpec], source: Path, out: Path, options: PipelineOptions) -> None:
-    """Aggregate an archive of messages into ``out``; each window has one pane, and nothing is late.
+def backfill(specs: Sequence[CollectionSpec], source: Source, out: Path, options: PipelineOptions) -> None:
+    """Aggregate an archive or all that a topic holds into ``out``; each window has one pane, and nothing is late.
 
     Raises:
-        JobError, StreamError, ResultsError: before anything is run.
+        JobError, StreamError, KafkaError, ResultsError: before anything is run.
     """
-    read = ReadArchive(source)
+    check_whole(source)
     prepare_results(out, specs)
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     with beam.Pipeline("FnApiRunner" if local else None, options) as pipeline:
         several = local and options.view_as(DirectOptions).direct_num_workers != 1
-        aggregated = pipeline | "ReadArchive" >> read | "Aggregate" >> Aggregate(specs, grouped=several)
+        aggregated = read_whole(pipeline, source) | "Aggregate" >> Aggregate(specs, grouped=several)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
 
 

@@ -1,11 +1,13 @@
 """A results directory as a job finds or makes it, and as it leaves it: specs, and windows that it did not finish."""
 
 import csv
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from apache_beam.io.filesystems import FileSystems
 
 from pipelines.results import Fired, ResultsError, newest, read_counts, read_estimates
 from schemas.collection import CollectionSpec
@@ -30,6 +32,15 @@ def prepare_results(out: Path, specs: Sequence[CollectionSpec]) -> None:
             )
     for spec in specs:
         _keep(_folder(out, spec), spec)
+
+
+def send_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
+    """Do as ``prepare_results`` on any of Beam's file systems, but that nobody looks what is there."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prepare_results(folder, specs)
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            write_file(FileSystems.join(out, *file.relative_to(folder).parts), file.read_bytes())
 
 
 def mark_open_windows(out: Path) -> int:

@@ -1,9 +1,10 @@
-"""Simulation into a local stream: what a fleet publishes, as segments, as fast as possible or paced by a clock."""
+"""Simulation into a stream: what a fleet publishes, in segments, as fast as possible or paced by a clock."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, pairwise
 from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from pipelines.fleet import Fleet, Summary
 from pipelines.network import publish
 from schemas.durations import milliseconds
 from transforms.container import EncodedMessages
-from transforms.localstream import LocalStream
 
 #: Messages of a segment at the most; bounds its memory.
 MAX_SEGMENT = 1 << 16
@@ -20,15 +20,33 @@ _SEGMENTS_PER_WINDOW = 60
 _SEGMENTS_PER_SECOND = 2
 
 
+class Stream(Protocol):
+    """Where messages are published: a local stream, or a topic of a broker.
+
+    Attributes:
+        simulated_clock: Whether it takes publish times that are a simulation's.
+    """
+
+    @property
+    def simulated_clock(self) -> bool:
+        """As in the class."""
+
+    def append(self, messages: EncodedMessages) -> object:
+        """Publish messages, in the order of their publish times."""
+
+    def close(self) -> None:
+        """Publish no more."""
+
+
 def simulate(
     fleet: Fleet,
-    stream: LocalStream,
+    stream: Stream,
     *,
     speed: float | None = None,
     segment_ms: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
-    """Append what a fleet publishes to a local stream, and close the stream.
+    """Append what a fleet publishes to a stream, and close it.
 
     Args:
         fleet: Who sends what.
@@ -51,7 +69,7 @@ def simulate(
     elif segment_ms < 1:
         raise ValueError(f"segment_ms must be 1 or more, got {segment_ms}")
     if not stream.simulated_clock:
-        raise ValueError(f"{stream.path}: the publish times of a fleet need a stream with a simulated clock")
+        raise ValueError("the publish times of a fleet need a stream with a simulated clock")
     sent = Summary()
 
     def messages() -> Iterator[EncodedMessages]:
