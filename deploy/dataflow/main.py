@@ -1,0 +1,9 @@
+"""What the launcher of a flex template runs: its parameters are the options of ``uldp stream``."""
+
+import sys
+
+from pipelines.cli import main
+
+if __name__ == "__main__":
+    sys.argv.insert(1, "stream")
+    main()
