@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench guard fuzz clean
+.PHONY: help setup demo test test-cluster lint bench guard fuzz clean
 
 help: ## Show the targets.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
 
 setup: $(READY) ## Make .venv and install the project with everything that tests and reports need.
 
@@ -26,6 +26,10 @@ demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/
 
 test: $(READY) ## Run all tests.
 	$(BIN)/python -m pytest -n auto
+
+test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster; needs Java 17, Maven and Go.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
+	ULDP_CLUSTER=1 $(BIN)/python -m pytest tests/cluster
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff format --check .

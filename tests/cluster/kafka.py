@@ -1,0 +1,143 @@
+"""A broker of Apache Kafka on this machine: one process, which is its own controller. It comes from Maven.
+
+What is downloaded is kept in ``build/cluster``.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from schemas.records import Message
+from tests.cluster.flink import CACHE, Daemon, free_port, wait_until
+from transforms.kafkatopic import KafkaTopic
+
+#: Any 16 bytes in Base64: whose the data is.
+CLUSTER_ID = "dWxkcC1zdHJlYW0tdGVzdA"
+
+
+def kafka_jars() -> Path:
+    """Return the folder of the broker's class path, downloaded if it is not there."""
+    jars = CACHE / "kafka"
+    if not jars.exists():
+        aside = CACHE / ".kafka"
+        pom = Path(__file__).with_name("kafka-pom.xml")
+        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
+        subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
+        aside.rename(jars)
+    return jars
+
+
+def java(main: str, *arguments: str) -> list[str]:
+    """Return the command that runs a class of Kafka's."""
+    found = shutil.which("java")
+    if found is None:
+        raise RuntimeError("java is not installed; Kafka needs Java 17")
+    return [found, "-Xmx512m", "-XX:+UseSerialGC", "-classpath", str(kafka_jars() / "*"), main, *arguments]
+
+
+@dataclass
+class KafkaBroker:
+    """One broker; a context manager that begins when it answers.
+
+    After ``stop``, ``start`` brings it back with its address and its data.
+
+    Attributes:
+        folder: For its data and its log.
+        settings: Added to the broker's own.
+    """
+
+    folder: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        port, controller = free_port(), free_port()
+        self.servers = f"127.0.0.1:{port}"
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"CLIENT://{self.servers},CONTROLLER://127.0.0.1:{controller}",
+            "inter.broker.listener.name": "CLIENT",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.folder / "data"),
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "1",
+            **self.settings,
+        }
+        file = self.folder / "server.properties"
+        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
+        form = java("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(file))
+        subprocess.run(form, check=True, capture_output=True)
+        self._daemon = Daemon(java("kafka.Kafka", str(file)), self.folder / "broker.log")
+        self._admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._daemon.__enter__()
+        try:
+            self._daemon.wait_until(self._answers, "the broker answers")
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop it; does nothing where it does not run."""
+        self._daemon.__exit__(None, None, None)
+
+    def _answers(self) -> bool:
+        try:
+            return len(self._admin.list_topics(timeout=1).brokers) == 1
+        except KafkaException:
+            return False
+
+    def create(self, name: str, partitions: int = 1, **settings: str) -> KafkaTopic:
+        """Make a topic, with settings whose dots are underscores."""
+        config = {key.replace("_", "."): value for key, value in settings.items()}
+        topic = NewTopic(name, partitions, 1, config=config)
+        self._admin.create_topics([topic])[name].result(timeout=30)
+        made = KafkaTopic(self.servers, name)
+        wait_until(lambda: self._there(made, partitions), f"topic {name} is there", 30)
+        return made
+
+    def delete(self, name: str) -> None:
+        """Delete a topic."""
+        self._admin.delete_topics([name])[name].result(timeout=30)
+
+    def _there(self, topic: KafkaTopic, partitions: int) -> bool:
+        return len(self._admin.list_topics(topic.name, timeout=5).topics[topic.name].partitions) == partitions
+
+
+def send(topic: KafkaTopic, partition: int, messages: Sequence[Message]) -> None:
+    """Write messages to a partition, in order, and wait until the broker has them."""
+    producer = Producer({"bootstrap.servers": topic.servers, "linger.ms": 5, "acks": "all"})
+    for message in messages:
+        producer.produce(
+            topic.name,
+            message.data,
+            partition=partition,
+            timestamp=message.publish_time,
+            headers=list(message.attributes.items()),
+        )
+    if producer.flush(60):
+        raise TimeoutError(f"{topic}: messages were not taken within 60 s")

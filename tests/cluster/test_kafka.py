@@ -1,0 +1,230 @@
+"""A topic of a real broker: every message once, through pipelines, marks and a restart of the broker."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.utils.timestamp import MAX_TIMESTAMP
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from schemas.records import Message
+from tests.cluster.flink import free_port, wait_until
+from tests.cluster.kafka import KafkaBroker, send
+from transforms.kafka import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
+from transforms.kafkatopic import CHECK_SECONDS, KafkaError, KafkaTopic
+
+#: A moment in the past, in ms, so that publish times are those that were sent.
+START = 1767258000000
+PARTITIONS, EACH = 4, 2500
+DELAY_MS = 1000
+
+
+def messages(partition: int, n: int, topic: str) -> list[Message]:
+    return [
+        Message(
+            b"%d/%d" % (partition, index),
+            START + 1000 * partition + index,
+            {"index": str(index), "größe": "ü"} if index % 2 else {},
+            f"{topic}/{partition}/{index}",
+        )
+        for index in range(n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def filled(broker: KafkaBroker) -> KafkaTopic:
+    """All partitions but the last hold messages."""
+    topic = broker.create("filled", PARTITIONS)
+    for partition in range(PARTITIONS - 1):
+        send(topic, partition, messages(partition, EACH, "filled"))
+    return topic
+
+
+FILLED = [message for partition in range(PARTITIONS - 1) for message in messages(partition, EACH, "filled")]
+
+
+def read_until(reader: KafkaReader, condition: Callable[[], bool], what: str) -> list[Message]:
+    """What a reader gives until a condition holds behind one of its chunks."""
+    read: list[Message] = []
+
+    def advanced() -> bool:
+        while reader.advance():
+            read.extend(reader.get_current().messages)
+            if condition():
+                return True
+        return condition()
+
+    wait_until(advanced, what)
+    return read
+
+
+def read_to_end(reader: KafkaReader) -> list[Message]:
+    return read_until(reader, lambda: reader.get_watermark() == MAX_TIMESTAMP, "all is read")
+
+
+def lag_ms(reader: KafkaReader) -> float:
+    return time.time() * 1000 - reader.get_watermark().micros / 1000
+
+
+def once(read: Sequence[Message], expected: Sequence[Message]) -> bool:
+    return Counter(map(repr, read)) == Counter(map(repr, expected))
+
+
+def test_a_pipeline_reads_every_message_once(filled: KafkaTopic) -> None:
+    def timed(message: Message, at: Any = beam.DoFn.TimestampParam) -> tuple[Message, int]:
+        return message, at.micros // 1000
+
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        read = pipeline | ReadFromKafka(KafkaSource(filled, stop_at_end=True)) | beam.Map(timed)
+        assert_that(read, equal_to([(message, message.publish_time) for message in FILLED]))
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 3])
+def test_a_reader_goes_on_behind_its_mark(filled: KafkaTopic, chunks: int) -> None:
+    source = KafkaSource(filled, stop_at_end=True)
+    first = source.create_reader(None, None)
+    read: list[Message] = []
+    for _ in range(chunks):
+        wait_until(first.advance, "a chunk is there")
+        read += first.get_current().messages
+    coder = source.get_checkpoint_mark_coder()
+    mark = coder.decode(coder.encode(first.get_checkpoint_mark()))
+    first.close()
+    assert 0 < len(read) < len(FILLED)
+    second = source.create_reader(None, mark)
+    assert once(read + read_to_end(second), FILLED)
+    second.close()
+
+
+def test_an_idle_partition_does_not_hold_the_watermark(filled: KafkaTopic) -> None:
+    reader = KafkaSource(filled, DELAY_MS).create_reader(None, None)
+    read = read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
+    assert once(read, FILLED)
+    assert lag_ms(reader) >= DELAY_MS
+    reader.close()
+
+
+def test_a_broker_that_is_away_loses_nothing(broker: KafkaBroker) -> None:
+    topic = broker.create("restarted", 2)
+    expected = [message for partition in range(2) for message in messages(partition, EACH, "restarted")]
+    for partition in range(2):
+        send(topic, partition, expected[partition * EACH : (partition + 1) * EACH - 100])
+    reader = KafkaSource(topic, DELAY_MS, stop_at_end=False).create_reader(None, None)
+    wait_until(reader.advance, "a chunk is there")
+    read = list(reader.get_current().messages)
+    broker.stop()
+    try:
+        away = time.monotonic() + 5
+        while time.monotonic() < away:  # what was fetched before is still given
+            if reader.advance():
+                read += reader.get_current().messages
+        held = reader.get_watermark()
+        assert not reader.advance()
+        assert reader.get_watermark() == held
+    finally:
+        broker.start()
+    for partition in range(2):
+        send(topic, partition, expected[(partition + 1) * EACH - 100 : (partition + 1) * EACH])
+    read += read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
+    assert once(read, expected)
+    reader.close()
+
+
+def test_the_end_of_a_transaction_holds_nothing(broker: KafkaBroker) -> None:
+    topic = broker.create("transactions")
+    producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "test"})
+    producer.init_transactions(30)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        producer.produce(topic.name, b"x", timestamp=START)
+        producer.flush(30)
+        end(30)
+    reader = KafkaSource(topic, stop_at_end=True).create_reader(None, None)
+    assert read_to_end(reader) == [Message(b"x", START, {}, "transactions/0/0")]
+    reader.close()
+    reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
+    assert len(read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")) == 1
+    reader.close()
+
+
+def test_headers_that_are_no_text_are_escaped(broker: KafkaBroker) -> None:
+    topic = broker.create("headers")
+    producer = Producer({"bootstrap.servers": topic.servers})
+    producer.produce(topic.name, None, timestamp=START, headers=[("a", b"\xff"), ("b", None), ("", b"x"), ("b", b"2")])
+    producer.flush(30)
+    reader = KafkaSource(topic, stop_at_end=True).create_reader(None, None)
+    assert read_to_end(reader) == [Message(b"", START, {"a": "\\xff", "b": "2", "": "x"}, "headers/0/0")]
+    reader.close()
+
+
+def test_a_group_is_told_how_far_reading_is(filled: KafkaTopic) -> None:
+    source = KafkaSource(filled, stop_at_end=True, group="dashboard")
+    reader = source.create_reader(None, None)
+    read_to_end(reader)
+    reader.close()
+    reader.get_checkpoint_mark().finalize_checkpoint()
+    tool = Consumer({"bootstrap.servers": filled.servers, "group.id": "dashboard"})
+    asked = [TopicPartition(filled.name, partition) for partition in range(PARTITIONS)]
+    expected = [EACH] * (PARTITIONS - 1) + [0]
+    wait_until(lambda: [each.offset for each in tool.committed(asked, 10)] == expected, "the group was told")
+    tool.close()
+
+
+def test_a_topic_that_is_not_there_is_one_line(broker: KafkaBroker) -> None:
+    topic = KafkaTopic(broker.servers, "nowhere")
+    line = rf"^kafka:{broker.servers}/nowhere: the topic does not exist; create it, or correct its name \(.*\)$"
+    with pytest.raises(KafkaError, match=line):
+        topic.check()
+    reader = KafkaSource(topic).create_reader(None, None)
+    with pytest.raises(KafkaError, match=line):
+        read_until(reader, lambda: False, "it fails")
+    reader.close()
+
+
+def test_a_topic_that_is_deleted_is_one_line(broker: KafkaBroker) -> None:
+    topic = broker.create("deleted")
+    reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
+    read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
+    broker.delete("deleted")
+    with pytest.raises(KafkaError, match=r"/deleted: the topic does not exist"):
+        read_until(reader, lambda: False, "it fails")
+    reader.close()
+
+
+def test_no_broker_is_one_line_in_time() -> None:
+    servers, began = f"127.0.0.1:{free_port()}", time.monotonic()
+    with pytest.raises(KafkaError, match=rf"^kafka:{servers}/x: is a broker listening there, and can it be .* \(.*\)$"):
+        KafkaTopic(servers, "x").check()
+    assert time.monotonic() - began < CHECK_SECONDS + 5
+
+
+def test_records_are_written_once(broker: KafkaBroker) -> None:
+    topic = broker.create("written", 3)
+    records = [(b"%d" % index, b"value %d" % index) for index in range(3000)]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create(records) | WriteToKafka(topic)
+    reader = KafkaSource(topic, stop_at_end=True).create_reader(None, None)
+    assert sorted(message.data for message in read_to_end(reader)) == sorted(value for _, value in records)
+    reader.close()
+
+
+def test_a_record_that_the_topic_does_not_take_fails(broker: KafkaBroker) -> None:
+    topic = broker.create("small", max_message_bytes="1000")
+    with (
+        pytest.raises(Exception, match="a record is larger than the topic takes"),
+        beam.Pipeline("FnApiRunner") as small,
+    ):
+        _ = small | beam.Create([(b"key", bytes(2000))]) | WriteToKafka(topic)
+    missing = KafkaTopic(broker.servers, "missing")
+    with pytest.raises(Exception, match="the topic does not exist"), beam.Pipeline("FnApiRunner") as nowhere:
+        _ = nowhere | beam.Create([(b"key", b"value")]) | WriteToKafka(missing)

@@ -1,0 +1,220 @@
+"""Pub/Sub: at least once through failures, and once only where there are none."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.io.unbounded_source import CheckpointMark
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+
+from schemas.records import Message
+from tests.cluster.pubsub import ACK_DEADLINE_SECONDS, PubSubServer
+from transforms.leases import AckMarkCoder
+from transforms.pubsub import PublishTo, PubSubReader, PubSubSource, ReadSubscription
+from transforms.pubsubname import PubSubError, Subscription, Topic
+
+#: Longer than an ack deadline, shorter than an extension.
+LONG_SECONDS = 1.5 * ACK_DEADLINE_SECONDS
+
+#: A worker: takes all messages, makes a mark, says which, and hangs.
+WORKER = """
+import sys, threading
+from transforms.leases import AckMarkCoder
+from transforms.pubsub import PubSubSource
+from transforms.pubsubname import Subscription
+reader = PubSubSource(Subscription.parse(sys.argv[1])).create_reader(None, None)
+taken = 0
+while taken < int(sys.argv[2]):
+    taken += len(reader.get_current()) if reader.advance() else 0
+print(AckMarkCoder().encode(reader.get_checkpoint_mark()).hex(), flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PubSubServer]:
+    with PubSubServer(tmp_path_factory.mktemp("pubsub")) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        yield server
+
+
+def bodies(n: int) -> list[bytes]:
+    return [b"%050d" % i for i in range(n)]
+
+
+def open_reader(subscription: Subscription, mark: CheckpointMark | None = None) -> PubSubReader:
+    return PubSubSource(subscription).create_reader(None, mark)
+
+
+def read(reader: PubSubReader, seconds: float, n: int | None = None, *, finalize: bool = False) -> Counter[bytes]:
+    """Count the messages that come, for so long or until there are ``n`` different ones."""
+    seen = Counter[bytes]()
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and len(seen) != n:
+        if reader.advance():
+            seen.update(message.data for message in reader.get_current().messages)
+        if finalize:
+            reader.get_checkpoint_mark().finalize_checkpoint()
+    return seen
+
+
+def test_what_is_committed_does_not_come_again(server: PubSubServer) -> None:
+    topic, subscription = server.create("committed")
+    server.publish(topic, bodies(5000))
+    reader = open_reader(subscription)
+    seen = read(reader, 60, 5000, finalize=True)
+    assert seen == Counter(bodies(5000))
+    reader.get_checkpoint_mark().finalize_checkpoint()  # the commit before it is believed now
+    assert not read(reader, LONG_SECONDS)
+
+
+def test_what_is_processed_slowly_does_not_come_again(server: PubSubServer) -> None:
+    topic, subscription = server.create("slow")
+    server.publish(topic, bodies(1000))
+    slow, other = open_reader(subscription), open_reader(subscription)
+    assert read(slow, 60, 1000) == Counter(bodies(1000))
+    assert not read(other, LONG_SECONDS)
+
+
+def test_what_a_dead_worker_had_comes_again(server: PubSubServer) -> None:
+    topic, subscription = server.create("dead")
+    server.publish(topic, bodies(3000))
+    command = [sys.executable, "-c", WORKER, str(subscription), "3000"]
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | server.environment)
+    try:
+        assert worker.stdout is not None
+        mark = AckMarkCoder().decode(bytes.fromhex(worker.stdout.readline()))
+    finally:
+        worker.kill()
+        worker.communicate()
+    reader = open_reader(subscription, mark)
+    assert not read(reader, 1)
+    assert read(reader, 60, 3000) == Counter(bodies(3000))
+
+
+def test_what_was_taken_behind_a_mark_comes_again_at_once(server: PubSubServer) -> None:
+    topic, subscription = server.create("rolled-back")
+    server.publish(topic, bodies(1500))
+    reader = open_reader(subscription)
+    before = read(reader, 60, 1000)
+    mark = reader.get_checkpoint_mark()
+    after = read(reader, 60, 500)
+    again = read(open_reader(subscription, mark), ACK_DEADLINE_SECONDS / 3, 500)
+    assert (before | after, again) == (Counter(bodies(1500)), after)
+
+
+def test_an_outage_loses_nothing_and_fails_nothing(server: PubSubServer, caplog: pytest.LogCaptureFixture) -> None:
+    topic, subscription = server.create("outage")
+    server.publish(topic, bodies(2000))
+    reader = open_reader(subscription)
+    seen = read(reader, 60, 1000, finalize=True)
+    uncommitted = reader.get_checkpoint_mark()
+    server.proxy.cut()
+    try:
+        uncommitted.finalize_checkpoint()
+        server.publish(topic, bodies(4000)[2000:])
+        assert not read(reader, 3, finalize=True)
+    finally:
+        server.proxy.restore()
+    assert len([record for record in caplog.records if "asking again" in record.message]) == 1
+    seen += read(reader, 60, 3000, finalize=True)
+    assert seen == Counter(bodies(4000))
+    reader.get_checkpoint_mark().finalize_checkpoint()
+    assert not read(reader, LONG_SECONDS)
+
+
+@pytest.mark.parametrize("resource", [Subscription("project", "missing"), Topic("project", "missing")], ids=str)
+def test_what_is_missing_is_said_in_one_line(server: PubSubServer, resource: Subscription | Topic) -> None:
+    with pytest.raises(PubSubError, match=r"missing: not there; create it with: gcloud pubsub") as raised:
+        resource.check()
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_there_is_fine(server: PubSubServer) -> None:
+    for resource in server.create("there"):
+        resource.check()
+
+
+def test_no_answer_is_said_in_one_line(server: PubSubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "127.0.0.1:1")
+    started = time.monotonic()
+    with pytest.raises(PubSubError, match=r"127\.0\.0\.1:1 does not answer: .*; check the network") as raised:
+        Subscription("project", "any").check()
+    assert "\n" not in str(raised.value)
+    assert time.monotonic() - started < 10
+
+
+def test_a_reader_of_nothing_fails(server: PubSubServer) -> None:
+    with pytest.raises(PubSubError, match="not there"):
+        open_reader(Subscription("project", "missing")).start()
+
+
+def test_the_sink_delivers_with_attributes(server: PubSubServer) -> None:
+    topic, subscription = server.create("sink")
+    # Names that a client library may take for its own.
+    sent = [(body, {"topic": "t", "timeout": str(i)}) for i, body in enumerate(bodies(2500))]
+    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
+        _ = pipeline | beam.Create(sent) | PublishTo(topic)
+    came: dict[bytes, dict[str, str]] = {}
+    while received := server.pull(subscription):
+        came |= {message.data: dict(message.attributes) for message in received}
+    assert came == dict(sent)
+
+
+def test_a_sink_without_a_topic_fails(server: PubSubServer) -> None:
+    with (
+        pytest.raises(Exception, match="missing: not there; create it"),
+        beam.Pipeline(runner=FnApiRunner()) as pipeline,
+    ):
+        _ = pipeline | beam.Create([(b"x", {})]) | PublishTo(Topic("project", "missing"))
+
+
+@dataclass(frozen=True)
+class EndingSource(PubSubSource):
+    """Ends when it has read so many messages."""
+
+    n: int = 0
+
+    def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> PubSubReader:
+        reader = super().create_reader(options, checkpoint_mark)
+        ending = EndingReader(self, reader._queue, reader._leases)
+        ending.left = self.n
+        return ending
+
+
+class EndingReader(PubSubReader):
+    left: int
+
+    def advance(self) -> bool:
+        if self.left <= 0 or not super().advance():
+            return False
+        self.left -= len(self.get_current())
+        return True
+
+    def get_watermark(self) -> Timestamp:
+        return MAX_TIMESTAMP if self.left <= 0 else super().get_watermark()
+
+
+def test_a_runner_reads_each_message_at_its_publish_time(server: PubSubServer) -> None:
+    topic, subscription = server.create("runner")
+    server.publish(topic, bodies(3000))
+    source = EndingSource(subscription, pullers=1, n=3000)
+    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
+        messages = pipeline | ReadSubscription(source)
+        assert_that(messages | "Data" >> beam.Map(lambda m: m.data), equal_to(bodies(3000)), label="EachOnce")
+        late = messages | "Moved" >> beam.Filter(moved)
+        assert_that(late, equal_to([]), label="AtPublishTime")
+
+
+def moved(message: Message, timestamp: Any = beam.DoFn.TimestampParam) -> bool:
+    return bool(timestamp.micros != message.publish_time * 1000)
