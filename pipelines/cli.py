@@ -213,7 +213,10 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str)
     metavar="DURATION",
     help="Wait for stragglers.",
 )
-def stream(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, watermark_delay: int) -> None:
+@click.option("--simulated-clock", is_flag=True, help="What a broker holds was published by uldp simulate.")
+def stream(
+    ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, watermark_delay: int, simulated_clock: bool
+) -> None:
     """Follow a stream. Other options go to Beam.
 
     A local stream is followed until it is closed; panes are printed as they fire. Stop it with Ctrl-C or SIGTERM: open
@@ -229,7 +232,10 @@ def stream(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, w
     loaded, followed = _load(specs), endpoints.parse_source(source)
     if not isinstance(followed, Path):
         options = cluster.cluster_options(ctx.args)
-        cluster.follow_broker(loaded, followed, out, options, watermark_delay_ms=watermark_delay, say=click.echo)
+        delay = watermark_delay
+        cluster.follow_broker(
+            loaded, followed, out, options, watermark_delay_ms=delay, simulated_clock=simulated_clock, say=click.echo
+        )
         return
     options = jobs.pipeline_options(ctx.args)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way

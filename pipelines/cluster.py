@@ -20,9 +20,11 @@ _FLINK = (
     # Without, a failure would begin anew, and nothing is ever acknowledged to a broker.
     "--checkpointing_interval=10000",
     "--checkpointing_mode=EXACTLY_ONCE",
-    # A bundle's cost is paid for each; what is in it waits for its end.
-    "--max_bundle_size=100000",
-    "--max_bundle_time_millis=1000",
+    # Of elements that are chunks of messages. A bundle's cost is paid for each; what is in it waits for its end.
+    "--max_bundle_size=1000",
+    "--max_bundle_time_mills=500",  # Beam's spelling
+    # Two savepoints must not differ in it.
+    "--max_parallelism=128",
 )
 _OF_RUNNER = {"FlinkRunner": _FLINK, "PortableRunner": _FLINK}
 #: The runner that reads Pub/Sub by itself.
@@ -45,12 +47,18 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
 
 
 def build(
-    pipeline: beam.Pipeline, specs: Sequence[CollectionSpec], source: BrokerStream, out: str, watermark_delay_ms: int
+    pipeline: beam.Pipeline,
+    specs: Sequence[CollectionSpec],
+    source: BrokerStream,
+    out: str,
+    *,
+    watermark_delay_ms: int,
+    simulated_clock: bool = False,
 ) -> None:
     """Build the graph: read, aggregate, write results."""
     native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
-    messages = read_stream(pipeline, source, watermark_delay_ms, native=native)
-    aggregated: Any = messages | "Aggregate" >> Aggregate(specs)
+    messages = read_stream(pipeline, source, watermark_delay_ms, simulated_clock=simulated_clock, native=native)
+    aggregated: Any = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
     _ = aggregated | "WriteResults" >> WriteResults(out)
 
 
@@ -61,6 +69,7 @@ def follow_broker(
     options: PipelineOptions,
     *,
     watermark_delay_ms: int,
+    simulated_clock: bool,
     say: Callable[[str], None],
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
@@ -75,7 +84,7 @@ def follow_broker(
         out = str(Path(out).absolute())
         prepare_results(Path(out), specs)
     pipeline = beam.Pipeline(options=options)
-    build(pipeline, specs, source, out, watermark_delay_ms)
+    build(pipeline, specs, source, out, watermark_delay_ms=watermark_delay_ms, simulated_clock=simulated_clock)
     result = pipeline.run()
     say(f"{source}: followed into {out}")
     try:

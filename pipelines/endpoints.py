@@ -60,10 +60,22 @@ def read_whole(pipeline: beam.Pipeline, source: Source) -> PCollection[Message]:
     return messages
 
 
-def read_stream(pipeline: beam.Pipeline, source: BrokerStream, delay_ms: int, *, native: bool) -> PCollection[Message]:
-    """Read what is there and all that comes; ``native`` by the runner's own source of Pub/Sub."""
+def read_stream(
+    pipeline: beam.Pipeline, source: BrokerStream, delay_ms: int, *, simulated_clock: bool, native: bool
+) -> PCollection[Message]:
+    """Read what is there and all that comes.
+
+    Args:
+        pipeline: Where to.
+        source: What from.
+        delay_ms: How long after a message one may come that was published before it.
+        simulated_clock: Whether publish times are a simulation's, so that an idle stream says nothing about the time.
+        native: Whether Pub/Sub is read by what the runner has itself.
+    """
     if isinstance(source, KafkaTopic):
-        followed: PCollection[Message] = pipeline | "ReadKafka" >> ReadFromKafka(KafkaSource(source, delay_ms))
+        kafka = KafkaSource(source, delay_ms, simulated_clock=simulated_clock)
+        followed: PCollection[Message] = pipeline | "ReadKafka" >> ReadFromKafka(kafka)
         return followed
-    lent: PCollection[Message] = pipeline | "ReadPubSub" >> ReadSubscription(PubSubSource(source, delay_ms), native)
+    pubsub = PubSubSource(source, delay_ms, simulated_clock=simulated_clock)
+    lent: PCollection[Message] = pipeline | "ReadPubSub" >> ReadSubscription(pubsub, native)
     return lent

@@ -17,7 +17,7 @@ from mechanisms.plausibility import excess_p_value, fit_counts
 from mechanisms.support import as_dense
 from schemas.collection import CollectionSpec
 from schemas.flags import Flag
-from schemas.records import Pane, PaneKind, Superseded, SupportCounts
+from schemas.records import Accounting, Pane, PaneKind, Superseded, SupportCounts
 from transforms.count import KeyedCounts
 from transforms.partial import PartialCounts
 from transforms.targets import IMPROBABLE_TAIL, Target, targets
@@ -62,6 +62,11 @@ def seal(target: Target, partial: PartialCounts, start: int, end: int, pane: Pan
     )
 
 
+#: Panes accumulate, so that each holds a report. But where the watermark passes the end and the lateness of a window at
+#: once, Flink's runner fires one more, empty and with the index of the pane on time, which would take its place.
+NOTHING = Accounting()
+
+
 @dataclass
 class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
     """Write window, pane, flags and signals into the sums that come out of windows, and what each pane supersedes.
@@ -97,6 +102,8 @@ class _SealFn(beam.DoFn):
 
     def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[SupportCounts]:
         key, partial = element
+        if partial.accounting == NOTHING:
+            return
         start, end = window.start.micros // 1000, window.end.micros // 1000
         yield seal(self._targets[key], partial, start, end, Pane(PaneKind.ON_TIME, 0))
 
@@ -126,6 +133,8 @@ class _SealPanesFn(beam.DoFn):
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
     ) -> Iterator[SupportCounts]:
         key, partial = element
+        if partial.accounting == NOTHING:
+            return
         target = self._targets[key]
         pane = pane_of(info)
         sealed = seal(target, partial, window.start.micros // 1000, window.end.micros // 1000, pane)

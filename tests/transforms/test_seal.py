@@ -1,14 +1,18 @@
 """Flags against windows that earn them; corrections on a stream are in test_aggregate.py."""
 
+import apache_beam as beam
 import numpy as np
 import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from mechanisms.catalog import build_mechanism
 from schemas.collection import CollectionSpec
 from schemas.flags import Flag
 from schemas.records import Accounting, Pane, PaneKind, SupportCounts
+from transforms.count import KeyedCounts
 from transforms.partial import PartialCounts
-from transforms.seal import flags_of, pack_pane, seal, unpack_pane
+from transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
 from transforms.signals import PartialSignals, SenderCounts, sender_digest
 from transforms.targets import Target, targets
 
@@ -105,3 +109,18 @@ def test_what_a_pane_supersedes_is_read_back() -> None:
     before = unpack_pane(pack_pane(SupportCounts("c", 1, 0, 1, pane, counts, Accounting(9, 9))))
     assert before is not None
     assert (before.revision, before.n, before.counts.tolist()) == (7, 9, [1, 2**40])
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_pane_without_reports_is_none(bounded: bool) -> None:
+    of = target()
+    parts = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialCounts())]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        sums = (
+            pipeline
+            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedCounts)
+            | beam.WindowInto(FixedWindows(3600))
+        )
+        sums.is_bounded = bounded
+        sealed = sums | SealCounts([of.spec], simulated_clock=True)
+        assert_that(sealed | beam.Map(lambda counts: counts.n), equal_to([3]))
