@@ -257,6 +257,13 @@ class FlinkCluster:
         count: int = self.get(f"jobs/{job}/checkpoints")["counts"]["completed"]
         return count
 
+    def cancel(self, job: str) -> None:
+        """Cancel a job and wait until its slots are free; a result's own ``cancel`` only ends the job server's part."""
+        request = urllib.request.Request(f"http://{self.master}/jobs/{job}?mode=cancel", method="PATCH")
+        with urllib.request.urlopen(request, timeout=10):
+            pass
+        wait_until(lambda: self.get("overview")["slots-available"] == self.size, f"job {job} is cancelled")
+
     def kill_task_manager(self, index: int) -> None:
         """Kill a TaskManager with SIGKILL."""
         self._task_managers[index].kill()

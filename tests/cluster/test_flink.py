@@ -161,11 +161,12 @@ def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
     segments = pipeline | "ReadSegments" >> beam.io.Read(SegmentSource(stream.path))
     messages = segments | "ReadMessages" >> beam.FlatMap(read_segment).with_output_types(Message)
     _ = messages | "Aggregate" >> Aggregate([SPEC], simulated_clock=True) | "Write" >> WriteResults(str(out))
-    result = pipeline.run()
+    pipeline.run()
+    job = flink.cluster.running_job()
     try:
-        yield flink.cluster.running_job()
+        yield job
     finally:
-        result.cancel()
+        flink.cluster.cancel(job)
 
 
 def panes(out: Path) -> list[SupportCounts]:
