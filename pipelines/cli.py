@@ -214,8 +214,16 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str)
     help="Wait for stragglers.",
 )
 @click.option("--simulated-clock", is_flag=True, help="What a broker holds was published by uldp simulate.")
+@click.option("--estimates-to", metavar="TOPIC", help="Where a broker's job publishes estimates too.")
+@click.option("--rejected-to", metavar="TOPIC", help="Where a broker's job publishes rejected reports too.")
 def stream(
-    ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, watermark_delay: int, simulated_clock: bool
+    ctx: click.Context,
+    specs: tuple[Path, ...],
+    source: str,
+    out: str,
+    watermark_delay: int,
+    simulated_clock: bool,
+    **topics: str | None,
 ) -> None:
     """Follow a stream. Other options go to Beam.
 
@@ -227,16 +235,25 @@ def stream(
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from pipelines import cluster, endpoints, jobs
+    from pipelines import cluster, endpoints, jobs, publishing
 
     loaded, followed = _load(specs), endpoints.parse_source(source)
+    named = {name: publishing.parse_topic(topic) for name, topic in topics.items() if topic is not None}
     if not isinstance(followed, Path):
-        options = cluster.cluster_options(ctx.args)
-        delay = watermark_delay
         cluster.follow_broker(
-            loaded, followed, out, options, watermark_delay_ms=delay, simulated_clock=simulated_clock, say=click.echo
+            loaded,
+            followed,
+            out,
+            cluster.cluster_options(ctx.args),
+            watermark_delay_ms=watermark_delay,
+            simulated_clock=simulated_clock,
+            estimates_to=named.get("estimates_to"),
+            rejected_to=named.get("rejected_to"),
+            say=click.echo,
         )
         return
+    if named or simulated_clock:
+        raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
     options = jobs.pipeline_options(ctx.args)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
     jobs.follow(loaded, followed, Path(out), options, watermark_delay_ms=watermark_delay, say=click.echo)

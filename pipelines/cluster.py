@@ -10,6 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from pipelines.endpoints import BrokerStream, read_stream
 from pipelines.jobs import LOCAL_RUNNER, JobError, pipeline_options
 from pipelines.outputs import prepare_results, send_specs
+from pipelines.publishing import BrokerTopic, PublishResults, keyed_estimate, keyed_rejected
 from schemas.collection import CollectionSpec
 from transforms.aggregate import Aggregate
 from transforms.sinks import WriteResults
@@ -54,12 +55,18 @@ def build(
     *,
     watermark_delay_ms: int,
     simulated_clock: bool = False,
+    estimates_to: BrokerTopic | None = None,
+    rejected_to: BrokerTopic | None = None,
 ) -> None:
-    """Build the graph: read, aggregate, write results."""
+    """Build the graph: read, aggregate, write results, and publish those for which a topic is named."""
     native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
     messages = read_stream(pipeline, source, watermark_delay_ms, simulated_clock=simulated_clock, native=native)
     aggregated: Any = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
     _ = aggregated | "WriteResults" >> WriteResults(out)
+    if estimates_to is not None:
+        _ = aggregated.estimates | "PublishEstimates" >> PublishResults(estimates_to, keyed_estimate, native)
+    if rejected_to is not None:
+        _ = aggregated.rejected | "PublishRejected" >> PublishResults(rejected_to, keyed_rejected, native)
 
 
 def follow_broker(
@@ -70,6 +77,8 @@ def follow_broker(
     *,
     watermark_delay_ms: int,
     simulated_clock: bool,
+    estimates_to: BrokerTopic | None,
+    rejected_to: BrokerTopic | None,
     say: Callable[[str], None],
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
@@ -77,14 +86,25 @@ def follow_broker(
     Raises:
         JobError, KafkaError, PubSubError, ResultsError: before anything is run.
     """
-    source.check()
+    for endpoint in (source, estimates_to, rejected_to):
+        if endpoint is not None:
+            endpoint.check()
     if "://" in out:
         send_specs(out, specs)
     else:
         out = str(Path(out).absolute())
         prepare_results(Path(out), specs)
     pipeline = beam.Pipeline(options=options)
-    build(pipeline, specs, source, out, watermark_delay_ms=watermark_delay_ms, simulated_clock=simulated_clock)
+    build(
+        pipeline,
+        specs,
+        source,
+        out,
+        watermark_delay_ms=watermark_delay_ms,
+        simulated_clock=simulated_clock,
+        estimates_to=estimates_to,
+        rejected_to=rejected_to,
+    )
     result = pipeline.run()
     say(f"{source}: followed into {out}")
     try:
