@@ -18,6 +18,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from schemas.records import NO_ATTRIBUTES, Message
 from transforms.chunks import Chunk, ChunkCoder, UnpackChunks
+from transforms.kafkaconsumers import CONSUMERS, SharedConsumer
 from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
 from transforms.kafkatopic import KafkaTopic, is_permanent, library
 
@@ -67,7 +68,7 @@ class KafkaSource(UnboundedSource):
         return [replace(self, partitions=tuple(found[first::n])) for first in range(n)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "KafkaReader":
-        """Begin, or go on behind a mark."""
+        """Begin, or go on behind a mark. That costs nothing: some runners do it for each bundle."""
         positions = {partition: Position() for partition in self.partitions}
         if isinstance(checkpoint_mark, KafkaMark):
             positions |= {partition: replace(at) for partition, at in checkpoint_mark.positions.items()}
@@ -88,16 +89,14 @@ class KafkaReader(UnboundedReader):
     The watermark is that of the partition that is furthest behind. In a partition that is read to its end, whatever is
     published next is published later than the question where its end is: an idle partition holds nothing back, and one
     whose broker does not answer does.
+
+    It has no connection of its own: while it looks, that of the source is where it stands.
     """
 
     def __init__(
         self, source: KafkaSource, positions: dict[int, Position], clock: Callable[[], float] = time.time
     ) -> None:
         self._source, self._topic, self._positions, self._clock = source, source.topic, positions, clock
-        self._consumer = source.topic.consumer(None)
-        self._assigned = False
-        self._at_end: set[int] = set()
-        self._asked = 0.0
         self._chunk = Chunk(())
 
     def start(self) -> bool:
@@ -111,56 +110,54 @@ class KafkaReader(UnboundedReader):
             KafkaError: if there will never be one.
         """
         self._chunk = Chunk(())
-        try:
-            if not self._assigned:
-                self._assign()
-            self._chunk = Chunk(self._fetch())
-            if self._at_end and self._clock() - self._asked >= ASK_SECONDS:
-                self._ask()
-        except library().KafkaException as error:
-            if is_permanent(error.args[0]):
-                raise self._topic.error(error.args[0]) from None
+        with CONSUMERS.lend(self._source, self._topic) as consumer:
+            try:
+                if self._take(consumer):
+                    self._chunk = Chunk(self._fetch(consumer))
+                    if consumer.at_end and self._clock() - consumer.asked >= ASK_SECONDS:
+                        self._ask(consumer)
+            except library().KafkaException as error:
+                if is_permanent(error.args[0]):
+                    raise self._topic.error(error.args[0]) from None
         return len(self._chunk) > 0
 
-    def _assign(self) -> None:
-        """Begin to read, as soon as a broker has answered all that must be known for it."""
+    def _take(self, consumer: SharedConsumer) -> bool:
+        """Let the consumer stand here, as soon as a broker has answered all that must be known for it."""
         if not self._positions:
-            self._positions = {each: Position() for each in self._topic.partitions(self._consumer, ASK_SECONDS)}
+            self._positions = {each: Position() for each in self._topic.partitions(consumer.client, ASK_SECONDS)}
         if self._source.stop_at_end:
-            for partition, end in self._ends(each for each, at in self._positions.items() if at.end < 0):
+            unknown = [each for each, at in self._positions.items() if at.end < 0]
+            for partition, end in self._ends(consumer, unknown):
                 self._positions[partition].end = end
-            if any(at.end < 0 for at in self._positions.values()):
-                return
-        partition_at = library().TopicPartition
-        self._consumer.assign(
-            [
-                partition_at(self._topic.name, each, at.next if at.next >= 0 else _BEGINNING)
-                for each, at in self._positions.items()
-            ]
-        )
-        self._assigned = True
+            if any(self._positions[each].end < 0 for each in unknown):
+                return False
+        consumer.stand_at(self._offsets())
+        return True
 
-    def _ends(self, partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    def _offsets(self) -> dict[int, int]:
+        return {each: at.next if at.next >= 0 else _BEGINNING for each, at in self._positions.items()}
+
+    def _ends(self, consumer: SharedConsumer, partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Ask which offset the next message of each partition will have; where a broker does not know, leave it out."""
         asked = [library().TopicPartition(self._topic.name, each, _END) for each in partitions]
-        for answer in self._consumer.offsets_for_times(asked, ASK_SECONDS) if asked else ():
+        for answer in consumer.client.offsets_for_times(asked, ASK_SECONDS) if asked else ():
             if answer.error is None and answer.offset >= 0:
                 yield answer.partition, answer.offset
 
-    def _fetch(self) -> list[Message]:
-        fetched = self._consumer.consume(MAX_MESSAGES, FETCH_SECONDS)
+    def _fetch(self, consumer: SharedConsumer) -> list[Message]:
+        fetched = consumer.client.consume(MAX_MESSAGES, FETCH_SECONDS)
         # A sender may choose the time. One that is yet to come is not when it was published.
         latest = _LATEST_MS if self._source.simulated_clock else self._now()
         name, messages = self._topic.name, []
         for raw in fetched:  # runs for each message: comparisons, where a call would cost as much as all else
             if raw.error() is not None:
-                self._take_event(raw)
+                self._take_event(consumer, raw)
                 continue
             partition, offset, published = raw.partition(), raw.offset(), raw.timestamp()[1]
             at = self._positions[partition]
             at.next = offset + 1
-            if self._at_end:
-                self._at_end.discard(partition)
+            if consumer.at_end:
+                consumer.at_end.discard(partition)
             if 0 <= at.end <= offset:
                 continue
             if not 0 <= published <= latest:
@@ -168,27 +165,28 @@ class KafkaReader(UnboundedReader):
             if published > at.clear:
                 at.clear = published
             messages.append(Message(raw.value() or b"", published, attributes(raw), f"{name}/{partition}/{offset}"))
+        consumer.stands = self._offsets()
         return messages
 
-    def _take_event(self, event: Any) -> None:
+    def _take_event(self, consumer: SharedConsumer, event: Any) -> None:
         if event.error().code() == _END_OF_PARTITION:
             # Beyond the last message, where what follows it is no message: the end of a transaction.
             self._positions[event.partition()].next = event.offset()
-            self._at_end.add(event.partition())
+            consumer.at_end.add(event.partition())
         elif is_permanent(event.error()):
             raise self._topic.error(event.error())
 
-    def _ask(self) -> None:
+    def _ask(self, consumer: SharedConsumer) -> None:
         """Ask whether partitions that were read to their end still are. The client does not know when it last knew."""
-        self._asked, now = self._clock(), self._now()
+        consumer.asked, now = self._clock(), self._now()
         try:
-            for partition, end in self._ends(sorted(self._at_end)):
+            for partition, end in self._ends(consumer, sorted(consumer.at_end)):
                 at = self._positions[partition]
                 if end <= at.next:
                     at.clear = max(at.clear, now)
         except library().KafkaException:
             # Nobody answers, or somebody says that there is no such topic any more, which nothing else tells.
-            self._topic.partitions(self._consumer, ASK_SECONDS)
+            self._topic.partitions(consumer.client, ASK_SECONDS)
 
     def _now(self) -> int:
         if self._source.simulated_clock:
@@ -216,10 +214,6 @@ class KafkaReader(UnboundedReader):
         """Return where the next chunk begins."""
         positions = {partition: replace(at) for partition, at in self._positions.items()}
         return KafkaMark(positions, self._topic, self._source.group)
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._consumer.close()
 
 
 def attributes(raw: Any) -> Mapping[str, str]:

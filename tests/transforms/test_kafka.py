@@ -1,7 +1,8 @@
 """The reader of Kafka against a broker that is a few lists; the client library is not needed."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from schemas.records import Message
 from transforms.kafka import ASK_SECONDS, KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka, attributes
+from transforms.kafkaconsumers import CONSUMERS, IDLE_SECONDS, Consumers
 from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
 from transforms.kafkatopic import KafkaError, KafkaTopic
 
@@ -125,6 +127,7 @@ class FakeConsumer:
     next: dict[int, int] = field(default_factory=dict)
     told: set[tuple[int, int]] = field(default_factory=set)
     closed: bool = False
+    assigned: int = 0
 
     def __post_init__(self) -> None:
         self.broker.consumers.append(self)
@@ -149,6 +152,8 @@ class FakeConsumer:
         return asked
 
     def assign(self, partitions: list[Any]) -> None:
+        self.assigned += 1
+        self.told.clear()
         self.next = {each.partition: 0 if each.offset == BEGINNING else each.offset for each in partitions}
 
     def consume(self, most: int, timeout: float) -> list[Raw]:
@@ -201,10 +206,11 @@ class FakeProducer:
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     made = Broker({0: []})
     monkeypatch.setitem(sys.modules, "confluent_kafka", made.library())
-    return made
+    yield made
+    CONSUMERS.close()
 
 
 @dataclass
@@ -295,7 +301,7 @@ def test_a_missing_client_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         KafkaError, match=r"^kafka: its client is not installed; run: pip install 'uldp-stream\[kafka\]'$"
     ):
-        KafkaSource(TOPIC).create_reader(None, None)
+        KafkaSource(TOPIC).create_reader(None, None).start()
 
 
 @pytest.mark.parametrize(
@@ -458,15 +464,13 @@ def test_what_was_not_fetched_yet_holds_it(broker: Broker) -> None:
     broker.partitions, clock = {0: [NOW]}, Clock()
     reader = reader_of(KafkaSource(TOPIC), clock)
     drain(reader)
-    consume, reader._consumer.consume = (
-        reader._consumer.consume,
-        lambda *_: [],
-    )  # the broker is asked, and the fetch is slow
+    consumer = broker.consumers[-1]
+    consume, consumer.consume = consumer.consume, lambda *_: []  # the broker is asked, and the fetch is slow
     broker.partitions[0].append(NOW + 1)
     clock.tick(60_000)
     assert not reader.advance()
     assert watermark(reader) == NOW
-    reader._consumer.consume = consume
+    consumer.consume = consume
     assert [message.publish_time for message in drain(reader)] == [NOW + 1]
 
 
@@ -502,7 +506,7 @@ def test_a_chunk_is_not_lost_where_the_question_behind_it_fails(broker: Broker) 
     drain(reader)
     clock.tick()
     broker.partitions[0].append(NOW)
-    fetched = reader._consumer.consume(10, 0.1)
+    fetched = broker.consumers[-1].consume(10, 0.1)
     broker.events, broker.refuses = fetched, Reason(TIMED_OUT)
     assert reader.advance()
     assert sources(reader.get_current().messages) == ["reports/0/1"]
@@ -515,7 +519,7 @@ def test_a_fetch_that_fails_gives_nothing_twice(broker: Broker) -> None:
     broker.partitions = {0: [NOW]}
     reader = reader_of(KafkaSource(TOPIC))
     assert reader.advance()
-    reader._consumer.consume = fail
+    broker.consumers[-1].consume = fail
     assert not reader.advance()
 
 
@@ -523,9 +527,11 @@ def test_it_never_goes_backwards(broker: Broker) -> None:
     broker.partitions, clock = {0: [NOW]}, Clock()
     reader = reader_of(KafkaSource(TOPIC), clock)
     drain(reader)
-    clock.tick(-60_000)
-    reader._asked = 0
     broker.partitions[0].append(NOW - 120_000)
+    drain(reader)
+    clock.tick(-60_000)
+    with CONSUMERS.lend(reader._source, TOPIC) as consumer:
+        consumer.asked = 0
     drain(reader)
     assert watermark(reader) == NOW
 
@@ -536,7 +542,7 @@ def test_who_is_behind_is_not_asked_whether_it_is(broker: Broker) -> None:
     drain(reader)
     broker.partitions[0] += [NOW + 1] * 3
     assert reader.advance()
-    reader._consumer.offsets_for_times = None  # fails who calls it
+    broker.consumers[-1].offsets_for_times = None  # fails who calls it
     clock.tick()
     assert reader.advance()
 
@@ -561,13 +567,14 @@ def test_a_simulated_clock_is_that_of_the_messages(broker: Broker) -> None:
 @pytest.mark.parametrize("reason", [Reason(NO_TOPIC), Reason(NO_PERMISSION), Reason(TIMED_OUT, dead=True)])
 def test_what_no_waiting_heals_fails(broker: Broker, reason: Reason) -> None:
     for at_once in (True, False):
-        reader = reader_of(KafkaSource(TOPIC, partitions=(0,)))
+        clock = Clock()
+        reader = reader_of(KafkaSource(TOPIC, partitions=(0,)), clock)
         if at_once:
             broker.events = [Raw(failed=reason)]
         else:
             drain(reader)
             broker.refuses = reason  # said only to who asks: the topic was deleted
-            reader._asked = 0
+            clock.tick()
         with pytest.raises(KafkaError, match=rf"^kafka:broker:9092/reports: .*\(reason {reason.number}\)$"):
             reader.advance()
 
@@ -645,6 +652,152 @@ def test_a_final_mark_is_told_to_the_group(broker: Broker, group: str | None) ->
     assert broker.committed == ([] if group is None else [(0, 3), (1, 0)])
 
 
+# Many readers of one source.
+
+
+def connected(broker: Broker) -> list[FakeConsumer]:
+    return [consumer for consumer in broker.consumers if not consumer.closed]
+
+
+def test_a_reader_that_does_not_look_costs_nothing(broker: Broker) -> None:
+    source = KafkaSource(TOPIC, partitions=(0,))
+    for mark in (None, KafkaMark({0: Position(3)}, TOPIC)):
+        source.create_reader(None, mark).close()
+    assert broker.consumers == []
+
+
+def test_a_reader_goes_on_where_the_one_before_it_stands(broker: Broker) -> None:
+    broker.partitions, broker.largest = {0: [NOW] * 3, 1: []}, 1
+    source, clock, mark, read = KafkaSource(TOPIC, partitions=(0, 1)), Clock(), None, []
+    for _ in range(100):
+        reader = reader_of(source, clock, mark)
+        if reader.start():
+            read += sources(reader.get_current().messages)
+        mark = reader.get_checkpoint_mark()
+        clock.tick()
+    assert read == ["reports/0/0", "reports/0/1", "reports/0/2"]
+    assert [consumer.assigned for consumer in broker.consumers] == [1]
+    # That the partitions are at their ends, the consumer said to another reader.
+    assert clock.ms - ASK_SECONDS * 1000 == watermark(reader)
+
+
+def test_a_reader_takes_the_consumer_back(broker: Broker) -> None:
+    broker.partitions, broker.largest = {0: [NOW] * 4}, 1
+    source = KafkaSource(TOPIC, partitions=(0,))
+    first, second = reader_of(source), reader_of(source)
+    read = []
+    for reader in (first, first, second, first, second):
+        assert reader.advance()
+        read += sources(reader.get_current().messages)
+        second.close()  # which disconnects nobody
+    assert read == [f"reports/0/{offset}" for offset in (0, 1, 0, 2, 1)]
+    assert [consumer.assigned for consumer in broker.consumers] == [4]
+    assert len(connected(broker)) == 1
+
+
+def test_who_is_behind_is_not_asked_whether_another_is(broker: Broker) -> None:
+    broker.partitions, clock = {0: [NOW - 9000] * 2}, Clock()
+    source = KafkaSource(TOPIC, partitions=(0,))
+    drain(reader_of(source, clock))
+    behind, consumer = reader_of(source, clock), broker.consumers[-1]
+    ask, consumer.offsets_for_times = consumer.offsets_for_times, None  # fails who calls it
+    consume, consumer.consume = consumer.consume, lambda *_: []  # it is still on its way
+    clock.tick()
+    assert not behind.advance()
+    consumer.offsets_for_times, consumer.consume = ask, consume
+    drain(behind)
+    assert watermark(behind) == clock.ms
+
+
+@given(st.data())
+def test_each_reader_reads_what_is_behind_its_mark(data: st.DataObject) -> None:
+    topic = replace(TOPIC, name="any")
+    source = KafkaSource(topic, partitions=(0, 1))
+    broker = Broker({0: [], 1: []}, largest=data.draw(st.integers(1, 3)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "confluent_kafka", broker.library())
+        try:
+            # What a reader read, and what those read that its marks come from, must be all up to where it stands.
+            histories: list[tuple[KafkaMark | None, list[str]]] = [(None, [])]
+            readers: list[tuple[KafkaReader, list[str]]] = []
+            for _ in range(data.draw(st.integers(1, 30))):
+                if not readers or data.draw(st.booleans()):
+                    mark, history = data.draw(st.sampled_from(histories))
+                    readers.append((reader_of(source, mark=mark), list(history)))
+                reader, history = data.draw(st.sampled_from(readers))
+                broker.partitions[data.draw(st.integers(0, 1))] += [NOW] * data.draw(st.integers(0, 3))
+                if reader.advance():
+                    history += sources(reader.get_current().messages)
+                mark = reader.get_checkpoint_mark()
+                histories.append((mark, list(history)))
+                stands = {each: max(at.next, 0) for each, at in mark.positions.items()}
+                assert sorted(history) == sorted(f"any/{each}/{n}" for each in stands for n in range(stands[each]))
+            for reader, history in readers:
+                for _ in range(3):  # of which one may fetch no more than that a partition ends
+                    history += sources(drain(reader))
+                assert len(history) == sum(map(len, broker.partitions.values()))
+            assert len(broker.consumers) == 1
+        finally:
+            CONSUMERS.close()
+
+
+def test_after_an_error_that_stays_nobody_goes_on(broker: Broker) -> None:
+    broker.partitions = {0: [NOW]}
+    source = KafkaSource(TOPIC, partitions=(0,))
+    broker.events = [Raw((0, 0)), Raw(failed=Reason(NO_PERMISSION))]
+    with pytest.raises(KafkaError):
+        reader_of(source).start()
+    assert connected(broker) == []
+    assert sources(drain(reader_of(source))) == ["reports/0/0"]
+
+
+def test_sources_have_consumers_of_their_own(broker: Broker) -> None:
+    broker.partitions = {0: [NOW], 1: [NOW]}
+    both = [reader_of(KafkaSource(TOPIC, partitions=(each,))) for each in (0, 1)]
+    assert [sources(drain(reader)) for reader in both] == [["reports/0/0"], ["reports/1/0"]]
+    assert [consumer.assigned for consumer in broker.consumers] == [1, 1]
+
+
+def test_who_is_not_used_is_closed(broker: Broker) -> None:
+    clock = Clock()
+    consumers = Consumers(clock)
+    for key in ("idle", "busy"):
+        with consumers.lend(key, TOPIC):
+            pass
+    idle, busy = broker.consumers
+    for _ in range(4):
+        assert not idle.closed
+        clock.tick(int(IDLE_SECONDS * 250))
+        with consumers.lend("busy", TOPIC):
+            pass
+    assert (idle.closed, busy.closed) == (True, False)
+    with consumers.lend("idle", TOPIC) as lent:
+        assert lent.client is broker.consumers[-1] is not idle
+        assert lent.stands is None
+        consumers.close()  # all but who is in use
+        assert connected(broker) == [lent.client]
+    consumers.close()
+    assert connected(broker) == []
+
+
+def test_one_at_a_time_uses_a_consumer(broker: Broker) -> None:
+    consumers = Consumers()
+    with ThreadPoolExecutor(1) as other:
+
+        def borrow() -> list[str]:
+            with consumers.lend("key", TOPIC):
+                return list(order)
+
+        order = []
+        with consumers.lend("key", TOPIC) as lent:
+            waiting = other.submit(borrow)
+            lent.stand_at({0: 0})
+            order.append("first")
+        assert waiting.result(10) == ["first"]
+    assert len(broker.consumers) == 1
+    consumers.close()
+
+
 # The end.
 
 
@@ -687,8 +840,9 @@ def test_an_idle_partition_whose_end_nobody_knows_holds_the_watermark(broker: Br
 def test_the_end_of_a_transaction_is_no_message(broker: Broker) -> None:
     broker.partitions = {0: [NOW, NOW]}
     reader = reader_of(KafkaSource(TOPIC, stop_at_end=True))
-    reader._assign()
-    reader._consumer.consume = lambda *_: [Raw((0, 0)), Raw((0, 2), failed=Reason(END_OF_PARTITION))]
+    broker.largest = 0
+    assert not reader.advance()
+    broker.consumers[-1].consume = lambda *_: [Raw((0, 0)), Raw((0, 2), failed=Reason(END_OF_PARTITION))]
     assert reader.advance()
     assert reader.get_watermark() == MAX_TIMESTAMP
 
