@@ -44,7 +44,7 @@ def flink_home() -> Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         name, _, version = FLINK.rpartition("-")
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        download = ["download", "--no-deps", "--no-build-isolation", "--dest", str(CACHE), f"{name}=={version}"]
+        download = ["download", "--no-deps", "--dest", str(CACHE), f"{name}=={version}"]
         subprocess.run([*pip, *download], check=True)
         aside = CACHE / f".{FLINK}"
         with tarfile.open(CACHE / f"{FLINK}.tar.gz") as archive:
