@@ -27,9 +27,9 @@ demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/
 test: $(READY) ## Run all tests.
 	$(BIN)/python -m pytest -n auto
 
-test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster; needs Java 17, Maven and Go.
+test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
-	ULDP_CLUSTER=1 $(BIN)/python -m pytest tests/cluster
+	ULDP_CLUSTER=1 $(BIN)/python -m pytest tests/cluster tests/deploy tests/pipelines/test_graph.py tests/transforms/test_bigquery.py
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff format --check .

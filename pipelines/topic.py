@@ -8,10 +8,8 @@ import fastavro
 
 from schemas.framing import load_schema
 from transforms.container import EncodedMessages
-from transforms.kafkatopic import KafkaTopic, library
-
-#: Seconds to wait for room where messages wait for the broker.
-_WAIT_SECONDS = 0.1
+from transforms.kafkaproducer import KafkaProducer
+from transforms.kafkatopic import KafkaTopic
 
 
 class TopicWriter:
@@ -26,42 +24,21 @@ class TopicWriter:
             KafkaError: if the topic is not there.
         """
         topic.check()
-        self._topic, self._producer = topic, topic.producer()
-        self._errors: list[Any] = []
+        self._producer = KafkaProducer(topic)
 
     def append(self, messages: EncodedMessages) -> None:
-        """Hand messages over; what the broker says of them is known at the end."""
+        """Hand messages over; what the brokers say of them is known at the end."""
         for record in _records(messages):
             headers = list(record["attributes"].items())
-            while True:
-                try:
-                    self._producer.produce(
-                        self._topic.name,
-                        record["data"],
-                        headers=headers,
-                        timestamp=record["publish_time"],
-                        on_delivery=self._delivered,
-                    )
-                    break
-                except BufferError:
-                    self._producer.poll(_WAIT_SECONDS)
-                except library().KafkaException as error:
-                    raise self._topic.error(error.args[0]) from None
-        self._producer.poll(0)
+            self._producer.send(record["data"], headers=headers, timestamp=record["publish_time"])
 
     def close(self) -> None:
-        """Wait until the broker has everything.
+        """Wait until the brokers have everything.
 
         Raises:
-            KafkaError: if it refused anything.
+            KafkaError: if they refused anything.
         """
         self._producer.flush()
-        if self._errors:
-            raise self._topic.error(self._errors[0])
-
-    def _delivered(self, error: Any, message: Any) -> None:
-        if error is not None:
-            self._errors.append(error)
 
 
 def _records(messages: EncodedMessages) -> Iterator[dict[str, Any]]:

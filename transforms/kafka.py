@@ -20,6 +20,7 @@ from schemas.records import NO_ATTRIBUTES, Message
 from transforms.chunks import Chunk, ChunkCoder, UnpackChunks
 from transforms.kafkaconsumers import CONSUMERS, SharedConsumer
 from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
+from transforms.kafkaproducer import KafkaProducer
 from transforms.kafkatopic import KafkaTopic, is_permanent, library
 
 #: The most messages of a chunk, the seconds it is waited for, and those that a broker has to answer a question.
@@ -239,7 +240,8 @@ class ReadFromKafka(beam.PTransform[PBegin, PCollection[Message]]):
     def expand(self, pbegin: PBegin) -> PCollection[Message]:
         """Read chunks and unpack them."""
         read = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
-        messages: PCollection[Message] = pbegin | "ReadChunks" >> read | "UnpackChunks" >> UnpackChunks()
+        chunks = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
+        messages: PCollection[Message] = chunks | "UnpackChunks" >> UnpackChunks()
         return messages
 
 
@@ -259,28 +261,11 @@ class _WriteFn(beam.DoFn):
         self._topic = topic
 
     def setup(self) -> None:
-        self._producer = self._topic.producer()
-
-    def start_bundle(self) -> None:
-        self._errors: list[Any] = []
+        self._producer = KafkaProducer(self._topic)
 
     def process(self, record: tuple[bytes, bytes]) -> None:
         key, value = record
-        while True:
-            try:
-                self._producer.produce(self._topic.name, value, key, on_delivery=self._delivered)
-                break
-            except BufferError:  # full; what waits in it is delivered, or fails, after a time
-                self._producer.poll(FETCH_SECONDS)
-            except library().KafkaException as error:
-                raise self._topic.error(error.args[0]) from None
-        self._producer.poll(0)
-
-    def _delivered(self, error: Any, message: Any) -> None:
-        if error is not None:
-            self._errors.append(error)
+        self._producer.send(value, key)
 
     def finish_bundle(self) -> None:
         self._producer.flush()
-        if self._errors:
-            raise self._topic.error(self._errors[0])

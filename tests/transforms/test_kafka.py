@@ -106,7 +106,7 @@ class Broker:
     delivers: Reason | None = None
     committed: list[tuple[int, int]] = field(default_factory=list)
 
-    def library(self) -> ModuleType:
+    def client_module(self) -> ModuleType:
         def partition(topic: str, partition: int, offset: int = 0) -> Any:
             return SimpleNamespace(topic=topic, partition=partition, offset=offset, error=None)
 
@@ -208,7 +208,7 @@ class FakeProducer:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     made = Broker({0: []})
-    monkeypatch.setitem(sys.modules, "confluent_kafka", made.library())
+    monkeypatch.setitem(sys.modules, "confluent_kafka", made.client_module())
     yield made
     CONSUMERS.close()
 
@@ -715,7 +715,7 @@ def test_each_reader_reads_what_is_behind_its_mark(data: st.DataObject) -> None:
     source = KafkaSource(topic, partitions=(0, 1))
     broker = Broker({0: [], 1: []}, largest=data.draw(st.integers(1, 3)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "confluent_kafka", broker.library())
+        patch.setitem(sys.modules, "confluent_kafka", broker.client_module())
         try:
             # What a reader read, and what those read that its marks come from, must be all up to where it stands.
             histories: list[tuple[KafkaMark | None, list[str]]] = [(None, [])]
