@@ -8,7 +8,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 from pipelines.endpoints import BrokerStream, read_stream
-from pipelines.jobs import LOCAL_RUNNER, JobError, pipeline_options
+from pipelines.jobs import JOB_SERVERS, LOCAL_RUNNER, JobError, pipeline_options
 from pipelines.outputs import prepare_results, send_specs
 from pipelines.publishing import BrokerTopic, PublishResults, keyed_estimate, keyed_rejected
 from schemas.collection import CollectionSpec
@@ -27,7 +27,6 @@ _FLINK = (
     # Two savepoints must not differ in it.
     "--max_parallelism=128",
 )
-_OF_RUNNER = {"FlinkRunner": _FLINK, "PortableRunner": _FLINK}
 #: The runner that reads Pub/Sub by itself.
 _DATAFLOW = "DataflowRunner"
 
@@ -44,7 +43,7 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
             "a broker's stream needs a runner that takes checkpoints: add --runner=FlinkRunner"
             " --flink_master=HOST:PORT, or --runner=DataflowRunner; or read what is there with uldp backfill"
         )
-    return pipeline_options([*_ALWAYS, *_OF_RUNNER.get(runner, ()), *arguments])
+    return pipeline_options([*_ALWAYS, *(_FLINK if runner in JOB_SERVERS else ()), *arguments])
 
 
 def build(

@@ -22,6 +22,8 @@ from transforms.sources import LocalStreamEvents, ReadLocalStream
 
 #: What people type for "on this machine". Beam would try another engine each day; each job names the one it needs.
 LOCAL_RUNNER = "DirectRunner"
+#: Runners behind a job server, which has options that Python does not know.
+JOB_SERVERS = frozenset({"FlinkRunner", "PortableRunner"})
 
 
 class JobError(ValueError):
@@ -32,14 +34,14 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     """Parse arguments for Beam.
 
     Raises:
-        JobError: if one is no option of Beam's, where its local runner is asked.
+        JobError: if one is no option of Beam's, unless the runner has options of its own.
     """
     stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
     if stray is not None:
         raise JobError(f"unexpected argument {stray!r}; see --help")
     options = PipelineOptions(list(arguments))
-    if options.view_as(StandardOptions).runner not in (None, LOCAL_RUNNER):
-        return options  # a runner may know others than this process does
+    if options.view_as(StandardOptions).runner in JOB_SERVERS:
+        return options  # the server knows others than this process does
     known = options.get_all_options(retain_unknown_options=False)
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
     if unknown:

@@ -63,8 +63,10 @@ class _DecodeFn(beam.DoFn):
         self._targets = targets(self._specs)
         self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
         # Thousands of messages at a time look to the collector as if they might stay, and it looks through all there is
-        # again and again. What a worker has loaded by now stays: without it, that takes no time.
-        gc.freeze()
+        # again and again. What a worker has loaded by now stays: without it, that takes no time. Once a process:
+        # what is garbage by then is never freed.
+        if not gc.get_freeze_count():
+            gc.freeze()
 
     def start_bundle(self) -> None:
         self._clear()

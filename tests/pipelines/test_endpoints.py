@@ -57,6 +57,12 @@ def test_flink_is_told_to_take_checkpoints_unless_a_user_says_otherwise() -> Non
     assert (int(told["checkpointing_interval"]), told["checkpointing_mode"]) == (60000, "EXACTLY_ONCE")
 
 
+def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
+    with pytest.raises(JobError, match="unknown option --parallelismm"):
+        cluster_options(["--runner=DataflowRunner", "--parallelismm=2"])
+    cluster_options(["--runner=FlinkRunner", "--parallelism=2"])
+
+
 def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
     specs = [CollectionSpec.load(EXAMPLE)]
     prepare_results(tmp_path / "put", specs)
