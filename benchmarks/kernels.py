@@ -55,10 +55,10 @@ def measure(size: int, n: int, rng: np.random.Generator) -> dict[str, float]:
     packed = rng.integers(0, 256, (n, -(-size // 8)), dtype=np.uint8)
     symbols = rng.integers(0, SYMBOLS, n).astype(np.uint32)
     mechanism = UnaryEncoding(np.arange(size) % 10 == 0, 1.0, OUE_THETA)
-    assert (unpacked(packed, size) == count_bits(packed, size)).all()
+    assert (unpacked(packed, size) == count_bits([packed], size)).all()
     calls: dict[str, Callable[[], object]] = {
         "unpacked": partial(unpacked, packed, size),
-        "count_bits": partial(count_bits, packed, size),
+        "count_bits": partial(count_bits, [packed], size),
         "inspect": partial(mechanism.inspect, packed),
         "bincount": partial(np.bincount, symbols, minlength=SYMBOLS),
     }

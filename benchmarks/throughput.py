@@ -77,11 +77,11 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
     "uRR": (20_000_000, partial(batches, "urr")),
-    "uRAP": (6_000_000, partial(batches, "urap")),
-    "OUE": (6_000_000, partial(batches, "oue")),
+    "uRAP": (20_000_000, partial(batches, "urap")),
+    "OUE": (20_000_000, partial(batches, "oue")),
     "mixed uRR": (20_000_000, partial(batches, "urr", mixed=True)),
-    "mixed uRAP": (6_000_000, partial(batches, "urap", mixed=True)),
-    "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
+    "mixed uRAP": (20_000_000, partial(batches, "urap", mixed=True)),
+    "mixed OUE": (20_000_000, partial(batches, "oue", mixed=True)),
 }
 
 

@@ -6,6 +6,8 @@ Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017
 """
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -13,7 +15,11 @@ import numpy.typing as npt
 
 from mechanisms.channel import Channel
 from mechanisms.mechanism import Mask, Mechanism, Payloads, Randomness, Values
+from mechanisms.support import AnyCounts, Symbols
 from schemas.records import Counts, Floats
+
+#: Rows of packed bits.
+Packed = npt.NDArray[np.uint8]
 
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
 OUE_THETA = 0.5
@@ -26,6 +32,12 @@ _BYTES_AT_ONCE = 1 << 20
 
 # More levels leave less to unpack, but add rows in smaller pieces: at 6, what is left is a tenth.
 _MOST_LEVELS = 6
+
+# The sum of fewer bits fits a byte, and to plant a tree for them would cost more than it saves.
+_FEW = 256
+
+# Payloads of one group in a row, on average, from which on they are counted where they lie.
+_RUN = 64
 
 
 def sue_theta(epsilon: float) -> float:
@@ -94,7 +106,7 @@ class UnaryEncoding(Mechanism):
         """One bit per symbol, most significant first, padded with zeros to whole bytes."""
         return (-(-self.size // 8),)
 
-    def perturb(self, values: Values, randomness: Randomness) -> npt.NDArray[np.uint8]:
+    def perturb(self, values: Values, randomness: Randomness) -> Packed:
         """Obfuscate true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
 
         Raises:
@@ -119,7 +131,25 @@ class UnaryEncoding(Mechanism):
 
     def support(self, payloads: Payloads) -> Counts:
         """Count the reports with each bit set: a report supports every symbol whose bit is 1."""
-        return count_bits(cast(npt.NDArray[np.uint8], payloads), self.size)
+        return count_bits([cast(Packed, payloads)], self.size)
+
+    def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
+        """Do as ``support`` for each of k groups of payloads, where they lie if they come in runs of one group."""
+        rows = cast(Sequence[Packed], parts)
+        if np.count_nonzero(groups[1:] != groups[:-1]) * _RUN >= len(groups):
+            # One by one. NumPy sorts integers of 8 or 16 bits by counting them.
+            groups = groups.astype(np.min_scalar_type(k))
+            order = np.argsort(groups, kind="stable")
+            joined = np.concatenate(rows)
+            ends = np.searchsorted(groups[order], np.arange(1, k))
+            return [count_bits([joined.take(of_group, axis=0)], self.size) for of_group in np.split(order, ends)]
+        runs: list[list[Packed]] = [[] for _ in range(k)]
+        ends = np.cumsum([len(part) for part in rows])
+        for part, numbers in zip(rows, np.split(groups, ends[:-1]), strict=True):
+            changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+            for start, end in pairwise([0, *changes.tolist(), len(part)] if len(part) else []):
+                runs[numbers[start]].append(part[start:end])
+        return [count_bits(of_group, self.size) for of_group in runs]
 
     def possible(self, payloads: Payloads) -> Mask:
         """Say which payloads have zero padding and, of Z_N, no more than one bit set."""
@@ -131,7 +161,7 @@ class UnaryEncoding(Mechanism):
         Returns:
             Both of shape (n,). The bits of a payload that is not possible may be padding.
         """
-        bits = cast(npt.NDArray[np.uint8], payloads)
+        bits = cast(Packed, payloads)
         possible: Mask = bits[:, -1] & self._padding_bits == 0
         totals = np.empty(len(bits), dtype=np.int64)
         rows = max(1, _BYTES_AT_ONCE // bits.shape[1])
@@ -145,7 +175,7 @@ class UnaryEncoding(Mechanism):
         return possible, totals
 
 
-def count_bits(packed: npt.NDArray[np.uint8], size: int) -> Counts:
+def count_bits(parts: Sequence[Packed], size: int) -> Counts:
     """Sum packed bits by column: the positional population count.
 
     A bitwise operation on two rows works on all their columns at once. A tree of carry-save adders counts in that form:
@@ -157,52 +187,71 @@ def count_bits(packed: npt.NDArray[np.uint8], size: int) -> Counts:
     & Lemire, "Faster Population Counts Using AVX2 Instructions" (2016), for carry-save adders over wide registers.
 
     Args:
-        packed: Shape (n, ceil(size/8)), uint8, most significant bit first.
+        parts: n rows in pieces, each of shape (m, ceil(size/8)), uint8, most significant bit first.
         size: Columns to count; bits behind them are padding.
 
     Returns:
         Shape (size,): how many rows have each bit set.
     """
-    counts: Counts = _count_stack(packed[np.newaxis], size)[0]
+    n = sum(map(len, parts))
+    if n < _FEW:
+        return _sum_few(np.concatenate(parts), size) if n else np.zeros(size, dtype=np.int64)
+    levels = min(_MOST_LEVELS, n.bit_length() - 6)
+    planes = _bit_planes(parts, n, levels)
+    few = planes.shape[1] < _FEW
+    counts: Counts = (1 << np.arange(levels)) @ (
+        _sum_few(planes, size) if few else np.array([count_bits([plane], size) for plane in planes])
+    )
     return counts
 
 
-def _count_stack(stack: npt.NDArray[np.uint8], size: int) -> Counts:
-    """Do as ``count_bits`` for each of k matrices: shape (k, n, ceil(size/8)) gives (k, size)."""
-    n = stack.shape[1]
-    if n < 256:  # the sum of so few bits fits a byte, and to plant a tree would cost more than it saves
-        sums: npt.NDArray[np.uint8] = np.unpackbits(stack, axis=2, count=size).sum(axis=1, dtype=np.uint8)
-        return sums.astype(np.int64)
-    levels = min(_MOST_LEVELS, n.bit_length() - 6)
-    weights = 1 << np.arange(levels)
-    return np.array([weights @ _count_stack(_bit_planes(packed, levels), size) for packed in stack])
+def _sum_few(rows: Packed, size: int) -> Counts:
+    """Unpack rows of shape (..., n, width), whose sums fit a byte, and sum them: shape (..., size)."""
+    sums: Packed = np.unpackbits(rows, axis=-1, count=size).sum(axis=-2, dtype=np.uint8)
+    return sums.astype(np.int64)
 
 
-def _bit_planes(packed: npt.NDArray[np.uint8], levels: int) -> npt.NDArray[np.uint8]:
-    """Add rows of bits, 2^levels - 1 at a time.
+def _bit_planes(parts: Sequence[Packed], n: int, levels: int) -> Packed:
+    """Add n rows of bits, 2^levels - 1 at a time.
 
     Returns:
         Shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)). A lane is the sum of as many rows, in binary:
         plane j holds the bits of weight 2^j.
     """
-    n, width = packed.shape
+    width = parts[0].shape[1]
     rows = 2**levels - 1
     lanes = -(-n // rows)
     lanes_at_once = min(lanes, max(1, _BYTES_AT_ONCE // (rows * width)))
     planes = np.empty((levels, lanes, width), dtype=np.uint8)
     # The adders work in place, on a copy in the cache. Rows of zeros fill the last lanes.
     copy = np.empty((lanes_at_once * rows, width), dtype=np.uint8)
-    for lane in range(0, lanes, lanes_at_once):
-        block = packed[lane * rows : (lane + lanes_at_once) * rows]
-        copy[: len(block)] = block
-        copy[len(block) :] = 0
+    lane = 0
+    for filled in _fill(copy, parts):
+        copy[filled:] = 0
         end = min(lane + lanes_at_once, lanes)
         for plane, total in zip(planes, _add_up(copy, levels, end - lane), strict=True):
             plane[lane:end] = total
+        lane = end
     return planes
 
 
-def _add_up(rows: npt.NDArray[np.uint8], levels: int, lanes: int) -> list[npt.NDArray[np.uint8]]:
+def _fill(block: Packed, parts: Iterable[Packed]) -> Iterator[int]:
+    """Copy the rows of all parts into one block, again and again; yields how many it holds when it is time to look."""
+    at = 0
+    for part in parts:
+        start = 0
+        while start < len(part):
+            taken = min(len(part) - start, len(block) - at)
+            block[at : at + taken] = part[start : start + taken]
+            at, start = at + taken, start + taken
+            if at == len(block):
+                yield at
+                at = 0
+    if at:
+        yield at
+
+
+def _add_up(rows: Packed, levels: int, lanes: int) -> list[Packed]:
     """Add the first (2^levels - 1) * lanes rows of bits to one number for each lane, and return its bit-planes.
 
     2^(levels-1) rows for each lane are numbers of one bit to begin with. Each step adds one half of the numbers to the
@@ -223,7 +272,7 @@ def _add_up(rows: npt.NDArray[np.uint8], levels: int, lanes: int) -> list[npt.ND
     return numbers
 
 
-def _full_add(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8], c: npt.NDArray[np.uint8]) -> None:
+def _full_add(a: Packed, b: Packed, c: Packed) -> None:
     """Add three bits, in every position of three arrays: c becomes the sum, a the carry, and b is used up.
 
     In place, as memory is the limit: with an array for the result, each operation would take half as long again.
@@ -241,7 +290,7 @@ def _column_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
     return bits
 
 
-def _word_columns(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+def _word_columns(packed: Packed) -> npt.NDArray[np.uint64]:
     """Copy rows of bytes to columns of words, shape (ceil(width/8), n).
 
     Along a column, NumPy takes many rows in one instruction; along a row, it starts anew for every few words.

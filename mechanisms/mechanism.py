@@ -1,8 +1,8 @@
 """What every mechanism offers: perturb on the device, support at the collector, and its channel between the two."""
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
-from typing import Protocol, cast
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,6 @@ from schemas.records import Counts, Floats
 Values = npt.NDArray[np.integer]
 Payloads = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
-
-#: Payloads of one group in a row, on average, from which on to copy them together is faster than one by one.
-_RUN = 64
 
 
 class Randomness(Protocol):
@@ -64,27 +61,15 @@ class Mechanism(ABC):
     def support(self, payloads: Payloads) -> Counts:
         """Count, for each symbol of Z, the payloads that support it. Payloads must have passed ``possible``."""
 
-    def support_by_group(self, payloads: Payloads, groups: Symbols, k: int) -> list[AnyCounts]:
+    @abstractmethod
+    def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
         """Do as ``support`` for each of k groups of payloads.
 
         Args:
-            payloads: Shape (n, *payload_shape); must have passed ``possible``.
+            parts: n payloads in pieces, each of shape (m, *payload_shape); must have passed ``possible``.
             groups: Shape (n,): the group of each, below k.
             k: How many groups there are.
         """
-        if k == 1:
-            return [self.support(payloads)]
-        changes = np.flatnonzero(groups[1:] != groups[:-1]) + 1
-        if len(changes) * _RUN < len(groups):  # batches whose reports are of one time
-            runs: list[list[Payloads]] = [[payloads[:0]] for _ in range(k)]
-            for start, end in pairwise([0, *changes.tolist(), len(groups)]):
-                runs[groups[start]].append(payloads[start:end])
-            return [self.support(cast(Payloads, np.concatenate(of_group))) for of_group in runs]
-        # NumPy sorts integers of 8 or 16 bits by counting them.
-        groups = groups.astype(np.min_scalar_type(k))
-        order = np.argsort(groups, kind="stable")
-        ends = np.searchsorted(groups[order], np.arange(1, k))
-        return [self.support(payloads.take(rows, axis=0)) for rows in np.split(order, ends)]
 
     @abstractmethod
     def possible(self, payloads: Payloads) -> Mask:

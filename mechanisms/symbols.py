@@ -5,6 +5,7 @@ Sources: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mech
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -85,9 +86,9 @@ class RandomizedResponse(Mechanism):
         """Count the reports of each symbol: a symbol supports itself alone."""
         return np.bincount(payloads, minlength=self.size)
 
-    def support_by_group(self, payloads: Payloads, groups: Symbols, k: int) -> list[AnyCounts]:
+    def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
         """Do as ``support`` for each of k groups of payloads, all at once."""
-        return count_symbols(payloads, groups, k, self.size)
+        return count_symbols(np.concatenate(parts), groups, k, self.size)
 
     def possible(self, payloads: Payloads) -> Mask:
         """Say which payloads are symbols of Z."""

@@ -71,24 +71,25 @@ class ReportColumns:
         for shard, rows in _grouped((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64)):
             yield shard, self if rows is None else self.take(rows)
 
-    def slice_groups(self, slice_size: int) -> tuple[Times, Times]:
-        """Number the time slices of one or more reports.
-
-        Returns:
-            Starts of k slices, ascending, some of which may have no report; and the number of each report's slice.
-        """
-        first = int(self.slices.min())
-        numbers = (self.slices - first) // slice_size
-        k = int(numbers.max()) + 1
-        if k <= _DENSE_SLICES:
-            return first + slice_size * np.arange(k), numbers
-        return np.unique(self.slices, return_inverse=True)
-
     def ids_by_slice(self, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
         """Split the ids of one or more reports by time slice; yields the start of a slice and its ids."""
-        starts, groups = self.slice_groups(slice_size)
+        starts, groups = slice_groups(self.slices, slice_size)
         for group, rows in _grouped(groups):
             yield int(starts[group]), self.report_ids if rows is None else self.report_ids.take(rows, axis=0)
+
+
+def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
+    """Number the time slices of one or more reports.
+
+    Returns:
+        Starts of k slices, ascending, some of which may have no report; and the number of each report's slice.
+    """
+    first = int(slices.min())
+    numbers = (slices - first) // slice_size
+    k = int(numbers.max()) + 1
+    if k <= _DENSE_SLICES:
+        return first + slice_size * np.arange(k), numbers
+    return np.unique(slices, return_inverse=True)
 
 
 def _grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:

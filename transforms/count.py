@@ -13,7 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
 from transforms.coders import PartialCountsCoder
-from transforms.columns import ReportColumns, concatenate
+from transforms.columns import ReportColumns, slice_groups
 from transforms.metrics import counter
 from transforms.partial import PartialCounts
 from transforms.signals import PartialSignals, improbable_counts, skew_counts
@@ -23,16 +23,18 @@ from transforms.windows import at_time
 KeyedCounts = tuple[tuple[str, int], PartialCounts]
 
 
-def count_support(target: Target, columns: ReportColumns) -> Iterator[tuple[int, PartialCounts]]:
+def count_support(target: Target, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialCounts]]:
     """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
-    if not len(columns):
+    slices = np.concatenate([part.slices for part in parts])
+    if not len(slices):
         return
-    starts, groups = columns.slice_groups(target.slice_size)
+    signals = np.concatenate([part.signals for part in parts])
+    starts, groups = slice_groups(slices, target.slice_size)
     k = len(starts)
-    counts = target.mechanism.support_by_group(columns.payloads, groups, k)
+    counts = target.mechanism.support_by_group([part.payloads for part in parts], groups, k)
     counted = np.bincount(groups, minlength=k).tolist()
-    skews = skew_counts(columns.signals, groups, k)
-    improbable = improbable_counts(columns.signals, groups, k).tolist()
+    skews = skew_counts(signals, groups, k)
+    improbable = improbable_counts(signals, groups, k).tolist()
     for group in np.flatnonzero(counted).tolist():
         accounting = Accounting(received=counted[group], counted=counted[group])
         yield (
@@ -60,8 +62,6 @@ class _CountFn(beam.DoFn):
 
     #: Reports of one collection and version that are counted at once, if there are so many.
     AT_ONCE = 100_000
-    #: Columns of so many reports are counted as they are: to copy them would cost more than it saves.
-    ENOUGH = 16_384
     #: Bytes of columns that wait for more.
     MAX_WAITING = 64 << 20
 
@@ -79,15 +79,12 @@ class _CountFn(beam.DoFn):
         self._nbytes = 0
 
     def process(self, columns: ReportColumns) -> None:
-        if len(columns) >= self.ENOUGH:
-            self._count(columns)
-            return
         key = columns.collection, columns.version
         self._waiting[key].append(columns)
         self._reports[key] += len(columns)
         self._nbytes += columns.nbytes
         if self._reports[key] >= self.AT_ONCE:
-            self._count_waiting(key)
+            self._count(key)
         elif self._nbytes >= self.MAX_WAITING:
             self._count_all()
 
@@ -99,18 +96,13 @@ class _CountFn(beam.DoFn):
 
     def _count_all(self) -> None:
         for key in list(self._waiting):
-            self._count_waiting(key)
+            self._count(key)
 
-    def _count_waiting(self, key: CollectionKey) -> None:
-        columns = concatenate(self._waiting.pop(key))
-        self._nbytes -= columns.nbytes
-        del self._reports[key]
-        self._count(columns)
-
-    def _count(self, columns: ReportColumns) -> None:
-        key = columns.collection, columns.version
-        self._counted.inc(len(columns))
-        for start, partial in count_support(self._targets[key], columns):
+    def _count(self, key: CollectionKey) -> None:
+        parts = self._waiting.pop(key)
+        self._counted.inc(self._reports.pop(key))
+        self._nbytes -= sum(columns.nbytes for columns in parts)
+        for start, partial in count_support(self._targets[key], parts):
             slot = key, start
             self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
 

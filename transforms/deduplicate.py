@@ -27,7 +27,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting
-from transforms.columns import ReportColumns, ReportIds
+from transforms.columns import ReportColumns, ReportIds, slice_groups
 from transforms.count import KeyedCounts
 from transforms.metrics import counter
 from transforms.partial import PartialCounts
@@ -87,7 +87,7 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
 
 def _account(target: Target, copies: ReportColumns) -> Iterator[Any]:
     """Yield the accounting of dropped copies by time slice, at its time."""
-    starts, groups = copies.slice_groups(target.slice_size)
+    starts, groups = slice_groups(copies.slices, target.slice_size)
     k = len(starts)
     skews = skew_counts(copies.signals, groups, k)
     for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):

@@ -129,10 +129,18 @@ ROWS = st.sampled_from([0, 1, 7, 8, 9, 254, 255, 256, 257, 511, 512, 1023, 2049,
 SIZES = st.sampled_from([1, 8, 9, 50, 56, 57, 64, 65, 72, 120, 121, 128, 129]) | st.integers(1, 300)
 
 
-@given(st.sampled_from(LAYOUTS), ROWS, st.integers(1, 90), st.floats(0, 1), st.integers(0, 2**32))
-def test_count_bits_sums_columns(layout: str, n: int, size: int, density: float, seed: int) -> None:
+@given(
+    st.sampled_from(LAYOUTS),
+    ROWS,
+    st.integers(1, 90),
+    st.floats(0, 1),
+    st.integers(0, 2**32),
+    st.lists(ROWS, max_size=4),
+)
+def test_count_bits_sums_columns(layout: str, n: int, size: int, density: float, seed: int, cuts: list[int]) -> None:
     bits = np.random.default_rng(seed).random((n, size)) < density
-    counts = count_bits(rows_in(layout, bits), size)
+    parts = np.split(rows_in(layout, bits), sorted(min(cut, n) for cut in cuts))
+    counts = count_bits(parts, size)
     assert counts.dtype == np.int64
     assert counts.tolist() == bits.sum(axis=0).tolist()
 
@@ -147,19 +155,19 @@ def test_count_bits_goes_on_from_block_to_block(size: int) -> None:
     expected = np.zeros(size, dtype=np.int64)
     for row in range(0, n, 200):
         expected += np.unpackbits(packed[row : row + 200], axis=1, count=size).sum(axis=0, dtype=np.int64)
-    assert count_bits(packed, size).tolist() == expected.tolist()
+    assert count_bits([packed], size).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("n", [254, 255, 256, 510, 511, 4095, 16_383, 16_384, 100_003, 1_100_003])
 def test_count_bits_holds_full_columns(n: int) -> None:
     # Every weight of every level carries, and the second level too where a plane has 256 rows and more.
-    assert count_bits(np.full((n, 2), 255, dtype=np.uint8), 11).tolist() == [n] * 11
+    assert count_bits([np.full((n, 2), 255, dtype=np.uint8)], 11).tolist() == [n] * 11
 
 
 def test_count_bits_leaves_its_input_alone() -> None:
     packed = np.random.default_rng(2).integers(0, 256, (3000, 9), dtype=np.uint8)
     before = packed.copy()
-    count_bits(packed, 70)
+    count_bits([packed], 70)
     assert (packed == before).all()
 
 

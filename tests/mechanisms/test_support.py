@@ -1,6 +1,7 @@
 """Counts are the same, sparse or dense, in groups or one by one."""
 
 from collections import Counter
+from typing import cast
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanisms.bits import OUE_THETA, UnaryEncoding
-from mechanisms.mechanism import Mechanism
+from mechanisms.mechanism import Mechanism, Payloads
 from mechanisms.support import AnyCounts, SparseCounts, add_counts, as_dense, count_symbols
 from mechanisms.symbols import RandomizedResponse
 
@@ -81,12 +82,14 @@ def test_memory_does_not_grow_with_groups_times_symbols() -> None:
     ],
     ids=["symbols", "bits"],
 )
+@pytest.mark.parametrize("cuts", [[], [150, 151, 151, 340]], ids=["whole", "in parts"])
 @pytest.mark.parametrize("run", [1, 100])
 @pytest.mark.parametrize("k", [1, 2, 7, 300])
-def test_support_by_group_is_the_support_of_each_group(mechanism: Mechanism, k: int, run: int) -> None:
+def test_support_by_group_is_the_support_of_each_group(mechanism: Mechanism, k: int, run: int, cuts: list[int]) -> None:
     rng = np.random.default_rng(k)
     payloads, groups = mechanism.perturb(rng.integers(0, 20, 500), rng), rng.integers(0, k, 500 // run).repeat(run)
-    found = mechanism.support_by_group(payloads, groups, k)
+    parts = cast(list[Payloads], np.split(payloads, cuts))
+    found = mechanism.support_by_group(parts, groups, k)
     assert len(found) == k
     for group, counted in enumerate(found):
         assert as_dense(counted).tolist() == mechanism.support(payloads[groups == group]).tolist()

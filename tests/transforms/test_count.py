@@ -76,20 +76,20 @@ def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting]:
 
 @given(st.lists(ONE_SYMBOL, max_size=40))
 def test_symbols_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
-    counted = count_support(TARGETS[SYMBOLS.key], columns(SYMBOLS, reports))
+    counted = count_support(TARGETS[SYMBOLS.key], [columns(SYMBOLS, reports)])
     assert {start: value(partial) for start, partial in counted} == brute_force(reports)
 
 
 @given(st.lists(ANY_BITS, max_size=40))
 def test_bits_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
-    counted = count_support(TARGETS[BITS.key], columns(BITS, reports))
+    counted = count_support(TARGETS[BITS.key], [columns(BITS, reports)])
     assert {start: value(partial) for start, partial in counted} == brute_force(reports)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
 def test_more_bits_than_a_byte_can_count(spec: CollectionSpec) -> None:
     reports = [(hour, {7}) for hour in (0, 2)] * 1000
-    counted = count_support(TARGETS[spec.key], columns(spec, reports))
+    counted = count_support(TARGETS[spec.key], [columns(spec, reports)])
     assert {start: value(partial) for start, partial in counted} == brute_force(reports)
 
 
