@@ -1,9 +1,10 @@
 """The two jobs: backfill an archive, follow a stream. The same graph, other sources."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import apache_beam as beam
@@ -58,9 +59,11 @@ def backfill(specs: Sequence[CollectionSpec], source: Source, out: Path, options
     check_whole(source)
     prepare_results(out, specs)
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
-    with beam.Pipeline("FnApiRunner" if local else None, options) as pipeline:
-        several = local and options.view_as(DirectOptions).direct_num_workers != 1
-        aggregated = read_whole(pipeline, source) | "Aggregate" >> Aggregate(specs, grouped=several)
+    several = local and options.view_as(DirectOptions).direct_num_workers != 1
+    with ExitStack() as stack:
+        spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
+        pipeline = stack.enter_context(beam.Pipeline("FnApiRunner" if local else None, options))
+        aggregated = read_whole(pipeline, source) | "Aggregate" >> Aggregate(specs, spill=spill)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
 
 

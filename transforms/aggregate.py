@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -48,8 +49,8 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Only a source that cannot repeat a report may do without.
         shards: Into how many parts the ids of a collection are split for deduplication: its parallelism.
-        grouped: Whether ids are deduplicated in groups instead of state: in a bounded job on several workers of Beam's
-            local runner, which gives everything that has state to one of them.
+        spill: A folder through which ids are brought together to be deduplicated, instead of state: in a bounded job on
+            several workers of Beam's local runner, which gives everything that has state to one of them.
         simulated_clock: Whether publish times are a simulation's, so that a window that ends in the future by the
             clock on the wall may be complete.
     """
@@ -57,7 +58,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
     specs: Sequence[CollectionSpec]
     deduplicate: bool = True
     shards: int = 16
-    grouped: bool = False
+    spill: Path | None = None
     simulated_clock: bool = False
 
     def __post_init__(self) -> None:
@@ -71,7 +72,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards if self.deduplicate else 1)
         accounting = [decoded.accounting]
         if self.deduplicate:
-            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs, grouped=self.grouped)
+            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs, self.spill)
             accounting.append(deduplicated.accounting)
             columns = deduplicated.columns
         else:

@@ -10,6 +10,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -33,6 +34,7 @@ from transforms.metrics import counter
 from transforms.partial import PartialCounts
 from transforms.seen import SeenIds
 from transforms.signals import PartialSignals, skew_counts
+from transforms.spill import Extent, GroupColumns, read_columns
 from transforms.targets import Target, targets
 from transforms.windows import at_time
 
@@ -67,22 +69,21 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
     window + allowed lateness (twice the window, if it slides), 16 bytes each.
 
     Attributes:
-        grouped: Whether all ids of a shard are brought together first, so that no state is needed: of a bounded job
-            alone. Beam's local runner gives everything that has state to one of its workers.
+        spill: A folder through which all ids of a shard are brought together first, so that no state is needed: of a
+            bounded job alone. Beam's local runner gives everything that has state to one of its workers.
     """
 
     specs: Sequence[CollectionSpec]
-    grouped: bool = False
+    spill: Path | None = None
 
     def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> Any:
         """Look for copies by shard, in the global window: a copy may come in another window."""
-        deduplicate: beam.DoFn
-        if self.grouped:
-            columns = columns | "GroupShards" >> beam.GroupByKey()
+        shards: PCollection[Any] = columns
+        deduplicate: beam.DoFn = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
+        if self.spill is not None:
+            shards = columns | "GroupColumns" >> GroupColumns(self.spill)
             deduplicate = _GroupedFn(list(self.specs))
-        else:
-            deduplicate = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
-        return columns | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
+        return shards | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
 
 
 def _account(target: Target, copies: ReportColumns) -> Iterator[Any]:
@@ -97,7 +98,7 @@ def _account(target: Target, copies: ReportColumns) -> Iterator[Any]:
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))
 
 
-@beam.typehints.with_input_types(tuple[str, Iterable[ReportColumns]])
+@beam.typehints.with_input_types(tuple[str, Iterable[Extent]])
 @beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
 class _GroupedFn(beam.DoFn):
     """Drops copies among all reports of a shard."""
@@ -109,10 +110,10 @@ class _GroupedFn(beam.DoFn):
     def setup(self) -> None:
         self._targets = targets(self._specs)
 
-    def process(self, element: tuple[str, Iterable[ReportColumns]]) -> Iterator[Any]:
-        _, parts = element
+    def process(self, element: tuple[str, Iterable[Extent]]) -> Iterator[Any]:
+        _, extents = element
         seen = SeenIds()
-        for columns in parts:
+        for columns in map(read_columns, extents):
             target = self._targets[columns.collection, columns.version]
             fresh = seen.add(columns.report_ids)
             if not fresh.all():

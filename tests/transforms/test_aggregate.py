@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -57,7 +58,7 @@ def new_stream() -> ScriptedStream:
     return stream
 
 
-def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: bool) -> list[SupportCounts]:
+def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: Any) -> list[SupportCounts]:
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream | Aggregate(specs, **settings) | WriteResults(str(out))
     return sorted(read_counts(out), key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
@@ -323,9 +324,11 @@ def test_wrong_arguments_are_refused_before_anything_runs() -> None:
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_bounded_job_counts_the_same_whether_ids_are_grouped_or_not(grouped: bool, tmp_path: Path) -> None:
+    spill = tmp_path / "spill"
+    spill.mkdir()
     sent = [report(n % 300, n % 180) for n in range(600)]
     with beam.Pipeline("FnApiRunner") as pipeline:
-        aggregated = pipeline | beam.Create(sent) | Aggregate([PLAIN], grouped=grouped)
+        aggregated = pipeline | beam.Create(sent) | Aggregate([PLAIN], spill=spill if grouped else None)
         _ = aggregated | WriteResults(str(tmp_path))
     panes = read_counts(tmp_path)
     assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -110,15 +111,17 @@ def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterat
 Element = tuple[str, ReportColumns]
 
 
-both_ways = pytest.mark.parametrize("grouped", [False, True], ids=["state", "groups"])
+@pytest.fixture(params=[False, True], ids=["state", "groups"])
+def spill(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
+    """No folder, or one."""
+    return tmp_path if request.param else None
 
 
-@both_ways
-def test_copies_in_a_batch_are_dropped_within_and_across_elements(grouped: bool) -> None:
+def test_copies_in_a_batch_are_dropped_within_and_across_elements(spill: Path | None) -> None:
     elements = [("a/0", columns([1, 2, 1, 1], [0, 0, 1, 0])), ("a/0", columns([3, 2, 4, 4])), ("a/1", columns([5, 5]))]
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create(elements).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, grouped)
+        found = given | DeduplicateReports(SPECS, spill)
         ids = found.columns | beam.FlatMap(lambda element: element.report_ids[:, 0].tolist())
         hours = found.accounting | beam.FlatMap(accounted) | beam.Map(lambda duplicate: duplicate[0])
         # Which of several copies comes first is the runner's affair across elements, and how many there are is not.
@@ -126,18 +129,18 @@ def test_copies_in_a_batch_are_dropped_within_and_across_elements(grouped: bool)
         assert_that(hours, equal_to([("a", 1)] * 5), "Accounted")
 
 
-@both_ways
-def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices(grouped: bool) -> None:
+def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices(
+    spill: Path | None,
+) -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create([("a/0", columns([1, 2, 1, 1], [2, 0, 1, 1]))]).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, grouped)
+        found = given | DeduplicateReports(SPECS, spill)
         kept = [("a", 1, 1, 2, 0), ("a", 1, 2, 0, 1)]
         assert_that(found.columns | beam.FlatMap(rows), equal_to(kept), "Kept")
         assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 1)] * 2), "Accounted")
 
 
-@both_ways
-def test_an_id_is_of_a_collection_whatever_the_version(grouped: bool) -> None:
+def test_an_id_is_of_a_collection_whatever_the_version(spill: Path | None) -> None:
     elements = [
         ("a/0", columns([1], spec=SPECS[0])),
         ("a/0", columns([1], spec=SPECS[1])),
@@ -145,7 +148,7 @@ def test_an_id_is_of_a_collection_whatever_the_version(grouped: bool) -> None:
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create(elements).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, grouped)
+        found = given | DeduplicateReports(SPECS, spill)
         collections = found.columns | beam.Map(lambda element: element.collection)
         assert_that(collections, equal_to(["a", "b"]))
 
