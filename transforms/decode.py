@@ -1,7 +1,7 @@
 """The first stage: messages to report columns."""
 
 import gc
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from schemas.collection import CollectionSpec
+from schemas.reasons import Reason
 from schemas.records import Message, Rejected
 from transforms.columns import ReportColumns, concatenate
 from transforms.count import KeyedCounts
@@ -58,6 +59,7 @@ class _DecodeFn(beam.DoFn):
         self._shards = shards
         self._judge_lateness = judge_lateness
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
+        self._too_early, self._expired = counter("too_early"), counter("expired")
 
     def setup(self) -> None:
         self._targets = targets(self._specs)
@@ -94,6 +96,9 @@ class _DecodeFn(beam.DoFn):
         self._received.inc(decoded.received)
         self._late.inc(len(decoded.late))
         self._rejected.inc(len(decoded.rejected))
+        reasons = Counter(rejected.reason for rejected in decoded.rejected)
+        self._too_early.inc(reasons[Reason.TOO_EARLY])
+        self._expired.inc(reasons[Reason.EXPIRED])
         for message in decoded.late:
             yield beam.pvalue.TaggedOutput("late", at_time(message.publish_time, message))
         for rejected in decoded.rejected:

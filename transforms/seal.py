@@ -19,6 +19,7 @@ from schemas.collection import CollectionSpec
 from schemas.flags import Flag
 from schemas.records import Accounting, Pane, PaneKind, Superseded, SupportCounts
 from transforms.count import KeyedCounts
+from transforms.metrics import counter
 from transforms.partial import PartialCounts
 from transforms.targets import IMPROBABLE_TAIL, Target, targets
 from transforms.windows import expires, pane_of
@@ -89,28 +90,37 @@ class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCo
         return sealed
 
 
-@beam.typehints.with_input_types(KeyedCounts)
-@beam.typehints.with_output_types(SupportCounts)
-class _SealFn(beam.DoFn):
-    """Seals the only pane of each window."""
+class _Sealer(beam.DoFn):
+    """Seals panes, and counts them for those who watch the job."""
 
     def __init__(self, specs: list[CollectionSpec]) -> None:
         self._specs = specs
+        self._panes, self._windows = counter("panes"), counter("windows")
 
     def setup(self) -> None:
         self._targets = targets(self._specs)
 
-    def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[SupportCounts]:
+    def _seal(self, element: KeyedCounts, window: Any, pane: Pane) -> SupportCounts:
         key, partial = element
-        if partial.accounting == NOTHING:
-            return
-        start, end = window.start.micros // 1000, window.end.micros // 1000
-        yield seal(self._targets[key], partial, start, end, Pane(PaneKind.ON_TIME, 0))
+        self._panes.inc()
+        self._windows.inc(pane.kind is PaneKind.ON_TIME)
+        return seal(self._targets[key], partial, window.start.micros // 1000, window.end.micros // 1000, pane)
 
 
 @beam.typehints.with_input_types(KeyedCounts)
 @beam.typehints.with_output_types(SupportCounts)
-class _SealPanesFn(beam.DoFn):
+class _SealFn(_Sealer):
+    """Seals the only pane of each window."""
+
+    def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[SupportCounts]:
+        _, partial = element
+        if partial.accounting != NOTHING:
+            yield self._seal(element, window, Pane(PaneKind.ON_TIME, 0))
+
+
+@beam.typehints.with_input_types(KeyedCounts)
+@beam.typehints.with_output_types(SupportCounts)
+class _SealPanesFn(_Sealer):
     """Seals one pane of a window after the other, and remembers the last."""
 
     #: Revision, n and counts of the pane before.
@@ -118,11 +128,8 @@ class _SealPanesFn(beam.DoFn):
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
     def __init__(self, specs: list[CollectionSpec], *, simulated_clock: bool) -> None:
-        self._specs = specs
+        super().__init__(specs)
         self._simulated_clock = simulated_clock
-
-    def setup(self) -> None:
-        self._targets = targets(self._specs)
 
     def process(
         self,
@@ -135,9 +142,8 @@ class _SealPanesFn(beam.DoFn):
         key, partial = element
         if partial.accounting == NOTHING:
             return
-        target = self._targets[key]
         pane = pane_of(info)
-        sealed = seal(target, partial, window.start.micros // 1000, window.end.micros // 1000, pane)
+        sealed = self._seal(element, window, pane)
         # Only a drain lets the watermark pass a window's end before the clock does.
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
         if drained and not self._simulated_clock:
@@ -145,7 +151,7 @@ class _SealPanesFn(beam.DoFn):
         superseded = unpack_pane(before.read())
         if superseded is None or superseded.revision < pane.revision:
             before.write(pack_pane(sealed))
-            expiry.set(expires(target.spec.window, window.max_timestamp()))
+            expiry.set(expires(self._targets[key].spec.window, window.max_timestamp()))
             yield replace(sealed, supersedes=superseded)
         else:  # a runner that does not keep the order of panes: this one was superseded before it came
             yield sealed

@@ -197,7 +197,7 @@ def test_every_estimator_is_explained() -> None:
 
 
 def test_every_counter_is_explained() -> None:
-    assert tuple(table("operator.md", "Counter")) == get_args(CounterName)
+    assert tuple(table("monitoring.md", "Counter")) == get_args(CounterName)
 
 
 def test_every_mechanism_is_explained() -> None:

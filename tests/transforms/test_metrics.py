@@ -1,0 +1,77 @@
+"""What a job counts for those who watch it, on a run where each report meets one fate."""
+
+from typing import get_args
+
+import apache_beam as beam
+from apache_beam.metrics.metric import MetricsFilter
+from apache_beam.transforms.window import IntervalWindow
+from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
+
+from schemas.collection import CollectionSpec
+from schemas.records import Accounting, Message, Report
+from transforms.aggregate import Aggregate
+from transforms.count import KeyedCounts
+from transforms.metrics import NAMESPACE, CounterName
+from transforms.partial import PartialCounts
+from transforms.seal import SealCounts
+
+START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
+MINUTE = 60_000
+
+SPEC = CollectionSpec.parse(
+    {
+        "collection": "plain",
+        "version": 1,
+        "domain": {"size": 4},
+        "mechanism": {"name": "identity"},
+        "window": {"size": "1h", "early_every": "10s", "allowed_lateness": "30m"},
+        "limits": {"max_age": "3h"},
+    }
+)
+
+
+def report(number: int, minute: int, published: int) -> Message:
+    data = Report(*SPEC.key, number.to_bytes(16, "big"), START + minute * MINUTE, number % 4).encode()
+    return Message(data, START + published * MINUTE)
+
+
+def fired(nonspeculative: int) -> WindowedValue:
+    """A sum as it comes out of a window: -1 before the window's end, 0 on time, and more when it is late."""
+    sums = SPEC.key, PartialCounts(accounting=Accounting(received=1, rejected=1))
+    info = PaneInfo(False, False, PaneInfoTiming.UNKNOWN, nonspeculative + 2, nonspeculative)
+    return WindowedValue(sums, 0, (IntervalWindow(0, 3600),), info)
+
+
+def counters(pipeline: beam.Pipeline) -> dict[str, int]:
+    result = pipeline.run()
+    result.wait_until_finish()
+    found = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
+    assert {metric.key.metric.name for metric in found} <= set(get_args(CounterName))
+    return {metric.key.metric.name: metric.result for metric in found}
+
+
+def test_every_report_is_counted_by_its_fate() -> None:
+    sent = [report(n, n % 120, 120) for n in range(100)]
+    copies, early, old = sent[:7], [report(n, 131, 120) for n in range(5)], [report(n, -61, 120) for n in range(3)]
+    pipeline = beam.Pipeline("FnApiRunner")
+    _ = pipeline | beam.Create([*sent, *copies, *early, *old, Message(b"no report", START)]) | Aggregate([SPEC])
+    assert counters(pipeline) == {
+        "received": 116,
+        "counted": 100,
+        "duplicate": 7,
+        "late": 0,
+        "rejected": 9,
+        "too_early": 5,
+        "expired": 3,
+        # Two that reports name, and the one in which what is older was published.
+        "panes": 3,
+        "windows": 3,
+    }
+
+
+def test_a_window_is_counted_once_of_all_its_panes() -> None:
+    pipeline = beam.Pipeline("FnApiRunner")
+    sums = pipeline | beam.Create([-1, -1, 0, 1]) | beam.Map(fired).with_output_types(KeyedCounts)
+    sums.is_bounded = False
+    _ = sums | SealCounts([SPEC], simulated_clock=True)
+    assert counters(pipeline) == {"panes": 4, "windows": 1}
