@@ -1,0 +1,178 @@
+"""Flink on Kubernetes: manifests that their schemas take, and that fit together."""
+
+import json
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines.cli import cli
+from pipelines.endpoints import parse_source
+from pipelines.publishing import parse_topic
+from tests.deploy.dockerfile import USER
+from tests.deploy.test_compose import POOL_PORT, flink_config, options
+from tests.deploy.tools import CACHE, DEPLOY, complaints, needs_downloads, tools
+
+FOLDER = DEPLOY / "kubernetes"
+#: The operator that the manifests are for, and the Kubernetes that it is for.
+OPERATOR, KUBERNETES = "1.10.0", "1.31"
+#: What whoever applies them puts names for, as in the flex template.
+PLACEHOLDERS = {"BUCKET", "REGION", "PROJECT", "REPOSITORY", "VERSION"}
+#: What is another here than in deploy/flink.
+FOLDERS = {"state.checkpoints.dir", "state.savepoints.dir"}
+
+
+def load(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((FOLDER / name).read_text(encoding="utf-8")))
+
+
+(FLINK,) = load("flink.yaml")
+SERVER, SERVICE = load("jobserver.yaml")
+(JOB,) = load("job.yaml")
+CONFIG = FLINK["spec"]["flinkConfiguration"]
+POD = JOB["spec"]["template"]["spec"]
+ARGUMENTS = options(POD["containers"][0]["args"][1:])
+
+
+def task_manager(name: str) -> dict[str, Any]:
+    containers = FLINK["spec"]["taskManager"]["podTemplate"]["spec"]["containers"]
+    found: dict[str, Any] = next(container for container in containers if container["name"] == name)
+    return found
+
+
+def test_flink_is_configured_as_in_deploy_flink() -> None:
+    expected = {key: str(value) for key, value in flink_config().items()}
+    more = {"high-availability.type", "high-availability.storageDir"}
+    assert CONFIG.keys() == expected.keys() | more
+    same = expected.keys() - FOLDERS
+    assert {key: CONFIG[key] for key in same} == {key: expected[key] for key in same}
+    assert all(CONFIG[key].startswith("gs://BUCKET/flink/") for key in FOLDERS | {"high-availability.storageDir"})
+
+
+def test_flink_is_of_one_version_everywhere() -> None:
+    version = FLINK["spec"]["flinkVersion"].removeprefix("v").replace("_", ".")
+    (patch,) = re.fullmatch(rf"flink:({re.escape(version)}\.\d+)-java17", FLINK["spec"]["image"]).groups()  # type: ignore[union-attr]
+    (main,) = FLINK["spec"]["podTemplate"]["spec"]["containers"]
+    assert main["env"] == [{"name": "ENABLE_BUILT_IN_PLUGINS", "value": f"flink-gs-fs-hadoop-{patch}.jar"}]
+    assert f"beam-runners-flink-{version}" in (DEPLOY / "flink" / "pom.xml").read_text(encoding="utf-8")
+    assert FLINK["spec"]["image"] in (DEPLOY / "compose" / "compose.yaml").read_text(encoding="utf-8")
+
+
+def test_each_task_manager_has_a_pool_of_its_own() -> None:
+    assert task_manager("pool")["args"] == ["--worker_pool"]
+    assert ARGUMENTS["environment_config"] == f"localhost:{POOL_PORT}"
+    assert CONFIG["taskmanager.numberOfTaskSlots"] == "1"
+
+
+def test_the_job_finds_its_server_and_the_server_finds_flink() -> None:
+    (container,) = SERVER["spec"]["template"]["spec"]["containers"]
+    server = options(container["args"])
+    ports = {port["name"]: port["port"] for port in SERVICE["spec"]["ports"]}
+    assert ports == {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"jobs": int(server["job-port"]), "artifacts": int(server["artifact-port"])}
+    assert SERVICE["spec"]["selector"] == SERVER["spec"]["template"]["metadata"]["labels"]
+    assert SERVICE["spec"]["selector"] == SERVER["spec"]["selector"]["matchLabels"]
+    name = SERVICE["metadata"]["name"]
+    assert ARGUMENTS["job_endpoint"] == f"{name}:{ports['jobs']}"
+    assert ARGUMENTS["artifact_endpoint"] == f"{name}:{ports['artifacts']}"
+    assert server["flink-master"] == f"{FLINK['metadata']['name']}-rest:8081"  # as the operator calls it
+
+
+def test_the_job_has_options_that_there_are() -> None:
+    (container,) = POD["containers"]
+    assert container["command"] == ["uldp"]
+    own = {option.opts[0].removeprefix("--") for option in cli.commands[container["args"][0]].params}
+    beam = PipelineOptions([f"--{name}={value}" for name, value in ARGUMENTS.items() if name not in own])
+    known = beam.get_all_options(retain_unknown_options=False)
+    assert beam.get_all_options(retain_unknown_options=True).keys() == known.keys()
+
+
+def test_what_the_job_reads_and_writes_is_declared() -> None:
+    declared = (DEPLOY / "topics" / "pubsub" / "main.tf").read_text(encoding="utf-8")
+    endpoints = [parse_source(named("from"), None), parse_topic(named("estimates-to"), None)]
+    endpoints += [parse_topic(named("rejected-to"), None)]
+    for endpoint in endpoints:
+        assert f'"{str(endpoint).rpartition("/")[2]}"' in declared
+
+
+def named(option: str) -> str:
+    """Return an argument with a project that there could be."""
+    return ARGUMENTS[option].replace("PROJECT", "example")
+
+
+def test_the_job_is_submitted_once() -> None:
+    assert JOB["spec"]["backoffLimit"] == 0
+    assert POD["restartPolicy"] == "Never"
+
+
+def test_nothing_runs_as_root() -> None:
+    for pod in (FLINK["spec"]["podTemplate"]["spec"], SERVER["spec"]["template"]["spec"], POD):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == USER
+
+
+def test_placeholders_are_those_of_the_flex_template() -> None:
+    text = "".join(re.sub("#.*", "", path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.yaml"))
+    found = set(re.findall(r"(?<![\w-])[A-Z]{3,}(?![\w:])", text)) - {"ENABLE_BUILT_IN_PLUGINS", "EXTERNAL"}
+    assert found == PLACEHOLDERS
+    image = json.loads((DEPLOY / "dataflow" / "template.json").read_text(encoding="utf-8"))["image"]
+    assert task_manager("pool")["image"] == POD["containers"][0]["image"] == image
+    assert SERVER["spec"]["template"]["spec"]["containers"][0]["image"] == image.replace(":", "-jobserver:")
+
+
+@needs_downloads
+@pytest.mark.parametrize("name", ["jobserver.yaml", "job.yaml"])
+def test_kubernetes_takes_it(name: str) -> None:
+    validate = [str(tools() / "bin" / "kubernetes-validate"), "--strict", f"--kubernetes-version={KUBERNETES}"]
+    assert complaints([*validate, str(FOLDER / name)]) == ""
+
+
+def deployment_schema() -> dict[str, Any]:
+    """Return the schema of a FlinkDeployment, which the operator's archive holds, downloaded if it is not there."""
+    archive = CACHE / "operator" / f"flink-kubernetes-operator-api-{OPERATOR}.jar"
+    if not archive.exists():
+        artifact = f"-Dartifact=org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
+        maven = ["mvn", "--quiet", "--batch-mode", "dependency:copy", artifact, f"-DoutputDirectory={archive.parent}"]
+        subprocess.run(maven, check=True)
+    with zipfile.ZipFile(archive) as files:
+        text = files.read("META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml")
+    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    # What they are is no part of it.
+    schema["properties"] |= {"apiVersion": {}, "kind": {}, "metadata": {}}
+    return schema
+
+
+def close(schema: Any) -> Any:
+    """Refuse fields that a schema does not name, which Kubernetes would drop."""
+    if isinstance(schema, list):
+        return [close(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: close(part) for name, part in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "type" in schema:
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+@needs_downloads
+def test_the_operator_takes_it(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(close(deployment_schema())), encoding="utf-8")
+    check = [str(tools() / "bin" / "check-jsonschema"), f"--schemafile={schema}"]
+    manifest = FOLDER / "flink.yaml"
+    assert complaints([*check, str(manifest)]) == ""
+    wrong = tmp_path / "wrong.yaml"
+    for right, mistyped in (
+        ("args: [--", "arguments: [--"),
+        ("v1_19", "v1_99"),
+        ('"20000"', "20000"),
+        ("cpu: 1\n", "cpu: x\n"),
+    ):
+        wrong.write_text(manifest.read_text(encoding="utf-8").replace(right, mistyped), encoding="utf-8")
+        assert complaints([*check, str(wrong)]) != "", mistyped
