@@ -14,6 +14,8 @@ from typing import ClassVar, Protocol
 from apache_beam.coders import Coder
 from apache_beam.io.unbounded_source import CheckpointMark
 
+from schemas.records import Message
+
 LOGGER = logging.getLogger(__name__)
 
 #: For how long a queue lends a message at the least before it is extended: the shortest that Pub/Sub knows.
@@ -32,8 +34,11 @@ class Unavailable(Exception):  # noqa: N818 (a state, not a mistake)
     """The queue does not answer now. Nothing is lost by asking again."""
 
 
-class Lender(Protocol):
-    """Where messages were taken from. Both raise ``Unavailable``."""
+class Queue(Protocol):
+    """What lends messages. All raise ``Unavailable``."""
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        """Return ack ids and messages; none if the queue answers that it has none to give now."""
 
     def acknowledge(self, ack_ids: Sequence[str]) -> None:
         """Say that these need not come again."""
@@ -73,20 +78,28 @@ class Leases:
 
     Marks are committed in their order, so that a commit which got lost is made up for by the next.
 
+    Flink makes a reader for each bundle, several in a second, and closes them minutes later. Leases are handed from one
+    to the next, and with them the connection, of which a process so has one for each chain.
+
     Safe for several threads: commits come in one, the reader works in another, and a third extends.
 
     Attributes:
+        queue: What lends; safe for several threads too.
         chain: Who the marks belong to: a reader, and those that were rebuilt from its marks.
+        newest: The latest publish time of all that was taken, in milliseconds, or None before.
+        logged: When its reader last said that it waits, in seconds since 1970.
     """
 
     #: By chain. Weak: whoever still has something to do with leases holds them.
     _OPEN: ClassVar[weakref.WeakValueDictionary[bytes, "Leases"]] = weakref.WeakValueDictionary()
 
     def __init__(
-        self, lender: Lender, mark: "AckMark | None" = None, clock: Callable[[], float] = time.monotonic
+        self, queue: Queue, mark: "AckMark | None" = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.queue = queue
         self.chain = secrets.token_bytes(16) if mark is None else mark.chain
-        self._lender = lender
+        self.newest: int | None = None
+        self.logged = 0.0
         self._clock = clock
         self._last_mark = 0 if mark is None else mark.number
         self._loans: list[_Loan] = []
@@ -109,10 +122,12 @@ class Leases:
         with self._lock:
             return min((loan.oldest for loan in self._loans), default=None)
 
-    def take(self, ack_ids: Sequence[str], oldest: int) -> None:
-        """Note what a request took just now, and its earliest publish time."""
+    def take(self, ack_ids: Sequence[str], published: Sequence[int]) -> None:
+        """Note what a request took just now, and when it was published, in milliseconds."""
         now = self._clock()
+        oldest, newest = min(published), max(published)
         with self._lock:
+            self.newest = newest if self.newest is None else max(self.newest, newest)
             self._loans.append(_Loan(ack_ids, oldest, now, now + SHORTEST_SECONDS / 2))
 
     def make_mark(self) -> "AckMark":
@@ -194,7 +209,7 @@ class Leases:
             due, self._due = self._due, []
         try:
             while due:
-                self._lender.acknowledge(due[:PER_REQUEST])
+                self.queue.acknowledge(due[:PER_REQUEST])
                 del due[:PER_REQUEST]
         except Unavailable:
             pass  # it is due still
@@ -205,7 +220,7 @@ class Leases:
     def _extend(self, loans: Sequence[_Loan], seconds: int) -> None:
         ack_ids = _ack_ids(loans)
         for start in range(0, len(ack_ids), PER_REQUEST):
-            self._lender.extend(ack_ids[start : start + PER_REQUEST], seconds)
+            self.queue.extend(ack_ids[start : start + PER_REQUEST], seconds)
 
 
 def _ack_ids(loans: Sequence[_Loan]) -> list[str]:

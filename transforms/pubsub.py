@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.coders import Coder
@@ -18,7 +18,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from schemas.records import NO_ATTRIBUTES, Message
 from transforms.chunks import Chunk, ChunkCoder, UnpackChunks
-from transforms.leases import EXTENSION_SECONDS, AckMark, AckMarkCoder, Leases, Lender, Unavailable
+from transforms.leases import EXTENSION_SECONDS, AckMark, AckMarkCoder, Leases, Unavailable
 from transforms.pubsubclient import Publisher, Puller
 from transforms.pubsubname import Subscription, Topic
 
@@ -35,13 +35,6 @@ MAX_CHUNKS_OF_BUNDLE = 100
 MAX_SECONDS_OF_BUNDLE = 1.0
 #: Seconds between looks where there is nothing.
 POLL_SECONDS = 0.5
-
-
-class Queue(Lender, Protocol):
-    """A subscription as a reader needs it: ``Puller``, or a test's."""
-
-    def pull(self) -> tuple[list[str], list[Message]]:
-        """Return ack ids and messages; none if the queue answers that it has none to give now."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +73,13 @@ class PubSubSource(UnboundedSource):
         return [replace(self, index=index) for index in range(n)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "PubSubReader":
-        """Begin, or go on behind a mark: with its leases if this process has them."""
+        """Begin, or go on behind a mark: with its leases if this process has them, which costs nothing."""
         mark = checkpoint_mark if isinstance(checkpoint_mark, AckMark) else None
         leases = None if mark is None else Leases.of(mark)
-        if mark is not None and leases is not None:
-            leases.roll_back(mark.number)
-        queue = Puller(self.subscription, self.timestamp_attribute)
-        return PubSubReader(self, queue, leases or Leases(queue, mark), recovering=mark is not None and leases is None)
+        recovering = mark is not None and leases is None
+        if leases is None:
+            leases = Leases(Puller(self.subscription, self.timestamp_attribute), mark)
+        return PubSubReader(self, leases, mark, recovering=recovering)
 
     def get_checkpoint_mark_coder(self) -> Coder:
         """25 bytes."""
@@ -109,24 +102,26 @@ class PubSubReader(UnboundedReader):
     late where the allowed lateness has passed too, and is then counted as late.
 
     A reader that goes on in another process stands still until what the one before it had has come again.
+
+    It may be set aside at a mark and taken up again later, when others that went on from there have come to nothing.
     """
 
     def __init__(
         self,
         source: PubSubSource,
-        queue: Queue,
         leases: Leases,
+        mark: AckMark | None = None,
         *,
         recovering: bool = False,
         clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._source, self._queue, self._leases, self._clock = source, queue, leases, clock
+        self._source, self._leases, self._mark = source, leases, mark
+        self._clock, self._pause = clock, pause
         self._recovered = clock() + EXTENSION_SECONDS + POLL_SECONDS if recovering else 0.0
         stamped = source.timestamp_attribute is not None
         self._watermark = None if stamped else int(clock() * 1000) - RETENTION_MS
-        self._newest: int | None = None
         self._idle_at: int | None = None
-        self._logged = 0.0
         self._chunk = Chunk(())
 
     def start(self) -> bool:
@@ -140,29 +135,31 @@ class PubSubReader(UnboundedReader):
             PubSubError: if there will never be one.
         """
         self._chunk, self._idle_at = Chunk(()), None
+        if self._mark is not None:
+            self._leases.roll_back(self._mark.number)
+            self._mark = None
         if len(self._leases) >= MOST_OUTSTANDING:
-            self._log("no checkpoint has covered %s messages, so no more are taken", f"{MOST_OUTSTANDING:,}")
-            return False
+            return self._wait("no checkpoint has covered %s messages, so no more are taken", f"{MOST_OUTSTANDING:,}")
         asked = int(self._clock() * 1000)
         try:
-            ack_ids, messages = self._queue.pull()
+            ack_ids, messages = self._leases.queue.pull()
         except Unavailable as error:
-            self._log("%s; asking again", error)
-            return False
+            return self._wait("%s; asking again", error)
         if not messages:
             self._idle_at = asked
             return False
-        times = [message.publish_time for message in messages]
-        self._leases.take(ack_ids, min(times))
+        self._leases.take(ack_ids, [message.publish_time for message in messages])
         self._leases.keep_tending()
-        self._newest = max(times) if self._newest is None else max(self._newest, *times)
         self._chunk = Chunk(messages)
         return True
 
-    def _log(self, text: str, detail: object) -> None:
-        if self._clock() - self._logged >= LOG_EVERY_SECONDS:
-            self._logged = self._clock()
-            LOGGER.warning(text, detail)
+    def _wait(self, why: str, detail: object) -> bool:
+        """Say from time to time what is waited for. A runner may ask again at once: Flink's does."""
+        if self._clock() - self._leases.logged >= LOG_EVERY_SECONDS:
+            self._leases.logged = self._clock()
+            LOGGER.warning(why, detail)
+        self._pause(POLL_SECONDS)
+        return False
 
     def get_current(self) -> Chunk:
         """Return the chunk."""
@@ -176,7 +173,7 @@ class PubSubReader(UnboundedReader):
         """Return the time before which, as far as can be known, nothing will come."""
         reached = self._leases.oldest()
         if reached is None and self._idle_at is not None:
-            reached = self._newest if self._source.simulated_clock else self._idle_at
+            reached = self._leases.newest if self._source.simulated_clock else self._idle_at
         if reached is not None and self._clock() >= self._recovered:
             reached -= self._source.delay_ms
             self._watermark = reached if self._watermark is None else max(self._watermark, reached)
@@ -184,7 +181,8 @@ class PubSubReader(UnboundedReader):
 
     def get_checkpoint_mark(self) -> AckMark:
         """Cover what was pulled since the last mark."""
-        return self._leases.make_mark()
+        self._mark = self._leases.make_mark()
+        return self._mark
 
 
 @dataclass
@@ -215,8 +213,9 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message]]):
             convert = beam.Map(to_message, name=self.source.subscription.name).with_output_types(Message)
             messages = pbegin | "ReadMessages" >> read | "ToMessage" >> convert
             return messages
-        chunks = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
-        messages = pbegin | "ReadChunks" >> chunks.with_output_types(Chunk) | "UnpackChunks" >> UnpackChunks()
+        read_chunks = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
+        chunks = pbegin | "ReadChunks" >> read_chunks.with_output_types(Chunk)
+        messages = chunks | "UnpackChunks" >> UnpackChunks(spread=True)
         return messages
 
 

@@ -6,6 +6,7 @@ The library is an extra, ``uldp-stream[gcp]``, and is imported when it is needed
 import contextlib
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -128,16 +129,23 @@ class Subscription(_Resource):
     ROLE = "roles/pubsub.subscriber"
 
     def check(self) -> None:
-        """Ask whether messages can be pulled from it; for ten seconds at the most.
+        """Ask whether messages can be pulled from it; for ten seconds a question at the most.
 
         Raises:
             PubSubError: if not; says what to do.
         """
-        found = _ask(self, library().SubscriberClient, "get_subscription", subscription=self.path)
+        client = library().SubscriberClient
+        found = _ask(self, client, "get_subscription", subscription=self.path)
         if found.topic == _DELETED_TOPIC:
             raise PubSubError(f"{self}: its topic was deleted; create both again")
         if found.push_config.push_endpoint:
             raise PubSubError(f"{self}: it pushes its messages; create one that is pulled")
+        # Who may look may not be permitted to pull. What comes is given back.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of how long not to wait
+            pulled = _ask(self, client, "pull", subscription=self.path, max_messages=1, return_immediately=True)
+        if taken := [each.ack_id for each in pulled.received_messages]:
+            _ask(self, client, "modify_ack_deadline", subscription=self.path, ack_ids=taken, ack_deadline_seconds=0)
 
 
 class Topic(_Resource):
@@ -160,7 +168,7 @@ class Topic(_Resource):
         _ask(self, library().PublisherClient, "get_topic", topic=self.path)
 
 
-def _ask(resource: _Resource, client: Any, method: str, **request: str) -> Any:
+def _ask(resource: _Resource, client: Any, method: str, **request: Any) -> Any:
     try:
         with resource.answers():
             opened = client()

@@ -67,11 +67,12 @@ def test_each_message_is_unpacked_at_its_publish_time(times: list[int]) -> None:
     assert all(each.windows == (GlobalWindow(),) for each in unpacked)
 
 
-def test_chunks_become_messages_in_a_pipeline() -> None:
+@pytest.mark.parametrize("spread", [False, True])
+def test_chunks_become_messages_in_a_pipeline(spread: bool) -> None:
     def with_time(message: Message, at: Any = beam.DoFn.TimestampParam) -> tuple[Message, int]:
         return message, at.micros // 1000
 
     with beam.Pipeline("FnApiRunner") as pipeline:
         chunks = pipeline | beam.Create([Chunk(MESSAGES[:3]), Chunk(()), Chunk(MESSAGES[3:])])
-        timed = chunks | UnpackChunks() | beam.Map(with_time)
+        timed = chunks | UnpackChunks(spread) | beam.Map(with_time)
         assert_that(timed, equal_to([(message, message.publish_time) for message in MESSAGES]))

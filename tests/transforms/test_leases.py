@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.records import Message
 from transforms import leases as module
 from transforms.leases import (
     EXTENSION_SECONDS,
@@ -22,13 +23,16 @@ from transforms.leases import (
 
 
 @dataclass
-class Lender:
+class Queue:
     """Notes what it is asked."""
 
     acknowledged: list[str] = field(default_factory=list)
     extended: list[tuple[list[str], int]] = field(default_factory=list)
     away: bool = False
     requests: int = 0
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        raise NotImplementedError
 
     def acknowledge(self, ack_ids: Sequence[str]) -> None:
         self._answer(ack_ids)
@@ -54,8 +58,8 @@ class Clock:
 
 
 @pytest.fixture
-def lender() -> Lender:
-    return Lender()
+def queue() -> Queue:
+    return Queue()
 
 
 @pytest.fixture
@@ -64,56 +68,56 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def leases(lender: Lender, clock: Clock) -> Leases:
-    return Leases(lender, clock=clock)
+def leases(queue: Queue, clock: Clock) -> Leases:
+    return Leases(queue, clock=clock)
 
 
-def test_a_commit_is_believed_with_the_next_mark(leases: Leases, lender: Lender) -> None:
-    leases.take(["a"], 0)
+def test_a_commit_is_believed_with_the_next_mark(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [0])
     first = leases.make_mark()
-    leases.take(["b"], 0)
+    leases.take(["b"], [0])
     first.finalize_checkpoint()
     first.finalize_checkpoint()
-    assert lender.acknowledged == []
+    assert queue.acknowledged == []
     leases.make_mark().finalize_checkpoint()
-    assert lender.acknowledged == ["a"]
+    assert queue.acknowledged == ["a"]
     leases.make_mark().finalize_checkpoint()
-    assert (lender.acknowledged, len(leases)) == (["a", "b"], 0)
+    assert (queue.acknowledged, len(leases)) == (["a", "b"], 0)
 
 
-def test_a_commit_counts_from_its_first_time(leases: Leases, lender: Lender) -> None:
-    leases.take(["a"], 0)
+def test_a_commit_counts_from_its_first_time(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [0])
     first = leases.make_mark()
     first.finalize_checkpoint()
     second = leases.make_mark()
     first.finalize_checkpoint()
     second.finalize_checkpoint()
-    assert lender.acknowledged == ["a"]
+    assert queue.acknowledged == ["a"]
 
 
-def test_marks_of_one_checkpoint_do_not_vouch_for_one_another(leases: Leases, lender: Lender) -> None:
+def test_marks_of_one_checkpoint_do_not_vouch_for_one_another(leases: Leases, queue: Queue) -> None:
     marks = []
     for ack_id in "abc":
-        leases.take([ack_id], 0)
+        leases.take([ack_id], [0])
         marks.append(leases.make_mark())
     for mark in marks:
         mark.finalize_checkpoint()
-    assert lender.acknowledged == []
+    assert queue.acknowledged == []
 
 
-def test_a_commit_that_got_lost_is_made_up_for(leases: Leases, lender: Lender) -> None:
-    leases.take(["a"], 0)
+def test_a_commit_that_got_lost_is_made_up_for(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [0])
     leases.make_mark()
     for _ in range(2):
         leases.make_mark().finalize_checkpoint()
-    assert lender.acknowledged == ["a"]
+    assert queue.acknowledged == ["a"]
 
 
 @given(st.lists(st.sampled_from(["take", "mark", "barrier", "notice", "crash"]), max_size=60))
 def test_what_is_acknowledged_is_in_the_checkpoint_that_a_job_falls_back_to(events: list[str]) -> None:
     """Flink's rules: a notice of a checkpoint commits all marks there are, also those behind its barrier."""
-    lender = Lender()
-    leases = Leases(lender)
+    queue = Queue()
+    leases = Leases(queue)
     mark = leases.make_mark()
     covered: set[str] = set()  # by the marks so far
     uncovered: set[str] = set()
@@ -123,7 +127,7 @@ def test_what_is_acknowledged_is_in_the_checkpoint_that_a_job_falls_back_to(even
     for index, event in enumerate(events):
         if event == "take":
             uncovered.add(str(index))
-            leases.take([str(index)], 0)
+            leases.take([str(index)], [0])
         elif event == "mark":
             mark = leases.make_mark()
             uncommitted.append(mark)
@@ -138,24 +142,24 @@ def test_what_is_acknowledged_is_in_the_checkpoint_that_a_job_falls_back_to(even
         elif event == "crash":
             covered, uncovered, uncommitted, pending, mark = durable, set(), [], None, restored
             leases.roll_back(restored.number)
-        assert set(lender.acknowledged) <= durable
+        assert set(queue.acknowledged) <= durable
 
 
-def test_what_was_taken_behind_a_mark_is_given_back(leases: Leases, lender: Lender) -> None:
-    leases.take(["a"], 1)
+def test_what_was_taken_behind_a_mark_is_given_back(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [1])
     mark = leases.make_mark()
-    leases.take(["b"], 2)
+    leases.take(["b"], [2])
     leases.make_mark()
-    leases.take(["c"], 3)
+    leases.take(["c"], [3])
     leases.roll_back(mark.number)
-    assert (lender.extended, leases.oldest()) == ([(["b", "c"], 0)], 1)
+    assert (queue.extended, leases.oldest()) == ([(["b", "c"], 0)], 1)
 
 
 def test_the_oldest_is_of_what_is_not_acknowledged(leases: Leases) -> None:
     assert leases.oldest() is None
-    leases.take(["a"], 5)
+    leases.take(["a"], [5])
     mark = leases.make_mark()
-    leases.take(["b"], 7)
+    leases.take(["b"], [7])
     assert leases.oldest() == 5
     mark.finalize_checkpoint()
     assert leases.oldest() == 5
@@ -163,92 +167,102 @@ def test_the_oldest_is_of_what_is_not_acknowledged(leases: Leases) -> None:
     assert leases.oldest() == 7
 
 
-def test_leases_are_extended_before_they_run_out(leases: Leases, lender: Lender, clock: Clock) -> None:
-    leases.take(["a"], 0)
+def test_the_newest_is_of_all_that_was_taken(leases: Leases) -> None:
+    assert leases.newest is None
+    leases.take(["a", "b"], [5, 7])
+    leases.take(["c"], [6])
+    for _ in range(2):
+        leases.make_mark().finalize_checkpoint()
+    assert leases.oldest() is None
+    assert leases.newest == 7
+
+
+def test_leases_are_extended_before_they_run_out(leases: Leases, queue: Queue, clock: Clock) -> None:
+    leases.take(["a"], [0])
     lent_until = clock.now + SHORTEST_SECONDS
     given_up = clock.now + GIVE_UP_SECONDS
     while clock.now < given_up:
         clock.now += 1
-        before = len(lender.extended)
+        before = len(queue.extended)
         leases.tend()
-        if len(lender.extended) > before:
-            assert lender.extended[-1] == (["a"], EXTENSION_SECONDS)
+        if len(queue.extended) > before:
+            assert queue.extended[-1] == (["a"], EXTENSION_SECONDS)
             lent_until = clock.now + EXTENSION_SECONDS
         assert clock.now < lent_until - 1
-    assert len(lender.extended) <= 2 * GIVE_UP_SECONDS / EXTENSION_SECONDS + 1
+    assert len(queue.extended) <= 2 * GIVE_UP_SECONDS / EXTENSION_SECONDS + 1
 
 
-def test_what_is_acknowledged_is_not_extended(leases: Leases, lender: Lender, clock: Clock) -> None:
-    leases.take(["a"], 0)
+def test_what_is_acknowledged_is_not_extended(leases: Leases, queue: Queue, clock: Clock) -> None:
+    leases.take(["a"], [0])
     for _ in range(2):
         leases.make_mark().finalize_checkpoint()
     clock.now += SHORTEST_SECONDS
     leases.tend()
-    assert lender.extended == []
+    assert queue.extended == []
 
 
 def test_what_nobody_commits_is_given_up(
-    leases: Leases, lender: Lender, clock: Clock, caplog: pytest.LogCaptureFixture
+    leases: Leases, queue: Queue, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    leases.take(["a", "b"], 0)
+    leases.take(["a", "b"], [0])
     mark = leases.make_mark()
     clock.now += GIVE_UP_SECONDS + 1
     leases.tend()
-    assert (len(leases), lender.extended) == (0, [])
+    assert (len(leases), queue.extended) == (0, [])
     assert "gave up 2 messages" in caplog.text
     for late in (mark, leases.make_mark()):
         late.finalize_checkpoint()
-    assert lender.acknowledged == []
+    assert queue.acknowledged == []
 
 
-def test_while_the_queue_is_away_nothing_is_forgotten(leases: Leases, lender: Lender, clock: Clock) -> None:
-    leases.take(["a"], 0)
+def test_while_the_queue_is_away_nothing_is_forgotten(leases: Leases, queue: Queue, clock: Clock) -> None:
+    leases.take(["a"], [0])
     leases.make_mark().finalize_checkpoint()
-    leases.take(["b"], 0)
+    leases.take(["b"], [0])
     clock.now += SHORTEST_SECONDS
-    lender.away = True
+    queue.away = True
     leases.make_mark().finalize_checkpoint()
     leases.tend()
-    assert (lender.acknowledged, lender.extended) == ([], [])
-    lender.away = False
+    assert (queue.acknowledged, queue.extended) == ([], [])
+    queue.away = False
     leases.tend()
-    assert (lender.acknowledged, lender.extended) == (["a"], [(["b"], EXTENSION_SECONDS)])
+    assert (queue.acknowledged, queue.extended) == (["a"], [(["b"], EXTENSION_SECONDS)])
 
 
-def test_requests_are_of_bounded_size(leases: Leases, lender: Lender, clock: Clock) -> None:
+def test_requests_are_of_bounded_size(leases: Leases, queue: Queue, clock: Clock) -> None:
     ids = [str(i) for i in range(5 * PER_REQUEST // 2)]
     for start in range(0, len(ids), 500):
-        leases.take(ids[start : start + 500], 0)
+        leases.take(ids[start : start + 500], [0])
     clock.now += SHORTEST_SECONDS
     leases.tend()
     for _ in range(2):
         leases.make_mark().finalize_checkpoint()
-    assert lender.acknowledged == ids
-    assert [len(part) for part, _ in lender.extended] == [1000, 1000, 500]
+    assert queue.acknowledged == ids
+    assert [len(part) for part, _ in queue.extended] == [1000, 1000, 500]
 
 
 def test_a_thread_tends_until_all_is_acknowledged(
-    leases: Leases, lender: Lender, monkeypatch: pytest.MonkeyPatch
+    leases: Leases, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TEND_SECONDS", 0.001)
-    leases.take(["a"], 0)
+    leases.take(["a"], [0])
     leases.keep_tending()
     leases.keep_tending()
     (tending,) = [thread for thread in threading.enumerate() if thread.name == "leases"]
-    lender.away = True
+    queue.away = True
     for _ in range(2):
         leases.make_mark().finalize_checkpoint()
-    looks = lender.requests + 3
-    while lender.requests < looks and tending.is_alive():
+    looks = queue.requests + 3
+    while queue.requests < looks and tending.is_alive():
         tending.join(0.001)
-    assert (lender.acknowledged, tending.is_alive()) == ([], True)
-    lender.away = False
+    assert (queue.acknowledged, tending.is_alive()) == ([], True)
+    queue.away = False
     tending.join(60)
-    assert (lender.acknowledged, tending.is_alive()) == (["a"], False)
+    assert (queue.acknowledged, tending.is_alive()) == (["a"], False)
 
 
-def test_marks_find_their_leases_as_long_as_somebody_has_them(lender: Lender) -> None:
-    leases = Leases(lender)
+def test_marks_find_their_leases_as_long_as_somebody_has_them(queue: Queue) -> None:
+    leases = Leases(queue)
     mark = leases.make_mark()
     assert Leases.of(mark) is leases
     del leases
@@ -256,9 +270,9 @@ def test_marks_find_their_leases_as_long_as_somebody_has_them(lender: Lender) ->
     mark.finalize_checkpoint()
 
 
-def test_a_chain_goes_on_behind_its_mark(lender: Lender) -> None:
+def test_a_chain_goes_on_behind_its_mark(queue: Queue) -> None:
     mark = AckMark(b"0123456789abcdef", 41)
-    assert Leases(lender, mark).make_mark() == AckMark(mark.chain, 42)
+    assert Leases(queue, mark).make_mark() == AckMark(mark.chain, 42)
 
 
 @given(st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1))

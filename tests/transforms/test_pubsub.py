@@ -42,6 +42,9 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+
 
 @dataclass
 class Queue:
@@ -49,6 +52,7 @@ class Queue:
 
     waiting: list[Sequence[Message] | Exception] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
+    given_back: list[str] = field(default_factory=list)
 
     def pull(self) -> tuple[list[str], list[Message]]:
         given = self.waiting.pop(0) if self.waiting else ()
@@ -60,7 +64,7 @@ class Queue:
         self.acknowledged += ack_ids
 
     def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
-        pass
+        self.given_back += ack_ids if seconds == 0 else ()
 
 
 class StillLeases(Leases):
@@ -77,9 +81,16 @@ def message(name: str, published: int) -> Message:
 def reader_of(
     *given: Sequence[Message] | Exception, clock: Clock | None = None, recovering: bool = False, **settings: Any
 ) -> PubSubReader:
-    queue, clock = Queue(list(given)), clock or Clock()
+    clock = clock or Clock()
     source = PubSubSource(SUBSCRIPTION, delay_ms=DELAY, **settings)
-    return PubSubReader(source, queue, StillLeases(queue, clock=clock), recovering=recovering, clock=clock)
+    leases = StillLeases(Queue(list(given)), clock=clock)
+    return PubSubReader(source, leases, recovering=recovering, clock=clock, pause=clock.pause)
+
+
+def next_reader(reader: PubSubReader) -> PubSubReader:
+    """The reader that a runner makes for the bundle behind this one's, which is set aside."""
+    mark = reader.get_checkpoint_mark()
+    return PubSubReader(reader._source, reader._leases, mark, clock=reader._clock, pause=reader._pause)
 
 
 def watermark(reader: PubSubReader) -> int:
@@ -213,6 +224,31 @@ def test_a_simulated_clock_stands_still_without_messages() -> None:
     assert watermark(reader) == 7_000_000 - DELAY
 
 
+def test_a_simulated_clock_is_handed_from_reader_to_reader() -> None:
+    reader = reader_of([message("a", 5_000_000)], (), simulated_clock=True, timestamp_attribute="time")
+    reader.start()
+    commit(reader)
+    reader = next_reader(reader)
+    assert not reader.start()
+    assert watermark(reader) == 5_000_000 - DELAY
+
+
+def test_who_is_set_aside_and_taken_up_again_knows_nothing_of_what_followed() -> None:
+    first = reader_of(*[[message(name, NOW)] for name in "abcdef"])
+    queue = first._leases.queue
+    assert isinstance(queue, Queue)
+    first.start()
+    second = next_reader(first)
+    second.start()
+    third = next_reader(second)
+    assert [third.start(), third.advance()] == [True, True]
+    assert queue.given_back == []
+    assert [first.advance(), first.advance()] == [True, True]
+    assert queue.given_back == ["b", "c", "d"]
+    commit(first)
+    assert queue.acknowledged == ["a", "e", "f"]
+
+
 def test_who_goes_on_elsewhere_waits_for_what_comes_again() -> None:
     clock = Clock()
     reader = reader_of([message("new", NOW)], [message("again", NOW - 9000)], clock=clock, recovering=True)
@@ -226,11 +262,12 @@ def test_who_goes_on_elsewhere_waits_for_what_comes_again() -> None:
 
 
 def test_an_outage_is_logged_from_time_to_time(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody but the reader waits between its looks, and a runner makes another for each bundle."""
     clock = Clock()
-    reader = reader_of(*[Unavailable("away")] * 10, clock=clock)
-    for _ in range(10):
+    reader = reader_of(*[Unavailable("away")] * 200, clock=clock)
+    while clock.now < NOW / 1000 + 2.5 * LOG_EVERY_SECONDS:
         assert not reader.advance()
-        clock.now += LOG_EVERY_SECONDS / 4
+        reader = next_reader(reader)
     assert [record.message for record in caplog.records] == ["away; asking again"] * 3
 
 
@@ -280,8 +317,10 @@ class Client:
 
     answers: list[Any] = field(default_factory=list)
     requests: list[tuple[str, Any]] = field(default_factory=list)
+    subscribers: int = 0
 
     def SubscriberClient(self) -> "Client":  # noqa: N802 (the name in the library)
+        self.subscribers += 1
         return self
 
     def PublisherClient(self) -> "Client":  # noqa: N802 (the name in the library)
@@ -356,6 +395,21 @@ def test_publish_times_that_are_none_are_not_taken(value: str | None, time: int)
     assert publish_time(value, -7) == time
 
 
+def test_readers_that_follow_one_another_share_a_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pubsub, "Leases", StillLeases)
+    source = PubSubSource(SUBSCRIPTION)
+    client.answers = [received(NOW), *[Answer(received_messages=[])] * 100]
+    reader, parked = source.create_reader(None, None), []
+    for _ in range(100):
+        reader.start()
+        mark = reader.get_checkpoint_mark()
+        mark.finalize_checkpoint()
+        parked.append(reader)
+        reader = source.create_reader(None, mark)
+    assert client.subscribers == 1
+    assert [request["ack_ids"] for method, request in client.requests if method == "acknowledge"] == [["ack"]]
+
+
 def test_a_wait_without_an_answer_is_followed_by_a_question(client: Client) -> None:
     client.answers = [Failure(grpc.StatusCode.DEADLINE_EXCEEDED), Answer(received_messages=[])]
     assert Puller(SUBSCRIPTION).pull() == ([], [])
@@ -420,6 +474,18 @@ def test_a_subscription_that_gives_nothing_is_no_source(client: Client, topic: s
         SUBSCRIPTION.check()
 
 
+@pytest.mark.parametrize("waiting", [True, False])
+def test_a_subscription_that_may_be_looked_at_must_be_pulled_from_too(client: Client, waiting: bool) -> None:
+    found = SimpleNamespace(topic=TOPIC.path, push_config=SimpleNamespace(push_endpoint=""))
+    client.answers = [found, received(NOW) if waiting else Answer(received_messages=[]), None]
+    SUBSCRIPTION.check()
+    given_back = {"subscription": SUBSCRIPTION.path, "ack_ids": ["ack"], "ack_deadline_seconds": 0}
+    assert client.requests[2:] == ([("modify_ack_deadline", given_back)] if waiting else [])
+    client.answers = [found, Failure(grpc.StatusCode.PERMISSION_DENIED)]
+    with pytest.raises(PubSubError, match=r"grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"):
+        SUBSCRIPTION.check()
+
+
 def test_other_errors_pass(client: Client) -> None:
     client.answers = [ZeroDivisionError()]
     with pytest.raises(ZeroDivisionError):
@@ -432,15 +498,14 @@ def test_a_missing_library_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) 
         SUBSCRIPTION.check()
 
 
-def test_a_reader_goes_on_with_the_leases_of_this_process(client: Client) -> None:
+def test_a_reader_goes_on_with_the_leases_of_this_process() -> None:
     leases = StillLeases(Queue())
     mark = leases.make_mark()
-    leases.take(["behind"], NOW)
-    client.answers = [Answer(received_messages=[])]
+    leases.take(["behind"], [NOW])
     reader = PubSubSource(SUBSCRIPTION).create_reader(None, mark)
     before = watermark(reader)
-    assert len(leases) == 0
     assert not reader.advance()
+    assert len(leases) == 0
     assert watermark(reader) > before
     assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
 
