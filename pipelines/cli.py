@@ -5,22 +5,18 @@ Beam is imported by the commands that run it, so that ``--help`` and ``check`` a
 
 import json
 import logging
-import math
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from mechanisms.catalog import build_mechanism
-from schemas.collection import CollectionSpec, Limits
-from schemas.durations import format_duration, milliseconds, parse_duration
+from schemas.collection import CollectionSpec
+from schemas.durations import milliseconds, parse_duration
 
 if TYPE_CHECKING:
     from pipelines.simulate import Stream
@@ -30,6 +26,12 @@ _MENDABLE = (ValueError, OSError)
 
 _SPEC = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+_KAFKA_CONFIG = click.option(
+    "--kafka-config",
+    type=_SPEC,
+    metavar="FILE",
+    help="Settings of Kafka's client for TLS and SASL, NAME=VALUE a line; on each worker too.",
+)
 _BEAM = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -84,49 +86,10 @@ def check(specs: tuple[Path, ...], users: int) -> None:
 
     Example: uldp check examples/manhattan/spec.yaml --users 179527
     """
+    from pipelines.text import spec_text
+
     for path in specs:
-        click.echo(describe(path, CollectionSpec.load(path), users))
-
-
-def describe(path: Path, spec: CollectionSpec, users: int) -> str:
-    """Say what a spec means, for a person."""
-    mechanism = build_mechanism(spec)
-    channel = mechanism.channel
-    z_size = mechanism.size
-    uniform = np.full(z_size, 1 / z_size)
-    rows = [f"{path}: {spec.collection} version {spec.version}"]
-    budget = "no privacy" if mechanism.epsilon is None else f"epsilon {mechanism.epsilon:.6g} nats a report"
-    tags = f" and {len(spec.tags)} tags ({', '.join(tag.name for tag in spec.tags)})" if spec.tags else ""
-    rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {spec.size:,} values{tags}")
-    for name, mask in (("sensitive", mechanism.sensitive), ("others", ~mechanism.sensitive)):
-        if mask.any():
-            p, q = float(channel.p[mask][0]), float(channel.q[mask][0])
-            rows.append(f"  {name:<11} {int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}")
-    width = math.prod(mechanism.payload_shape)
-    rows.append(f"  report      {f'{width:,} bytes of bits' if mechanism.payload_shape else 'one symbol'}")
-    period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
-    early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
-    late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
-    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
-    rows.append(f"  estimators  {', '.join(spec.estimators)}")
-    rows.append(f"  limits      {', '.join(_limits(spec.limits))}")
-    worst = float(np.sqrt(channel.variance(uniform, users)).max())
-    rows.append(
-        f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
-        f" l1 {channel.expected_l1(uniform, users):.3g}, at most {worst:.3g} a symbol"
-    )
-    return "\n".join(rows)
-
-
-def _limits(limits: Limits) -> Iterator[str]:
-    yield f"{limits.min_reports:,} reports or more"
-    if limits.max_rejected_ratio is not None:
-        yield f"{limits.when_exceeded} above {limits.max_rejected_ratio:.3g} rejected"
-    if limits.max_reports_per_sender is not None:
-        yield f"flag above {limits.max_reports_per_sender:,} of a sender"
-    yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
-    if limits.max_age is not None:
-        yield f"reports up to {format_duration(limits.max_age)} old"
+        click.echo(f"{path}: {spec_text(CollectionSpec.load(path), users)}")
 
 
 @cli.command()
@@ -146,8 +109,17 @@ def _limits(limits: Limits) -> Iterator[str]:
     type=click.FloatRange(0, min_open=True),
     help="Simulated seconds a second.  [default: as fast as it goes]",
 )
+@_KAFKA_CONFIG
 def simulate(
-    spec: Path, truth: Path, to: str, users: int, start: int, duration: int, speed: float | None, **settings: Any
+    spec: Path,
+    truth: Path,
+    to: str,
+    users: int,
+    start: int,
+    duration: int,
+    speed: float | None,
+    kafka_config: Path | None,
+    **settings: Any,
 ) -> None:
     """Simulate a fleet of devices that sends obfuscated reports into a stream.
 
@@ -160,18 +132,18 @@ def simulate(
 
     loaded = CollectionSpec.load(spec)
     fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
-    stream = _new_stream(to)
+    stream = _new_stream(to, kafka_config)
     with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
         sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
     click.echo(f"{to}: {sent}")
 
 
-def _new_stream(to: str) -> "Stream":
+def _new_stream(to: str, kafka_config: Path | None) -> "Stream":
     if to.startswith("kafka:"):
         from pipelines.topic import TopicWriter
         from transforms.kafkatopic import KafkaTopic
 
-        return TopicWriter(KafkaTopic.parse(to))
+        return TopicWriter(KafkaTopic.parse(to, kafka_config))
     from transforms.localstream import LocalStream
 
     return LocalStream.create(Path(to), simulated_clock=True)
@@ -180,8 +152,14 @@ def _new_stream(to: str) -> "Stream":
 def _job_options(command: Any) -> Any:
     """Add what both jobs take."""
     for option in (
-        click.option("--to", "out", required=True, help="Directory of the results."),
-        click.option("--from", "source", required=True, help="Directory, file, kafka:HOST:PORT/TOPIC, or pubsub:..."),
+        _KAFKA_CONFIG,
+        click.option("--to", "out", required=True, help="Directory of the results, or a URL such as gs://..."),
+        click.option(
+            "--from",
+            "source",
+            required=True,
+            help="Directory, file or URL of them, kafka:HOST:PORT/TOPIC, or pubsub:...",
+        ),
         click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
         click.pass_context,
     ):
@@ -191,7 +169,7 @@ def _job_options(command: Any) -> Any:
 
 @cli.command(context_settings=_BEAM)
 @_job_options
-def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str) -> None:
+def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, kafka_config: Path | None) -> None:
     """Aggregate an archive, or all that a stream holds; one pane a window. Other options go to Beam.
 
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
@@ -199,8 +177,9 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str)
     from pipelines import endpoints, jobs
 
     logging.getLogger("transforms.sources").setLevel(logging.INFO)
-    jobs.backfill(_load(specs), endpoints.parse_source(source), Path(out), jobs.pipeline_options(ctx.args))
-    _summarize(Path(out))
+    archive = endpoints.parse_source(source, kafka_config)
+    jobs.backfill(_load(specs), archive, out, jobs.pipeline_options(ctx.args))
+    _summarize(out)
 
 
 @cli.command(context_settings=_BEAM)
@@ -221,6 +200,7 @@ def stream(
     specs: tuple[Path, ...],
     source: str,
     out: str,
+    kafka_config: Path | None,
     watermark_delay: int,
     simulated_clock: bool,
     **topics: str | None,
@@ -231,14 +211,17 @@ def stream(
     windows are marked incomplete. Started again, it reads the stream from its beginning and comes to the same counts.
 
     The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, is followed by a runner that
-    takes checkpoints.
+    takes checkpoints; or, Kafka's, by --runner=PrismRunner on this machine.
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
     from pipelines import cluster, endpoints, jobs, publishing
 
-    loaded, followed = _load(specs), endpoints.parse_source(source)
-    named = {name: publishing.parse_topic(topic) for name, topic in topics.items() if topic is not None}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
+    loaded, followed = _load(specs), endpoints.parse_source(source, kafka_config)
+    named = {name: publishing.parse_topic(topic, kafka_config) for name, topic in topics.items() if topic is not None}
+    if isinstance(followed, endpoints.RemoteArchive):
+        raise click.UsageError(f"{source}: cannot be followed; uldp backfill counts what it holds")
     if not isinstance(followed, Path):
         cluster.follow_broker(
             loaded,
@@ -255,9 +238,8 @@ def stream(
     if named or simulated_clock:
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
     options = jobs.pipeline_options(ctx.args)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
     jobs.follow(loaded, followed, Path(out), options, watermark_delay_ms=watermark_delay, say=click.echo)
-    _summarize(Path(out))
+    _summarize(out)
 
 
 @cli.command()
@@ -349,10 +331,11 @@ def _load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
     return [CollectionSpec.load(path) for path in paths]
 
 
-def _summarize(out: Path) -> None:
+def _summarize(out: str) -> None:
     from pipelines.progress import summary
+    from transforms.remote import is_remote
 
-    click.echo(summary(out))
+    click.echo(f"{out}: written; copy it here to show it" if is_remote(out) else summary(Path(out)))
 
 
 def main() -> None:

@@ -1,18 +1,23 @@
-"""Jobs that follow a broker's stream, on a runner that keeps state in checkpoints: Flink, Dataflow."""
+"""Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import grpc
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineResult
 
 from pipelines.endpoints import BrokerStream, read_stream
-from pipelines.jobs import JOB_SERVERS, LOCAL_RUNNER, JobError, pipeline_options
-from pipelines.outputs import prepare_results, send_specs
-from pipelines.publishing import BrokerTopic, PublishResults, keyed_estimate, keyed_rejected
+from pipelines.jobs import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
+from pipelines.outputs import begin_results, mark_open_windows
+from pipelines.publishing import BrokerTopic, PublishResults, check_topic, keyed_estimate, keyed_rejected
 from schemas.collection import CollectionSpec
 from transforms.aggregate import Aggregate
+from transforms.pubsubname import Subscription
+from transforms.remote import is_remote
 from transforms.sinks import WriteResults
 
 #: What each runner has to be told, so that nothing is lost and a job can be updated. What a user says comes after it.
@@ -21,12 +26,17 @@ _FLINK = (
     # Without, a failure would begin anew, and nothing is ever acknowledged to a broker.
     "--checkpointing_interval=10000",
     "--checkpointing_mode=EXACTLY_ONCE",
+    # What is left when a job is cancelled, or its JobManager is lost; another goes on from there by --savepoint_path.
+    "--externalized_checkpoints_enabled",
+    "--retain_externalized_checkpoints_on_cancellation",
     # Of elements that are chunks of messages. A bundle's cost is paid for each; what is in it waits for its end.
     "--max_bundle_size=1000",
     "--max_bundle_time_mills=500",  # Beam's spelling
     # Two savepoints must not differ in it.
     "--max_parallelism=128",
 )
+#: What it logs by default is of no use to a user.
+_PRISM = ("--prism_log_level=error",)
 #: The runner that reads Pub/Sub by itself.
 _DATAFLOW = "DataflowRunner"
 
@@ -43,7 +53,8 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
             "a broker's stream needs a runner that takes checkpoints: add --runner=FlinkRunner"
             " --flink_master=HOST:PORT, or --runner=DataflowRunner; or read what is there with uldp backfill"
         )
-    return pipeline_options([*_ALWAYS, *(_FLINK if runner in JOB_SERVERS else ()), *arguments])
+    own = _FLINK if runner in JOB_SERVERS else _PRISM if runner == PRISM else ()
+    return pipeline_options([*_ALWAYS, *own, *arguments])
 
 
 def build(
@@ -85,15 +96,15 @@ def follow_broker(
     Raises:
         JobError, KafkaError, PubSubError, ResultsError: before anything is run.
     """
-    for endpoint in (source, estimates_to, rejected_to):
-        if endpoint is not None:
-            endpoint.check()
-    if "://" in out:
-        send_specs(out, specs)
-    else:
-        out = str(Path(out).absolute())
-        prepare_results(Path(out), specs)
-    pipeline = beam.Pipeline(options=options)
+    in_memory = options.view_as(StandardOptions).runner == PRISM
+    if in_memory and isinstance(source, Subscription):
+        raise JobError(f"{source}: --runner={PRISM} acknowledges what it keeps in memory only; use Flink or Dataflow")
+    source.check()
+    for topic in (estimates_to, rejected_to):
+        if topic is not None:
+            check_topic(topic)
+    pipeline = beam.Pipeline(options=options)  # first: Beam's file systems take their options from it
+    out = begin_results(out, specs)
     build(
         pipeline,
         specs,
@@ -104,10 +115,27 @@ def follow_broker(
         estimates_to=estimates_to,
         rejected_to=rejected_to,
     )
-    result = pipeline.run()
+    result = _run_apart(pipeline) if in_memory else pipeline.run()
     say(f"{source}: followed into {out}")
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:
-        say("the job goes on without this command; stop it by the runner's own means")
+        if in_memory:
+            result.cancel()
+            if not is_remote(out) and (marked := mark_open_windows(Path(out))):
+                say(f"{marked} open windows are marked incomplete")
+        else:
+            say("the job goes on without this command; stop it by the runner's own means")
         raise
+    except grpc.RpcError as error:
+        fate = "and the job with it" if in_memory else "the job goes on without it and without this command"
+        raise JobError(f"the job server is gone; {fate}") from error
+
+
+def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
+    """Run a pipeline whose runner is a program that Ctrl-C, which goes to all programs of a terminal, must not end."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which programs that are started inherit
+    try:
+        return pipeline.run()
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -1,5 +1,6 @@
-"""What ``--from`` names: a directory or file here, or the stream of a broker."""
+"""What ``--from`` names: a directory or file, here or elsewhere, or the stream of a broker."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import apache_beam as beam
@@ -10,50 +11,59 @@ from transforms.kafka import KafkaSource, ReadFromKafka
 from transforms.kafkatopic import KafkaTopic
 from transforms.pubsub import PubSubSource, ReadSubscription
 from transforms.pubsubname import Subscription
-from transforms.sources import ReadArchive, message_files
+from transforms.remote import is_remote
+from transforms.sources import ReadArchive
 
 #: A stream that a broker keeps.
 BrokerStream = KafkaTopic | Subscription
-Source = Path | BrokerStream
+
+
+@dataclass(frozen=True)
+class RemoteArchive:
+    """A directory or file of messages on another of Beam's file systems."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+
+Source = Path | RemoteArchive | BrokerStream
 
 
 class EndpointError(ValueError):
     """A source that cannot be used so; the message says what can."""
 
 
-def parse_source(text: str) -> Source:
-    """Read ``kafka:HOST:PORT/TOPIC``, ``pubsub:projects/P/subscriptions/S``, or a path.
+def parse_source(text: str, kafka_config: Path | None = None) -> Source:
+    """Read ``kafka:HOST:PORT/TOPIC``, ``pubsub:projects/P/subscriptions/S``, a URL like ``gs://BUCKET/X``, or a path.
+
+    Args:
+        text: What to read.
+        kafka_config: The file of settings of Kafka's client; see ``KafkaTopic``.
 
     Raises:
         ValueError: if it begins like one of these, and is none.
     """
     if text.startswith("kafka:"):
-        return KafkaTopic.parse(text)
+        return KafkaTopic.parse(text, kafka_config)
     if text.startswith("pubsub:"):
         return Subscription.parse(text)
-    return Path(text)
-
-
-def check_whole(source: Source) -> None:
-    """Look whether all of a source can be read.
-
-    Raises:
-        ValueError: if it is not there, or has no end.
-    """
-    if isinstance(source, Path):
-        message_files(source)
-    elif isinstance(source, Subscription):
-        raise EndpointError(f"{source}: a subscription has no end to read to; follow it with uldp stream")
-    else:
-        source.check()
+    return RemoteArchive(text) if is_remote(text) else Path(text)
 
 
 def read_whole(pipeline: beam.Pipeline, source: Source) -> PCollection[Message]:
-    """Read all that is there now, which is bounded."""
-    if isinstance(source, Path):
-        archived: PCollection[Message] = pipeline | "ReadArchive" >> ReadArchive(source)
+    """Read all that is there now, which is bounded.
+
+    Raises:
+        ValueError: if the source is not there, or has no end.
+    """
+    if isinstance(source, Path | RemoteArchive):
+        archived: PCollection[Message] = pipeline | "ReadArchive" >> ReadArchive(str(source))
         return archived
-    assert isinstance(source, KafkaTopic)
+    if isinstance(source, Subscription):
+        raise EndpointError(f"{source}: a subscription has no end to read to; follow it with uldp stream")
+    source.check()
     messages: PCollection[Message] = pipeline | "ReadKafka" >> ReadFromKafka(KafkaSource(source, stop_at_end=True))
     # It ends where the topic ended when reading began: no window needs to fire before.
     messages.is_bounded = True

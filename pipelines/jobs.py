@@ -8,11 +8,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    PrismRunnerOptions,
+    StandardOptions,
+)
 from apache_beam.pvalue import PCollection
 
-from pipelines.endpoints import Source, check_whole, read_whole
-from pipelines.outputs import mark_open_windows, prepare_results
+from pipelines.endpoints import Source, read_whole
+from pipelines.outputs import begin_results, mark_open_windows, prepare_results
 from pipelines.progress import announce_pane, announce_stopped
 from schemas.collection import CollectionSpec
 from schemas.records import Message
@@ -25,6 +30,8 @@ from transforms.sources import LocalStreamEvents, ReadLocalStream
 LOCAL_RUNNER = "DirectRunner"
 #: Runners behind a job server, which has options that Python does not know.
 JOB_SERVERS = frozenset({"FlinkRunner", "PortableRunner"})
+#: A local runner in a program of its own, whose state ends with the command.
+PRISM = "PrismRunner"
 
 
 class JobError(ValueError):
@@ -35,7 +42,8 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     """Parse arguments for Beam.
 
     Raises:
-        JobError: if one is no option of Beam's, unless the runner has options of its own.
+        JobError: if one is no option of Beam's, unless the runner has options of its own; or if the runner is Prism and
+            none says where that is, for Beam would download it.
     """
     stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
     if stray is not None:
@@ -47,24 +55,31 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
     if unknown:
         raise JobError(f"unknown option --{unknown[0]}; neither uldp nor Beam has it, see --help")
+    if options.view_as(StandardOptions).runner == PRISM:
+        prism = options.view_as(PrismRunnerOptions).prism_location
+        if prism is None or not Path(prism).is_file():
+            raise JobError(
+                f"--runner={PRISM} needs --prism_location=FILE, and {prism or 'that'} is not there; build one with:"
+                f" go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__}"
+            )
     return options
 
 
-def backfill(specs: Sequence[CollectionSpec], source: Source, out: Path, options: PipelineOptions) -> None:
+def backfill(specs: Sequence[CollectionSpec], source: Source, out: str | Path, options: PipelineOptions) -> None:
     """Aggregate an archive or all that a topic holds into ``out``; each window has one pane, and nothing is late.
 
     Raises:
-        JobError, StreamError, KafkaError, ResultsError: before anything is run.
+        JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before anything is run.
     """
-    check_whole(source)
-    prepare_results(out, specs)
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = stack.enter_context(beam.Pipeline("FnApiRunner" if local else None, options))
-        aggregated = read_whole(pipeline, source) | "Aggregate" >> Aggregate(specs, spill=spill)
-        _ = aggregated | "WriteResults" >> WriteResults(str(out))
+        messages = read_whole(pipeline, source)
+        results = begin_results(str(out), specs)
+        aggregated = messages | "Aggregate" >> Aggregate(specs, spill=spill)
+        _ = aggregated | "WriteResults" >> WriteResults(results)
 
 
 def follow(

@@ -13,6 +13,7 @@ from pipelines.results import Fired, ResultsError, newest, read_counts, read_est
 from schemas.collection import CollectionSpec
 from schemas.flags import Flag
 from schemas.records import Floats, PaneKind, SupportCounts
+from transforms.remote import fetched, is_remote, matching
 from transforms.sinks import counts_file, estimate_file, write_file
 
 
@@ -23,24 +24,55 @@ def prepare_results(out: Path, specs: Sequence[CollectionSpec]) -> None:
         ResultsError: if results of a spec with the same version but another channel are there: their counts do not
             mix. Nothing is written then.
     """
+    _refuse_other_channels(str(out), out, specs)
     for spec in specs:
-        kept = _folder(out, spec) / "spec.yaml"
+        _keep(_folder(out, spec), spec)
+
+
+def begin_results(out: str, specs: Sequence[CollectionSpec]) -> str:
+    """Do as ``prepare_results`` for a path here or a URL.
+
+    Returns:
+        Where workers find it: the URL, or an absolute path.
+
+    Raises:
+        ResultsError: as ``prepare_results``.
+        RemoteError: if the URL's file system does not answer well.
+    """
+    if is_remote(out):
+        send_specs(out, specs)
+        return out
+    prepare_results(Path(out), specs)
+    return str(Path(out).absolute())
+
+
+def send_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
+    """Do as ``prepare_results`` on any of Beam's file systems.
+
+    Raises:
+        ResultsError, RemoteError: as ``begin_results``.
+    """
+    with tempfile.TemporaryDirectory() as there, tempfile.TemporaryDirectory() as made:
+        for spec in specs:
+            folder = _folder(Path(there), spec)
+            folder.mkdir(parents=True)
+            for url in matching(FileSystems.join(out, *folder.relative_to(there).parts, "*")):
+                with fetched(url) as file:
+                    (folder / url.rpartition("/")[2]).write_bytes(file.read())
+        _refuse_other_channels(out, Path(there), specs)
+        prepare_results(Path(made), specs)
+        for path in sorted(path for path in Path(made).rglob("*") if path.is_file()):
+            write_file(FileSystems.join(out, *path.relative_to(made).parts), path.read_bytes())
+
+
+def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
+    for spec in specs:
+        kept = _folder(folder, spec) / "spec.yaml"
         if kept.exists() and not same_channel(CollectionSpec.load(kept), spec):
             raise ResultsError(
                 f"{out}: has results of {spec.collection} version {spec.version} under another domain, mechanism, "
                 "sensitive values or tags; raise the spec's version, or choose another --to"
             )
-    for spec in specs:
-        _keep(_folder(out, spec), spec)
-
-
-def send_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
-    """Do as ``prepare_results`` on any of Beam's file systems, but that nobody looks what is there."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        prepare_results(folder, specs)
-        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-            write_file(FileSystems.join(out, *file.relative_to(folder).parts), file.read_bytes())
 
 
 def mark_open_windows(out: Path) -> int:

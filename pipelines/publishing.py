@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -23,13 +24,25 @@ BrokerTopic = KafkaTopic | Topic
 Keyed = tuple[bytes, bytes]
 
 
-def parse_topic(text: str) -> BrokerTopic:
-    """Read ``kafka:HOST:PORT/TOPIC`` or ``pubsub:projects/P/topics/T``.
+def parse_topic(text: str, kafka_config: Path | None = None) -> BrokerTopic:
+    """Read ``kafka:HOST:PORT/TOPIC`` or ``pubsub:projects/P/topics/T``; see ``KafkaTopic`` for the config.
 
     Raises:
         ValueError: if it is neither.
     """
-    return Topic.parse(text) if text.startswith("pubsub:") else KafkaTopic.parse(text)
+    return Topic.parse(text) if text.startswith("pubsub:") else KafkaTopic.parse(text, kafka_config)
+
+
+def check_topic(topic: BrokerTopic) -> None:
+    """Ask whether a topic is there, and, of Kafka, whether it can be written to.
+
+    Raises:
+        ValueError: if not; says what to do.
+    """
+    if isinstance(topic, KafkaTopic):
+        topic.check("WRITE")
+    else:
+        topic.check()
 
 
 def keyed_estimate(estimate: Estimate) -> Keyed:

@@ -1,13 +1,57 @@
-"""Results as text for a person: what ``uldp show`` prints."""
+"""Specs and results as text for a person: what ``uldp check`` and ``uldp show`` print."""
 
 import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from mechanisms.catalog import build_mechanism
+from schemas.collection import CollectionSpec, Limits
+from schemas.durations import format_duration
 from schemas.records import SKEW_RANGES, Accounting, Estimate, Floats, SupportCounts, iso
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def spec_text(spec: CollectionSpec, users: int) -> str:
+    """Return what a spec means as a block of lines for a person, with the errors to expect of so many users."""
+    mechanism = build_mechanism(spec)
+    channel = mechanism.channel
+    z_size = mechanism.size
+    uniform = np.full(z_size, 1 / z_size)
+    rows = [f"{spec.collection} version {spec.version}"]
+    budget = "no privacy" if mechanism.epsilon is None else f"epsilon {mechanism.epsilon:.6g} nats a report"
+    tags = f" and {len(spec.tags)} tags ({', '.join(tag.name for tag in spec.tags)})" if spec.tags else ""
+    rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {spec.size:,} values{tags}")
+    for name, mask in (("sensitive", mechanism.sensitive), ("others", ~mechanism.sensitive)):
+        if mask.any():
+            p, q = float(channel.p[mask][0]), float(channel.q[mask][0])
+            rows.append(f"  {name:<11} {int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}")
+    width = math.prod(mechanism.payload_shape)
+    rows.append(f"  report      {f'{width:,} bytes of bits' if mechanism.payload_shape else 'one symbol'}")
+    period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
+    early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
+    late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
+    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
+    rows.append(f"  estimators  {', '.join(spec.estimators)}")
+    rows.append(f"  limits      {', '.join(_limits(spec.limits))}")
+    worst = float(np.sqrt(channel.variance(uniform, users)).max())
+    rows.append(
+        f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
+        f" l1 {channel.expected_l1(uniform, users):.3g}, at most {worst:.3g} a symbol"
+    )
+    return "\n".join(rows)
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    yield f"{limits.min_reports:,} reports or more"
+    if limits.max_rejected_ratio is not None:
+        yield f"{limits.when_exceeded} above {limits.max_rejected_ratio:.3g} rejected"
+    if limits.max_reports_per_sender is not None:
+        yield f"flag above {limits.max_reports_per_sender:,} of a sender"
+    yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
+    if limits.max_age is not None:
+        yield f"reports up to {format_duration(limits.max_age)} old"
 
 
 def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:

@@ -23,7 +23,7 @@ class TopicWriter:
         Raises:
             KafkaError: if the topic is not there.
         """
-        topic.check()
+        topic.check("WRITE")
         self._producer = KafkaProducer(topic)
 
     def append(self, messages: EncodedMessages) -> None:

@@ -1,7 +1,7 @@
 """Kafka: a topic read as messages, and bytes written to one.
 
-Where a reader stands is in Beam's checkpoints and nowhere else: a consumer group is told of it, for the tools that show
-lag, and never asked.
+Where a reader stands is in Beam's checkpoints and nowhere else: a consumer group that the config names is told of it,
+for the tools that show lag, and never asked.
 """
 
 import time
@@ -49,7 +49,6 @@ class KafkaSource(UnboundedSource):
         simulated_clock: Whether publish times are a simulation's. Then the latest of them is the present, and there is
             one reader, which sees them all.
         stop_at_end: Whether to end where the topic ended when reading began.
-        group: The consumer group that is told how far reading is.
         partitions: Which; none for all.
     """
 
@@ -57,7 +56,6 @@ class KafkaSource(UnboundedSource):
     delay_ms: int = 0
     simulated_clock: bool = False
     stop_at_end: bool = False
-    group: str | None = None
     partitions: tuple[int, ...] = ()
 
     def split(self, desired_num_splits: int, options: Any = None) -> Sequence["KafkaSource"]:
@@ -77,7 +75,7 @@ class KafkaSource(UnboundedSource):
 
     def get_checkpoint_mark_coder(self) -> Coder:
         """Positions as bytes."""
-        return KafkaMarkCoder(self.topic, self.group)
+        return KafkaMarkCoder(self.topic)
 
     def default_output_coder(self) -> Coder:
         """Chunks as bytes."""
@@ -120,6 +118,10 @@ class KafkaReader(UnboundedReader):
             except library().KafkaException as error:
                 if is_permanent(error.args[0]):
                     raise self._topic.error(error.args[0]) from None
+                if consumer.stands is None:
+                    consumer.client.poll(0)  # which gives nothing, but tells what it met
+            for refusal in consumer.refusals:
+                raise self._topic.error(refusal)
         return len(self._chunk) > 0
 
     def _take(self, consumer: SharedConsumer) -> bool:
@@ -214,7 +216,7 @@ class KafkaReader(UnboundedReader):
     def get_checkpoint_mark(self) -> KafkaMark:
         """Return where the next chunk begins."""
         positions = {partition: replace(at) for partition, at in self._positions.items()}
-        return KafkaMark(positions, self._topic, self._source.group)
+        return KafkaMark(positions, self._topic)
 
 
 def attributes(raw: Any) -> Mapping[str, str]:
@@ -241,7 +243,7 @@ class ReadFromKafka(beam.PTransform[PBegin, PCollection[Message]]):
         """Read chunks and unpack them."""
         read = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
         chunks = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
-        messages: PCollection[Message] = chunks | "UnpackChunks" >> UnpackChunks()
+        messages: PCollection[Message] = chunks | "UnpackChunks" >> UnpackChunks(spread=not self.source.stop_at_end)
         return messages
 
 

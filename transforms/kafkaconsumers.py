@@ -27,6 +27,7 @@ class SharedConsumer:
         client: The library's, while it is connected.
         stands: Offset of the next message of each partition that is assigned to it; None where none is.
         at_end: Partitions of which it gave all that there was. It says so once.
+        refusals: What it met that no waiting heals, as the library's errors.
         asked: When it was asked last whether there is more, in seconds.
         used: When it was lent last, in seconds.
         lock: Held by who uses it.
@@ -36,6 +37,7 @@ class SharedConsumer:
     client: Any = None
     stands: dict[int, int] | None = None
     at_end: set[int] = field(default_factory=set)
+    refusals: list[Any] = field(default_factory=list)
     asked: float = 0.0
     used: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -56,12 +58,13 @@ class SharedConsumer:
         """Disconnect; who is lent it next connects anew."""
         client, self.client, self.stands, self.asked = self.client, None, None, 0.0
         self.at_end.clear()
+        self.refusals.clear()
         if client is not None:
             client.close()
 
 
 class Consumers:
-    """Consumers by what is read with them."""
+    """Consumers by what is read with them; closed when the process ends at the latest."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -76,11 +79,13 @@ class Consumers:
             KafkaError: if the client is not installed.
         """
         with self._lock:
+            if not self._consumers:
+                atexit.register(self.close)
             lent = self._consumers.setdefault(key, SharedConsumer(topic))
         with lent.lock:
             try:
                 if lent.client is None:
-                    lent.client = topic.consumer(None)
+                    lent.client = topic.consumer(lent.refusals.append)
                 yield lent
             except BaseException:
                 lent.close()
@@ -106,4 +111,3 @@ class Consumers:
 
 
 CONSUMERS = Consumers()
-atexit.register(CONSUMERS.close)

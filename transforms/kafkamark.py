@@ -38,31 +38,33 @@ class KafkaMark(CheckpointMark):
 
     positions: Mapping[int, Position]
     topic: KafkaTopic
-    group: str | None = None
 
     def finalize_checkpoint(self) -> None:
-        """Tell the group. Nothing depends on it, so nobody waits for the answer."""
+        """Tell the group, if the topic's config names one. Nothing depends on it, so nobody waits for the answer."""
         begun = {partition: at.next for partition, at in self.positions.items() if at.next >= 0}
-        if self.group is not None and begun:
+        if begun and self.topic.group is not None:
             offsets = [library().TopicPartition(self.topic.name, *each) for each in begun.items()]
-            _committer(self.topic, self.group).commit(offsets=offsets, asynchronous=True)
+            _committer(self.topic).commit(offsets=offsets, asynchronous=True)
 
 
 @functools.cache
-def _committer(topic: KafkaTopic, group: str) -> Any:
+def _committer(topic: KafkaTopic) -> Any:
     """One connection of this process. A reader's own may be closed by the time its last mark is final."""
-    return topic.consumer(group)
+    return topic.consumer(refused=_pass)
+
+
+def _pass(refusal: Any) -> None:
+    """Leave it to readers, who are told too."""
 
 
 @dataclass(unsafe_hash=True)  # not frozen, because Beam assigns attributes
 class KafkaMarkCoder(Coder):
-    """A version, then the positions in order of partition. Topic and group are the source's.
+    """A version, then the positions in order of partition. The topic is the source's.
 
     It is state: a job that is updated reads what the one before wrote. Another layout takes another version.
     """
 
     topic: KafkaTopic
-    group: str | None = None
 
     _VERSION = 1
     _ENTRY = struct.Struct("<iqqq")
@@ -83,7 +85,7 @@ class KafkaMarkCoder(Coder):
         if (len(encoded) - 1) % self._ENTRY.size:
             raise ValueError(f"a Kafka position of {len(encoded)} bytes, which cannot be")
         entries = self._ENTRY.iter_unpack(encoded[1:])
-        return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic, self.group)
+        return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic)
 
     def is_deterministic(self) -> bool:
         """Equal marks have equal bytes."""

@@ -12,8 +12,8 @@ class KafkaProducer:
     """Sends records in the background; ``flush`` says what became of them."""
 
     def __init__(self, topic: KafkaTopic) -> None:
-        self._topic, self._producer = topic, topic.producer()
         self._errors: list[Any] = []
+        self._topic, self._producer = topic, topic.producer(self._errors.append)
 
     def send(self, value: bytes, key: bytes | None = None, **options: Any) -> None:
         """Hand a record over; ``options`` are the client's, such as ``headers`` and ``timestamp``.
@@ -27,6 +27,7 @@ class KafkaProducer:
                 break
             except BufferError:  # full; what waits in it is delivered, or fails, after a time
                 self._producer.poll(_WAIT_SECONDS)
+                self._raise()
             except library().KafkaException as error:
                 raise self._topic.error(error.args[0]) from None
         self._producer.poll(0)
@@ -37,10 +38,15 @@ class KafkaProducer:
         Raises:
             KafkaError: if they refused anything since the last time.
         """
-        self._producer.flush()
-        errors, self._errors = self._errors, []
-        if errors:
-            raise self._topic.error(errors[0])
+        while self._producer.flush(_WAIT_SECONDS) and not self._errors:
+            pass  # it waits by itself
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._errors:
+            error = self._errors[0]
+            self._errors.clear()
+            raise self._topic.error(error)
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:

@@ -142,17 +142,26 @@ def last_publish_time(segment: Path) -> int:
         return int(fastavro.reader(file).metadata[_LAST_PUBLISH_TIME])
 
 
-def read_messages(path: Path) -> Iterator[Message]:
+def read_messages(path: str | Path) -> Iterator[Message]:
     """Read a container file of messages: a segment, an archive, or a file of the late output.
 
     Raises:
         StreamError: if it is none.
     """
-    name = path.name
+    with open(path, "rb") as file:
+        yield from messages_of(file, str(path))
+
+
+def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
+    """Read an open container file of messages; ``path`` is its name, or the URL it came from.
+
+    Raises:
+        StreamError: if it is none.
+    """
+    name = path.rpartition("/")[2]
     try:
-        with path.open("rb") as file:
-            for index, record in enumerate(_records(file)):
-                yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{index}")
+        for index, record in enumerate(_records(file)):
+            yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{index}")
     except OSError:
         raise
     except Exception as error:  # the reader raises what its C code happens to meet in other files

@@ -21,7 +21,8 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from schemas.records import Message
-from transforms.localstream import LocalStream, StreamError, last_publish_time, read_messages
+from transforms.localstream import LocalStream, StreamError, last_publish_time, messages_of
+from transforms.remote import fetched, is_remote, matching
 
 LOGGER = logging.getLogger(__name__)
 
@@ -30,17 +31,27 @@ Event = TestStreamPayload.Event
 _TAG = "None"
 
 
-def message_files(path: Path) -> list[Path]:
+def message_files(path: str | Path) -> list[str]:
     """Return the files of messages at ``path``: itself, or all ``*.avro`` below it, in order of name.
 
+    Args:
+        path: A path here, or a URL of another of Beam's file systems.
+
     Raises:
-        StreamError: if there is none.
+        StreamError, RemoteError: if there is none, or nobody answers.
     """
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
+    if is_remote(str(path)):
+        url = str(path).rstrip("/")
+        found = matching(f"{url}/**.avro") or matching(url)
+        if not found:
+            raise StreamError(f"{path}: no such file, and no .avro file below it")
+        return found
+    local = Path(path)
+    if local.is_file():
+        return [str(local)]
+    if not local.is_dir():
         raise StreamError(f"{path}: no such file or directory")
-    found = sorted(file for file in path.rglob("*.avro") if not file.name.startswith("."))
+    found = [str(file) for file in sorted(local.rglob("*.avro")) if not file.name.startswith(".")]
     if not found:
         raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?")
     return found
@@ -48,19 +59,19 @@ def message_files(path: Path) -> list[Path]:
 
 @dataclass
 class ReadArchive(beam.PTransform[PBegin, PCollection[Message]]):
-    """Read the messages of container files; bounded."""
+    """Read the messages of container files, here or on another of Beam's file systems; bounded."""
 
-    path: Path
+    path: str | Path
 
     def __post_init__(self) -> None:
         super().__init__()
-        message_files(self.path)
+        self._files = message_files(self.path)
 
     def expand(self, pbegin: PBegin) -> PCollection[Message]:
         """Spread the files over workers."""
         messages: PCollection[Message] = (
             pbegin
-            | "Files" >> beam.Create([str(file) for file in message_files(self.path)])
+            | "Files" >> beam.Create(self._files)
             | "Spread" >> beam.Reshuffle()
             | "ReadFile" >> beam.ParDo(_ReadFilesFn())
         )
@@ -83,8 +94,9 @@ class _ReadFilesFn(beam.DoFn):
 
     def process(self, path: str) -> Iterator[Message]:
         read = 0
-        for read, message in enumerate(read_messages(Path(path)), start=1):  # noqa: B007 (used after the loop)
-            yield message
+        with fetched(path) if is_remote(path) else open(path, "rb") as file:
+            for read, message in enumerate(messages_of(file, path), start=1):  # noqa: B007 (used after the loop)
+                yield message
         self._files += 1
         self._messages += read
         if time.monotonic() - self._logged >= self.LOG_EVERY_SECONDS:

@@ -1,15 +1,24 @@
 """What --from and --to name, and what each command says of it. Brokers themselves are in tests/cluster."""
 
 from pathlib import Path
+from typing import Any
 
+import apache_beam as beam
 import pytest
 
-from pipelines.cluster import cluster_options
-from pipelines.endpoints import check_whole, parse_source
-from pipelines.jobs import JobError
-from pipelines.outputs import prepare_results, send_specs
+from pipelines.cli import main
+from pipelines.cluster import cluster_options, follow_broker
+from pipelines.endpoints import RemoteArchive, parse_source, read_whole
+from pipelines.fleet import Fleet
+from pipelines.jobs import JobError, backfill, pipeline_options
+from pipelines.outputs import begin_results, prepare_results, send_specs
+from pipelines.results import ResultsError
+from pipelines.simulate import simulate
+from pipelines.truth import Truth
 from schemas.collection import CollectionSpec
+from tests.transforms import memory
 from transforms.kafkatopic import KafkaTopic
+from transforms.localstream import LocalStream
 from transforms.pubsubname import Subscription
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan" / "spec.yaml"
@@ -20,6 +29,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan" / "spec.yaml"
     [
         ("stream", Path),
         ("archive/2026.avro", Path),
+        ("gs://bucket/archive", RemoteArchive),
         ("kafka:broker:9092/reports", KafkaTopic),
         ("kafka:one:9092,two:9093/reports", KafkaTopic),
         ("pubsub:projects/project/subscriptions/reports", Subscription),
@@ -41,7 +51,7 @@ def test_what_begins_like_a_stream_and_is_none_is_refused(text: str) -> None:
 
 def test_a_subscription_has_no_end() -> None:
     with pytest.raises(ValueError, match="has no end to read to; follow it with uldp stream"):
-        check_whole(parse_source("pubsub:projects/project/subscriptions/reports"))
+        read_whole(beam.Pipeline("FnApiRunner"), parse_source("pubsub:projects/project/subscriptions/reports"))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--runner=DirectRunner"]])
@@ -63,6 +73,26 @@ def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
     cluster_options(["--runner=FlinkRunner", "--parallelism=2"])
 
 
+@pytest.mark.parametrize("location", [[], ["--prism_location=nowhere"]])
+def test_prism_is_never_downloaded(location: list[str]) -> None:
+    with pytest.raises(
+        JobError, match=r"^--runner=PrismRunner needs --prism_location=FILE, .* go install .*@v2\.\d+\.0$"
+    ):
+        pipeline_options(["--runner=PrismRunner", *location])
+
+
+def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
+    (program := tmp_path / "prism").touch()
+    options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
+    subscription = parse_source("pubsub:projects/project/subscriptions/reports")
+    assert isinstance(subscription, Subscription)
+    nothing: dict[str, Any] = {"estimates_to": None, "rejected_to": None, "watermark_delay_ms": 0}
+    with pytest.raises(
+        JobError, match=r"reports: .* acknowledges what it keeps in memory only; use Flink or Dataflow$"
+    ):
+        follow_broker([], subscription, "out", options, simulated_clock=False, say=print, **nothing)
+
+
 def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
     specs = [CollectionSpec.load(EXAMPLE)]
     prepare_results(tmp_path / "put", specs)
@@ -73,3 +103,54 @@ def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
     )
     assert len(put) > 1
     assert put == sent
+
+
+MISMATCH = r"^mem://out: has results of manhattan-checkins version 1 under another domain, .* or choose another --to$"
+
+
+def test_results_elsewhere_are_not_mixed_with_those_of_another_channel() -> None:
+    """Backgrounds are no part of the channel, and are read with the spec that names them."""
+    spec = CollectionSpec.load(EXAMPLE)
+    other = spec.model_copy(update={"mechanism": spec.mechanism.model_copy(update={"epsilon": 1.0})})
+    retired = spec.model_copy(update={"retired": True})
+    next_version = other.model_copy(update={"version": 2})
+    try:
+        for accepted in (spec, spec, retired, next_version):
+            assert begin_results("mem://out", [accepted]) == "mem://out"
+        before = dict(memory.FILES)
+        with pytest.raises(ResultsError, match=MISMATCH):
+            begin_results("mem://out", [next_version, other])
+        assert before == memory.FILES
+        begin_results("mem://another", [other])
+    finally:
+        memory.FILES.clear()
+
+
+def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path) -> None:
+    spec = CollectionSpec.load(EXAMPLE)
+    truth = Truth.load(EXAMPLE.with_name("truth.csv"), spec)
+    fleet = Fleet(
+        spec, truth, users=2000, seed=3, start_ms=1767603600000, duration_ms=7_200_000, duplicates=0.01, malformed=0.01
+    )
+    simulate(fleet, stream := LocalStream.create(tmp_path / "stream", simulated_clock=True))
+    memory.FILES.update({f"mem://archive/{each.name}": each.read_bytes() for each in stream.segments()})
+    try:
+        backfill([spec], stream.path, tmp_path / "here", pipeline_options([]))
+        backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+        here = {str(file.relative_to(tmp_path / "here")): file for file in (tmp_path / "here").rglob("*.avro")}
+        there = {url.removeprefix("mem://out/"): memory.FILES[url] for url in memory.FILES if url.endswith(".avro")}
+        names = [name for name in here if name.startswith(("counts", "estimates"))]
+        assert len(names) > 1
+        assert {name: here[name].read_bytes() for name in names} == {name: there[name] for name in names}
+    finally:
+        memory.FILES.clear()
+
+
+def test_what_is_elsewhere_cannot_be_followed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--spec", str(EXAMPLE), "--from", "mem://archive", "--to", "out"]
+    monkeypatch.setattr("sys.argv", ["uldp", "stream", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == "error: mem://archive: cannot be followed; uldp backfill counts what it holds\n"
