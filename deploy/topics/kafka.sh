@@ -9,7 +9,8 @@ set -eu
 topic() {
   name=$1 partitions=$2
   shift 2
-  kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --create --if-not-exists --topic "$name" --partitions "$partitions" "$@"
+  kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --create --if-not-exists \
+    --topic "$name" --partitions "$partitions" "$@"
 }
 
 # The broker's clock says what is late. For a week, a job may be away, and reports can be read again.

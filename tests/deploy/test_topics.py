@@ -241,8 +241,8 @@ def test_the_provider_knows_every_argument() -> None:
         assert list(misfits(types, fqn, body | {"nonsense": 1})) != []
 
 
-def kafka_tools() -> Path:
-    """Return the folder of the class path of Kafka's commands, downloaded if it is not there."""
+def kafka_commands(folder: Path) -> str:
+    """Put Kafka's command for topics into a folder; returns a path where a shell finds it. Downloads it once."""
     jars = CACHE / "kafka-tools"
     if not jars.exists():
         aside = CACHE / ".kafka-tools"
@@ -250,7 +250,10 @@ def kafka_tools() -> Path:
         maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
         subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
         aside.rename(jars)
-    return jars
+    command, main = folder / "kafka-topics.sh", "org.apache.kafka.tools.TopicCommand"
+    command.write_text(f'#!/bin/sh\nexec java -cp "{jars}/*" {main} "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 @needs_downloads
@@ -259,11 +262,7 @@ def test_a_broker_makes_the_topics_once(tmp_path: Path) -> None:
 
     from tests.cluster.kafka import KafkaBroker
 
-    command = tmp_path / "kafka-topics.sh"
-    main = "org.apache.kafka.tools.TopicCommand"
-    command.write_text(f'#!/bin/sh\nexec java -cp "{kafka_tools()}/*" {main} "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    path = kafka_commands(tmp_path)
     with KafkaBroker(tmp_path / "broker") as broker:
         for _ in range(2):
             assert complaints([SCRIPT], BOOTSTRAP=broker.servers, PATH=path) == ""
