@@ -33,6 +33,10 @@ _REMEDIES = {
     _NO_TLS: "no TLS with this broker; correct security.protocol and ssl.* in the file of --kafka-config",
     _UNKNOWN_TOPIC: "the topic does not exist; create it, or correct its name",
 }
+#: A broker that asks for TLS says nothing to who does not begin with it.
+_NO_ANSWER = (
+    "is a broker listening there, and can it be reached from here, with TLS if it asks for it (--kafka-config)?"
+)
 
 
 class KafkaError(ValueError):
@@ -134,7 +138,8 @@ class KafkaTopic:
         try:
             found = asked.result(0)
         except (library().KafkaException, TimeoutError) as error:
-            raise self.error(next((each for each in met if each.code() in _REMEDIES), None) or error.args[0]) from None
+            telling = [each for each in met if is_permanent(each) or each.code() in _REMEDIES]
+            raise self.error((telling or error.args)[0]) from None
         allowed = {operation.name for operation in found.authorized_operations or ()}
         if allowed and needs not in allowed:
             raise KafkaError(f"{self}: {_REMEDIES[_NOT_PERMITTED]} (it has no {needs})")
@@ -201,7 +206,7 @@ class KafkaTopic:
 
     def error(self, error: Any) -> KafkaError:
         """Say in one line what is wrong, and what to do."""
-        remedy = _REMEDIES.get(error.code(), "is a broker listening there, and can it be reached from here?")
+        remedy = _REMEDIES.get(error.code(), _NO_ANSWER)
         return KafkaError(f"{self}: {remedy} ({error.str()})")
 
 

@@ -105,6 +105,12 @@ def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
     assert put == sent
 
 
+def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert begin_results("out", [CollectionSpec.load(EXAMPLE)]) == str(tmp_path / "out")
+    assert (tmp_path / "out" / "specs").is_dir()
+
+
 MISMATCH = r"^mem://out: has results of manhattan-checkins version 1 under another domain, .* or choose another --to$"
 
 

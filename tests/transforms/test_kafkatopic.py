@@ -10,6 +10,7 @@ import pytest
 from tests.transforms.fakekafka import (
     ALL_BROKERS_DOWN,
     CREDENTIALS,
+    INVALID,
     NO_PERMISSION,
     NO_TOPIC,
     TIMED_OUT,
@@ -106,15 +107,16 @@ def test_a_check_asks_what_is_permitted(broker: Broker, needs: Literal["READ", "
 @pytest.mark.parametrize(
     ("met", "answers", "remedy"),
     [
-        ([ALL_BROKERS_DOWN, CREDENTIALS], None, r"the broker refused the credentials; .* \(reason -169\)"),
-        ([ALL_BROKERS_DOWN, TLS], TIMED_OUT, r"no TLS with this broker; .* \(reason -181\)"),
-        ([ALL_BROKERS_DOWN], TIMED_OUT, r"is a broker listening there, .* \(reason -185\)"),
+        ([Reason(CREDENTIALS)], None, r"the broker refused the credentials; .* \(reason -169\)"),
+        ([Reason(TLS)], TIMED_OUT, r"no TLS with this broker; .* \(reason -181\)"),
+        ([Reason(INVALID, dead=True)], None, r"\(reason -186\)"),
+        ([], TIMED_OUT, r"is a broker listening there, .* \(reason -185\)"),
     ],
 )
 def test_what_a_check_meets_says_more_than_that_nobody_answers(
-    broker: Broker, met: list[int], answers: int | None, remedy: str
+    broker: Broker, met: list[Reason], answers: int | None, remedy: str
 ) -> None:
-    broker.meets = [Reason(code) for code in met]
+    broker.meets = [Reason(ALL_BROKERS_DOWN), *met]
     broker.refuses = None if answers is None else Reason(answers)
     with pytest.raises(KafkaError, match=remedy):
         TOPIC.check()
