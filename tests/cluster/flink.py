@@ -4,9 +4,11 @@ Each is a process of its own on 127.0.0.1. Flink comes from PyPI, the job server
 ``build/cluster``.
 """
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -78,14 +80,17 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def wait_until(condition: Callable[[], T], what: str, seconds: float = 60.0) -> T:
+def wait_until(condition: Callable[[], T | None], what: str, seconds: float = 60.0) -> T:
     """Return the first value of ``condition`` that is true; a server that does not answer well is not there yet.
+
+    Looking takes no more than half a core.
 
     Raises:
         TimeoutError: if there is none in time; says ``what`` was waited for.
     """
     deadline = time.monotonic() + seconds
     while True:
+        looked = time.monotonic()
         refused: OSError | None = None
         try:
             if value := condition():
@@ -94,12 +99,12 @@ def wait_until(condition: Callable[[], T], what: str, seconds: float = 60.0) -> 
             refused = error
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:g} s until {what}") from refused
-        time.sleep(0.1)
+        time.sleep(max(time.monotonic() - looked, 0.1))
 
 
 @dataclass
 class Daemon:
-    """A process that runs until it is killed or stopped; a context manager.
+    """A process that runs until it is killed or stopped, and those that it starts; a context manager.
 
     Attributes:
         command: What is run.
@@ -114,8 +119,14 @@ class Daemon:
 
     def __enter__(self) -> Self:
         with self.log.open("ab") as log:
-            environment = os.environ | self.environment
-            self._process = subprocess.Popen(self.command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+            self._process = subprocess.Popen(
+                self.command,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ | self.environment,
+                cwd=self.log.parent,  # Python finds there what it is to import, before all else
+                start_new_session=True,
+            )
         return self
 
     def __exit__(
@@ -123,25 +134,29 @@ class Daemon:
     ) -> None:
         assert self._process is not None
         self._process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        self.kill()
 
     def kill(self) -> None:
-        """Kill it with SIGKILL."""
+        """Kill it, and all that it has started, with SIGKILL."""
         assert self._process is not None
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):  # nobody is left
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def wait_until(self, condition: Callable[[], T], what: str, seconds: float = 60.0) -> T:
+    def start(self) -> None:
+        """Start it again after it was killed."""
+        self.__enter__()
+
+    def wait_until(self, condition: Callable[[], T | None], what: str, seconds: float = 60.0) -> T:
         """Wait for something that this process brings about; see ``wait_until``.
 
         Raises:
             RuntimeError: if the process ends before; holds the end of its log.
         """
 
-        def alive_and_condition() -> T:
+        def alive_and_condition() -> T | None:
             assert self._process is not None
             if self._process.poll() is not None:
                 end = self.log.read_text(encoding="utf-8", errors="replace")[-4000:]
@@ -149,6 +164,61 @@ class Daemon:
             return condition()
 
         return wait_until(alive_and_condition, what, seconds)
+
+
+@dataclass
+class Service:
+    """Daemons that are started together; a context manager that begins when they answer.
+
+    Attributes:
+        folder: For logs, and what they keep.
+    """
+
+    folder: Path
+    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _start(self, stack: ExitStack) -> None:
+        """Start the daemons, and wait until they answer."""
+        raise NotImplementedError
+
+
+@dataclass
+class Server(Service):
+    """One daemon that listens on a port, and can be killed and started again there; see ``_command``."""
+
+    def _start(self, stack: ExitStack) -> None:
+        self._port = free_port()
+        self.endpoint = f"127.0.0.1:{self._port}"
+        self._daemon = stack.enter_context(self._command(self._port))
+        self._answers()
+
+    def _command(self, port: int) -> Daemon:
+        """Describe the daemon."""
+        raise NotImplementedError
+
+    def _answers(self) -> None:
+        self._daemon.wait_until(lambda: listens(self._port), f"{type(self).__name__} listens")
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL, and all that it has started."""
+        self._daemon.kill()
+
+    def start(self) -> None:
+        """Start it again, where it was."""
+        self._daemon.start()
+        self._answers()
 
 
 def java(main: str, jars: Path, *arguments: str, heap: str, options: Sequence[str] = ()) -> list[str]:
@@ -162,24 +232,22 @@ def java(main: str, jars: Path, *arguments: str, heap: str, options: Sequence[st
 
 
 @dataclass
-class FlinkCluster:
-    """A JobManager and TaskManagers with one slot each; a context manager that ends when all slots are there.
+class FlinkCluster(Service):
+    """A JobManager and TaskManagers with one slot each.
 
     The configuration is that of ``deploy/flink``, with addresses, folders and memory of its own.
 
     Attributes:
-        folder: For logs, checkpoints and what Flink puts aside.
         size: How many TaskManagers.
     """
 
-    folder: Path
     size: int = 2
-    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
     _task_managers: list[Daemon] = field(default_factory=list, init=False, repr=False)
 
-    def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def _start(self, stack: ExitStack) -> None:
         self._rest, rpc = free_port(), free_port()
+        # A process takes the first that is free.
+        self._metrics = [free_port() for _ in range(1 + self.size)]
         settings = {
             "jobmanager.rpc.address": "127.0.0.1",
             "jobmanager.bind-host": "127.0.0.1",
@@ -189,9 +257,12 @@ class FlinkCluster:
             "rest.port": self._rest,
             "taskmanager.host": "127.0.0.1",
             "taskmanager.bind-host": "127.0.0.1",
+            "metrics.reporter.prom.port": ",".join(map(str, self._metrics)),
             "io.tmp.dirs": self.folder / "tmp",
             "state.checkpoints.dir": (self.folder / "checkpoints").as_uri(),
             "state.savepoints.dir": (self.folder / "savepoints").as_uri(),
+            # The delay doubles with each failure; here they are more in minutes than elsewhere in months.
+            "restart-strategy.exponential-delay.max-backoff": "2 s",
             "taskmanager.cpu.cores": 1.0,
             "taskmanager.memory.framework.heap.size": "128m",
             "taskmanager.memory.task.heap.size": "384m",
@@ -206,32 +277,30 @@ class FlinkCluster:
         }
         self._arguments = ["--configDir", str(DEPLOY), *(f"-D{key}={value}" for key, value in settings.items())]
         self._jars = flink_home() / "lib"
-        with ExitStack() as stack:
-            entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
-            command = java(entry, self._jars, *self._arguments, heap="512m")
-            job_manager = stack.enter_context(Daemon(command, self.folder / "jobmanager.log"))
-            job_manager.wait_until(lambda: listens(self._rest), "the JobManager listens")
-            for index in range(self.size):
-                self._task_managers.append(stack.enter_context(self._task_manager(index)))
-            wait_until(lambda: self.slots == self.size, f"{self.size} TaskManagers have registered")
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+        self._environment = {"FLINK_PLUGINS_DIR": str(flink_home() / "plugins")}
+        entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+        command = java(entry, self._jars, *self._arguments, heap="512m")
+        job_manager = stack.enter_context(Daemon(command, self.folder / "jobmanager.log", self._environment))
+        job_manager.wait_until(lambda: listens(self._rest), "the JobManager listens")
+        for index in range(self.size):
+            self._task_managers.append(stack.enter_context(self._task_manager(index)))
+        wait_until(lambda: self.slots == self.size, f"{self.size} TaskManagers have registered")
 
     def _task_manager(self, index: int) -> Daemon:
         entry = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
         memory = ["-XX:MaxDirectMemorySize=256m", "-XX:MaxMetaspaceSize=256m"]
         command = java(entry, self._jars, *self._arguments, heap="512m", options=memory)
-        return Daemon(command, self.folder / f"taskmanager-{index}.log")
+        return Daemon(command, self.folder / f"taskmanager-{index}.log", self._environment)
 
     @property
     def master(self) -> str:
         """Host and port of the JobManager, as ``--flink_master`` takes them."""
         return f"127.0.0.1:{self._rest}"
+
+    @property
+    def reporters(self) -> list[str]:
+        """Host and port at which each process tells Prometheus its metrics, in no order."""
+        return [f"127.0.0.1:{port}" for port in self._metrics]
 
     @property
     def slots(self) -> int:
@@ -241,28 +310,67 @@ class FlinkCluster:
 
     def get(self, path: str) -> Any:
         """Ask the JobManager's REST interface, whose paths are in Flink's documentation."""
-        with urllib.request.urlopen(f"http://{self.master}/{path}", timeout=10) as answer:
+        return self._ask(path)
+
+    def _ask(self, path: str, method: str = "GET", body: object = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://{self.master}/{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
+
+    def running_jobs(self) -> list[str]:
+        """Return the ids of the jobs that run."""
+        return [job["jid"] for job in self.get("jobs/overview")["jobs"] if job["state"] == "RUNNING"]
 
     def running_job(self) -> str:
         """Wait until a job runs, and return its id."""
+        return wait_until(self.running_jobs, "a job runs", seconds=120)[0]
 
-        def running() -> list[str]:
-            return [job["jid"] for job in self.get("jobs/overview")["jobs"] if job["state"] == "RUNNING"]
+    def checkpoints(self, job: str) -> dict[str, int]:
+        """Count the checkpoints of a job: ``completed``, ``restored``, ``failed`` and others."""
+        counts: dict[str, int] = self.get(f"jobs/{job}/checkpoints")["counts"]
+        return counts
 
-        return wait_until(running, "a job runs", seconds=120)[0]
+    def wait_for_checkpoints(self, job: str, more: int) -> None:
+        """Wait until so many more checkpoints of a job are complete."""
+        before = self.checkpoints(job)["completed"]
+        wait_until(lambda: self.checkpoints(job)["completed"] >= before + more, f"{more} checkpoints", seconds=180)
 
-    def completed_checkpoints(self, job: str) -> int:
-        """How many checkpoints of a job are complete."""
-        count: int = self.get(f"jobs/{job}/checkpoints")["counts"]["completed"]
-        return count
+    def records_read(self, job: str, step: str) -> list[int]:
+        """Return how many elements each subtask has read of the task whose name has ``step`` in it."""
+        (task,) = [vertex for vertex in self.get(f"jobs/{job}")["vertices"] if step in vertex["name"]]
+        subtasks = self.get(f"jobs/{job}/vertices/{task['id']}")["subtasks"]
+        return [subtask["metrics"]["read-records"] for subtask in subtasks]
 
     def cancel(self, job: str) -> None:
         """Cancel a job and wait until its slots are free; a result's own ``cancel`` only ends the job server's part."""
-        request = urllib.request.Request(f"http://{self.master}/jobs/{job}?mode=cancel", method="PATCH")
-        with urllib.request.urlopen(request, timeout=10):
-            pass
-        wait_until(lambda: self.get("overview")["slots-available"] == self.size, f"job {job} is cancelled")
+        self._ask(f"jobs/{job}?mode=cancel", "PATCH")
+        self._wait_for_slots(job)
+
+    def newest_checkpoint(self, job: str) -> str:
+        """Return where the newest checkpoint of a job is."""
+        path: str = self.get(f"jobs/{job}/checkpoints")["latest"]["completed"]["external_path"]
+        return path
+
+    def stop_with_savepoint(self, job: str) -> str:
+        """Stop a job behind a savepoint, without draining it, and return where that is."""
+        trigger = self._ask(f"jobs/{job}/stop", "POST", {"drain": False})["request-id"]
+
+        def location() -> str | None:
+            answer = self.get(f"jobs/{job}/savepoints/{trigger}")
+            operation = answer.get("operation") or {}
+            if "failure-cause" in operation:
+                raise RuntimeError(f"no savepoint of job {job}: {operation['failure-cause']['stack-trace'][:4000]}")
+            found: str | None = operation.get("location")
+            return found
+
+        path = wait_until(location, f"job {job} has a savepoint", seconds=120)
+        self._wait_for_slots(job)
+        return path
+
+    def _wait_for_slots(self, job: str) -> None:
+        wait_until(lambda: self.get("overview")["slots-available"] == self.size, f"job {job} has ended")
 
     def kill_task_manager(self, index: int) -> None:
         """Kill a TaskManager with SIGKILL."""
@@ -270,67 +378,63 @@ class FlinkCluster:
 
     def start_task_manager(self, index: int) -> None:
         """Start a TaskManager again that was killed."""
-        self._task_managers[index].__enter__()
+        self._task_managers[index].start()
 
 
 @dataclass
-class WorkerPool:
-    """The service that starts the Python processes of TaskManagers; a context manager.
+class WorkerPool(Server):
+    """What starts the Python processes of TaskManagers.
 
     It knows them by numbers that each TaskManager draws for itself, so several of them that share it stop each other's
     when a task ends. A stream's tasks do not end; a bounded job must be of parallelism 1.
 
     Attributes:
-        folder: For its log.
+        environment: What its processes see beside the environment of this one.
     """
 
-    folder: Path
-    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
-    def __enter__(self) -> Self:
-        port = free_port()
-        self.endpoint = f"127.0.0.1:{port}"
+    def _command(self, port: int) -> Daemon:
         # It starts "python", whichever is first on the path.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
-        pool = Daemon(command, self.folder / "workers.log", {"PATH": path})
-        with ExitStack() as stack:
-            stack.enter_context(pool).wait_until(lambda: listens(port), "the worker pool listens")
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+        return Daemon(command, self.folder / "workers.log", {"PATH": path, **self.environment})
 
 
 @dataclass
-class JobServer:
-    """Beam's job server, which turns pipelines into jobs of a cluster; a context manager.
+class JobServer(Server):
+    """Beam's job server, which turns pipelines into jobs of a cluster.
 
     Attributes:
-        folder: For its log and what pipelines stage.
         master: The cluster's ``FlinkCluster.master``.
     """
 
-    folder: Path
-    master: str
-    _stack: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    master: str = ""
 
-    def __enter__(self) -> Self:
-        port = free_port()
-        self.endpoint = f"127.0.0.1:{port}"
+    def _command(self, port: int) -> Daemon:
         arguments = [f"--flink-master={self.master}", "--job-host=127.0.0.1", f"--job-port={port}"]
         arguments += ["--artifact-port=0", "--expansion-port=-1", f"--artifacts-dir={self.folder / 'artifacts'}"]
         entry = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-        server = Daemon(java(entry, job_server_jars(), *arguments, heap="512m"), self.folder / "jobserver.log")
-        with ExitStack() as stack:
-            stack.enter_context(server).wait_until(lambda: listens(port), "the job server listens")
-            self._stack = stack.pop_all()
-        return self
+        return Daemon(java(entry, job_server_jars(), *arguments, heap="512m"), self.folder / "jobserver.log")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+
+@dataclass
+class Flink(Service):
+    """A cluster with all that a job of Beam's needs to run there.
+
+    Attributes:
+        size: How many TaskManagers.
+    """
+
+    size: int = 2
+
+    def _start(self, stack: ExitStack) -> None:
+        self.cluster = stack.enter_context(FlinkCluster(self.folder, self.size))
+        self.workers = stack.enter_context(WorkerPool(self.folder))
+        self.server = stack.enter_context(JobServer(self.folder, self.cluster.master))
+
+    @property
+    def arguments(self) -> list[str]:
+        """What names it to Beam."""
+        runner = ["--runner=PortableRunner", f"--job_endpoint={self.server.endpoint}"]
+        return [*runner, "--environment_type=EXTERNAL", f"--environment_config={self.workers.endpoint}"]

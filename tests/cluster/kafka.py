@@ -3,8 +3,10 @@
 What is downloaded is kept in ``build/cluster``.
 """
 
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +14,14 @@ from types import TracebackType
 from typing import Self
 
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from schemas.records import Message
@@ -21,6 +30,8 @@ from transforms.kafkatopic import KafkaTopic
 
 #: Any 16 bytes in Base64: whose the data is.
 CLUSTER_ID = "dWxkcC1zdHJlYW0tdGVzdA"
+#: Of everything that asks for one.
+PASSWORD = "never-to-be-shown"
 
 
 def kafka_jars() -> Path:
@@ -83,7 +94,7 @@ class KafkaBroker:
         form = java("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(file))
         subprocess.run(form, check=True, capture_output=True)
         self._daemon = Daemon(java("kafka.Kafka", str(file)), self.folder / "broker.log")
-        self._admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        self._admin = AdminClient({**self._client(), "bootstrap.servers": self.servers, "log_level": 0})
         self.start()
         return self
 
@@ -91,6 +102,10 @@ class KafkaBroker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _client(self) -> Mapping[str, str]:
+        """What a client that may do everything needs to connect."""
+        return {}
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -126,6 +141,68 @@ class KafkaBroker:
 
     def _there(self, topic: KafkaTopic, partitions: int) -> bool:
         return len(self._admin.list_topics(topic.name, timeout=5).topics[topic.name].partitions) == partitions
+
+
+@dataclass
+class SecureKafkaBroker(KafkaBroker):
+    """One that speaks TLS, asks for a password, and permits its clients only what they were granted."""
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        store, self._certificate = self.folder / "broker.p12", self.folder / "broker.pem"
+        keytool = [
+            "keytool",
+            "-storetype",
+            "PKCS12",
+            "-keystore",
+            str(store),
+            "-storepass",
+            PASSWORD,
+            "-alias",
+            "broker",
+        ]
+        key = ["-genkeypair", "-keyalg", "RSA", "-dname", "CN=broker", "-ext", "SAN=ip:127.0.0.1"]
+        subprocess.run([*keytool, *key], check=True, capture_output=True)
+        export = ["-exportcert", "-rfc", "-file", str(self._certificate)]
+        subprocess.run([*keytool, *export], check=True, capture_output=True)
+        users = " ".join(f'user_{user}="{PASSWORD}"' for user in ("admin", "client"))
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        self.settings = {
+            "listener.security.protocol.map": "CLIENT:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(store),
+            "ssl.keystore.password": PASSWORD,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self._certificate),  # to reach itself
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.client.plain.sasl.jaas.config": f'{login} username="admin" password="{PASSWORD}" {users};',
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:admin;User:ANONYMOUS",  # who is on the controller's listener has no name
+        }
+        return super().__enter__()
+
+    def _client(self) -> Mapping[str, str]:
+        return self._login("admin")
+
+    def _login(self, user: str, **changed: str) -> dict[str, str]:
+        login = {"security.protocol": "SASL_SSL", "ssl.ca.location": str(self._certificate), "sasl.mechanism": "PLAIN"}
+        changes = {name.replace("_", "."): value for name, value in changed.items()}
+        return {**login, "sasl.username": user, "sasl.password": PASSWORD, **changes}
+
+    def config(self, user: str = "client", **changed: str) -> Path:
+        """Write a file of what a client needs, with other settings, whose dots are underscores."""
+        found, path = tempfile.mkstemp(dir=self.folder, suffix=".properties", text=True)
+        with os.fdopen(found, "w", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in self._login(user, **changed).items())
+        return Path(path)
+
+    def grant(self, topic: KafkaTopic, *operations: AclOperation) -> None:
+        """Permit the client something on a topic."""
+        for operation in operations:
+            granted = (ResourceType.TOPIC, topic.name, ResourcePatternType.LITERAL, "User:client", "*", operation)
+            acl = AclBinding(*granted, AclPermissionType.ALLOW)
+            self._admin.create_acls([acl])[acl].result(timeout=30)
 
 
 def send(topic: KafkaTopic, partition: int, messages: Sequence[Message]) -> None:

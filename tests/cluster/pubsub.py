@@ -5,10 +5,12 @@ with Go into ``build/cluster``.
 """
 
 import contextlib
+import json
 import shutil
 import socket
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,23 +97,40 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
+@dataclass(frozen=True)
+class Tally:
+    """What became of all messages of all topics.
+
+    Attributes:
+        published: How many there are.
+        delivered: How often they were delivered, together.
+        acknowledged: How many of them were acknowledged.
+    """
+
+    published: int
+    delivered: int
+    acknowledged: int
+
+
 @dataclass
 class PubSubServer:
     """The server with its proxy; a context manager that begins when it answers.
 
     Attributes:
         folder: For its log.
+        denied: A method, as ``Pull``, that nobody is permitted to call.
     """
 
     folder: Path
+    denied: str = ""
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
-        port = free_port()
+        port, self._tally = free_port(), free_port()
+        command = [str(server_program()), f"-port={port}", f"-tally={self._tally}", f"-denied={self.denied}"]
         with contextlib.ExitStack() as stack:
-            log = self.folder / "pstest.log"
-            server = stack.enter_context(Daemon([str(server_program()), "-port", str(port)], log))
-            server.wait_until(lambda: listens(port), "Pub/Sub's server for tests")
+            server = stack.enter_context(Daemon(command, self.folder / "pstest.log"))
+            server.wait_until(lambda: listens(port) and listens(self._tally), "Pub/Sub's server for tests")
             self.proxy = stack.enter_context(Proxy(port))
             channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{port}"))
             self._publisher = PublisherClient(transport=PublisherGrpcTransport(channel=channel))
@@ -142,6 +161,11 @@ class PubSubServer:
         for start in range(0, len(bodies), 1000):
             messages = [{"data": body} for body in bodies[start : start + 1000]]
             self._publisher.publish(request={"topic": topic.path, "messages": messages})
+
+    def tally(self) -> Tally:
+        """Ask what became of all messages, past the proxy."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._tally}/", timeout=10) as answer:
+            return Tally(**json.load(answer))
 
     def pull(self, subscription: Subscription) -> Sequence[Any]:
         """Pull and acknowledge, past the proxy, what the subscription gives at once."""

@@ -18,7 +18,7 @@ from pipelines.outputs import prepare_results
 from pipelines.results import newest, read_counts
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting, Message, Report, SupportCounts
-from tests.cluster.flink import FlinkCluster, JobServer, WorkerPool, wait_until
+from tests.cluster.flink import Flink, wait_until
 from transforms.aggregate import Aggregate
 from transforms.localstream import LocalStream, last_publish_time, read_messages
 from transforms.sinks import WriteResults
@@ -130,26 +130,14 @@ def schedule() -> list[list[Message]]:
     return [messages[part[0] : part[-1] + 1] for part in np.array_split(np.arange(len(messages)), SEGMENTS)]
 
 
-@dataclass(frozen=True)
-class Flink:
-    cluster: FlinkCluster
-    arguments: tuple[str, ...]
-
-    def options(self, *arguments: str) -> PipelineOptions:
-        return PipelineOptions([*self.arguments, *arguments])
-
-
 @pytest.fixture(scope="module")
 def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
-    folder = tmp_path_factory.mktemp("flink")
-    with (
-        FlinkCluster(folder) as cluster,
-        WorkerPool(folder) as workers,
-        JobServer(folder, cluster.master) as server,
-    ):
-        runner = ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}")
-        environment = ("--environment_type=EXTERNAL", f"--environment_config={workers.endpoint}")
-        yield Flink(cluster, (*runner, *environment))
+    with Flink(tmp_path_factory.mktemp("flink")) as started:
+        yield started
+
+
+def options(flink: Flink, *arguments: str) -> PipelineOptions:
+    return PipelineOptions([*flink.arguments, *arguments])
 
 
 @contextmanager
@@ -157,7 +145,7 @@ def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
     """Run the job that aggregates a stream; gives its id, and cancels it at the end."""
     streaming = ("--streaming", "--parallelism=2", "--checkpointing_interval=1000")
     bundles = ("--max_bundle_size=1000", "--max_bundle_time_mills=100")
-    pipeline = beam.Pipeline(options=flink.options(*streaming, *bundles))
+    pipeline = beam.Pipeline(options=options(flink, *streaming, *bundles))
     segments = pipeline | "ReadSegments" >> beam.io.Read(SegmentSource(stream.path))
     messages = segments | "ReadMessages" >> beam.FlatMap(read_segment).with_output_types(Message)
     _ = messages | "Aggregate" >> Aggregate([SPEC], simulated_clock=True) | "Write" >> WriteResults(str(out))
@@ -174,7 +162,7 @@ def panes(out: Path) -> list[SupportCounts]:
 
 
 def test_bounded(flink: Flink, tmp_path: Path) -> None:
-    with beam.Pipeline(options=flink.options("--parallelism=1")) as pipeline:
+    with beam.Pipeline(options=options(flink, "--parallelism=1")) as pipeline:
         numbers = pipeline | beam.Create(range(100)) | beam.Map(lambda number: str(number * number))
         _ = numbers | beam.io.WriteToText(str(tmp_path / "squares"))
     lines = [line for file in tmp_path.glob("squares-*") for line in file.read_text(encoding="utf-8").split()]
@@ -193,22 +181,15 @@ def test_every_report_is_counted_once(flink: Flink, tmp_path: Path, kills: int) 
             stream.append(next(segments))
 
     with aggregating(flink, stream, tmp_path / "out") as job:
-
-        def checkpoints(more: int) -> None:
-            before = flink.cluster.completed_checkpoints(job)
-            wait_until(
-                lambda: flink.cluster.completed_checkpoints(job) >= before + more, f"{more} checkpoints", seconds=120
-            )
-
         publish(20)
         wait_until(lambda: panes(tmp_path / "out"), "a pane", seconds=120)
         for kill in range(kills):
             publish(10)
-            checkpoints(randomness.randint(1, 3))
+            flink.cluster.wait_for_checkpoints(job, randomness.randint(1, 3))
             flink.cluster.kill_task_manager(kill % 2)
             publish(3)
             flink.cluster.start_task_manager(kill % 2)
-            checkpoints(1)
+            flink.cluster.wait_for_checkpoints(job, 1)
         publish(SEGMENTS - 20 - 13 * kills)
         stream.close()
         copies = REPORTS // 10

@@ -3,6 +3,8 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -167,8 +169,10 @@ def test_headers_that_are_no_text_are_escaped(broker: KafkaBroker) -> None:
     reader.close()
 
 
-def test_a_group_is_told_how_far_reading_is(filled: KafkaTopic) -> None:
-    source = KafkaSource(filled, stop_at_end=True, group="dashboard")
+def test_a_group_is_told_how_far_reading_is(filled: KafkaTopic, tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("group.id=dashboard", encoding="utf-8")
+    source = KafkaSource(replace(filled, config=str(config)), stop_at_end=True)
     reader = source.create_reader(None, None)
     read_to_end(reader)
     reader.close()

@@ -187,7 +187,7 @@ class EndingSource(PubSubSource):
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> PubSubReader:
         reader = super().create_reader(options, checkpoint_mark)
-        ending = EndingReader(self, reader._queue, reader._leases)
+        ending = EndingReader(self, reader._leases)
         ending.left = self.n
         return ending
 

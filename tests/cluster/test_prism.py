@@ -1,0 +1,91 @@
+"""Jobs on Prism: a backfill as on Beam's local runner in Python, and a topic that is followed without a cluster."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from schemas.flags import Flag
+from schemas.records import PaneKind
+from tests.cluster.devices import Devices, assert_counted_once, one_each, write_spec
+from tests.cluster.flink import ROOT, wait_until
+from tests.cluster.following import Results, run_uldp, uldp
+from tests.cluster.kafka import KafkaBroker
+from tests.cluster.prism import on_prism
+from tests.cluster.streams import KafkaStream
+
+MANHATTAN = ROOT / "examples" / "manhattan"
+BATCHES, EACH = 30, 100
+SPEC = one_each(BATCHES * EACH)
+#: The exit code of ``uldp`` that was told to stop.
+STOPPED = 130
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Iterator[KafkaStream]:
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        yield KafkaStream(broker)
+
+
+@contextmanager
+def following(source: str, spec: Path, out: Path, stop: signal.Signals) -> Iterator[None]:
+    """Follow a topic, and stop at the end as a terminal does it: the command, and all that it has started."""
+    arguments = ["--spec", spec, "--from", source, "--to", out, "--watermark-delay", "2s", *on_prism()]
+    command = subprocess.Popen(uldp("stream", *arguments), stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+        (os.killpg if stop is signal.SIGINT else os.kill)(command.pid, stop)
+        _, said = command.communicate(timeout=60)
+        assert (command.returncode, said.count(b"error: "), said.count(b"Traceback")) == (STOPPED, 1, 0), said.decode()
+    finally:
+        command.kill()
+        command.wait()
+
+
+def test_a_backfill_writes_the_same_panes(tmp_path: Path) -> None:
+    stream = tmp_path / "stream"
+    arguments = ["--truth", MANHATTAN / "truth.csv", "--users", 20_000, "--to", stream, "--seed", 3]
+    trouble = ["--duplicates", 0.02, "--late", 0.02, "--malformed", 0.02]
+    run_uldp("simulate", MANHATTAN / "spec.yaml", *arguments, *trouble)
+    said = []
+    for name, options in (("python", []), ("prism", on_prism())):
+        job = ["--spec", MANHATTAN / "spec.yaml", "--from", stream, "--to", tmp_path / name]
+        said.append(run_uldp("backfill", *job, *options))
+    panes = {
+        name: {
+            file.relative_to(tmp_path / name): file.read_bytes()
+            for kind in ("counts", "estimates")
+            for file in (tmp_path / name / kind).rglob("*.avro")
+        }
+        for name in ("python", "prism")
+    }
+    assert len(panes["python"]) == 6
+    assert panes["prism"] == panes["python"]
+    assert said[0] == said[1]
+
+
+def test_a_topic_is_followed_stopped_and_followed_again(stream: KafkaStream, tmp_path: Path) -> None:
+    """What is stopped has lost its state, and reads the topic from its beginning."""
+    devices, results, spec = Devices(SPEC), Results(tmp_path / "out"), write_spec(SPEC, tmp_path)
+
+    def send(batches: int) -> None:
+        for _ in range(batches):
+            stream.publish(devices.batch(EACH))
+
+    with following(stream.uri, spec, results.folder, signal.SIGINT):
+        send(BATCHES // 3)
+        wait_until(lambda: results.total() == devices.sent, "all is counted", seconds=60)
+        send(BATCHES // 3)
+        wait_until(lambda: results.total() == devices.sent, "all is counted", seconds=60)
+    left = [pane for pane in results.panes() if pane.pane.kind is PaneKind.EARLY]
+    assert left
+    assert all(Flag.INCOMPLETE in pane.flags for pane in left)
+    with following(stream.uri, spec, results.folder, signal.SIGTERM):
+        send(BATCHES // 3)
+        results.wait_for(devices.sent)
+    assert results.total() == devices.sent
+    assert_counted_once(devices, results)

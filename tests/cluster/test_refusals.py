@@ -1,0 +1,105 @@
+"""What ``uldp`` says where a broker refuses: one line on what to do, and a code that is not zero."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AclOperation
+
+from pipelines.results import newest, read_counts
+from tests.cluster.following import run_uldp, uldp
+from tests.cluster.kafka import PASSWORD, KafkaBroker, SecureKafkaBroker
+from tests.cluster.pubsub import PubSubServer
+from transforms.kafkatopic import KafkaTopic
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan"
+SPEC, TRUTH = EXAMPLE / "spec.yaml", EXAMPLE / "truth.csv"
+#: A cluster that is not there: nothing is sent to it where a broker refuses.
+RUNNER = ["--runner=PortableRunner", "--job_endpoint=127.0.0.1:1"]
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafkaBroker]:
+    with SecureKafkaBroker(tmp_path_factory.mktemp("secure")) as started:
+        yield started
+
+
+def refusal(out: Path, source: object, *options: object) -> str:
+    """Follow a stream; returns the one line that is said before anything is written."""
+    command = uldp("stream", "--spec", SPEC, "--from", source, "--to", out, *options, *RUNNER)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, out.exists()) == (1, "", False)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert PASSWORD not in line
+    return line
+
+
+def test_a_topic_of_kafka_that_is_not_there(tmp_path: Path) -> None:
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        line = refusal(tmp_path / "out", KafkaTopic(broker.servers, "missing"))
+    assert "/missing: the topic does not exist; create it, or correct its name" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "remedy"),
+    [
+        ("password", {"sasl_password": "wrong"}, "the broker refused the credentials; correct sasl.* in the file of"),
+        ("authority", {"ssl_ca_location": ""}, "no TLS with this broker; correct security.protocol and ssl.* in the"),
+        ("misspelt", {"sasl_pasword": "x"}, 'No such configuration property: "sasl.pasword"'),
+    ],
+)
+def test_a_config_of_kafka_that_is_wrong(
+    secure: SecureKafkaBroker, tmp_path: Path, name: str, changed: dict[str, str], remedy: str
+) -> None:
+    config = secure.config(**changed)
+    assert remedy in refusal(tmp_path / "out", secure.create(name), "--kafka-config", config)
+
+
+@pytest.mark.parametrize(
+    ("name", "granted", "missing"),
+    [("nothing", [], "DESCRIBE"), ("looking", [AclOperation.DESCRIBE], "READ")],
+)
+def test_a_topic_of_kafka_that_must_not_be_read(
+    secure: SecureKafkaBroker, tmp_path: Path, name: str, granted: list[AclOperation], missing: str
+) -> None:
+    topic = secure.create(name)
+    secure.grant(topic, *granted)
+    line = refusal(tmp_path / "out", topic, "--kafka-config", secure.config())
+    assert f"/{name}: no permission; grant this client DESCRIBE, and READ or WRITE, on the topic" in line
+    assert missing in line
+
+
+def test_a_topic_of_kafka_that_must_not_be_written_to(secure: SecureKafkaBroker, tmp_path: Path) -> None:
+    topic = secure.create("read-only")
+    secure.grant(topic, AclOperation.READ)
+    line = refusal(tmp_path / "out", topic, "--estimates-to", topic, "--kafka-config", secure.config())
+    assert "/read-only: no permission; " in line
+    assert line.endswith("(it has no WRITE)")
+
+
+def test_who_has_a_password_and_permissions_is_served(secure: SecureKafkaBroker, tmp_path: Path) -> None:
+    topic = secure.create("served", retention_ms="-1")
+    secure.grant(topic, AclOperation.READ, AclOperation.WRITE)
+    client = ["--kafka-config", secure.config()]
+    run_uldp("simulate", SPEC, "--truth", TRUTH, "--users", 2000, "--to", topic, *client)
+    run_uldp("backfill", "--spec", SPEC, "--from", topic, "--to", tmp_path / "out", *client)
+    assert sum(pane.n for pane in newest(read_counts(tmp_path / "out"))) == 2000
+
+
+@pytest.mark.parametrize(
+    ("denied", "remedy"),
+    [
+        ("", "not there; create it with: gcloud pubsub subscriptions create reports --project=project"),
+        ("GetSubscription", "not permitted; grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"),
+        ("Pull", "not permitted; grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"),
+    ],
+)
+def test_a_subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, denied: str, remedy: str) -> None:
+    with PubSubServer(tmp_path / "pubsub", denied) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        if denied:
+            server.create("reports")
+        assert remedy in refusal(tmp_path / "out", "pubsub:projects/project/subscriptions/reports")
