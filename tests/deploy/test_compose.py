@@ -62,6 +62,8 @@ def test_the_job_finds_its_server() -> None:
     assert JOB["job_endpoint"] == f"jobserver:{JOB_SERVER['job-port']}"
     assert JOB["artifact_endpoint"] == f"jobserver:{JOB_SERVER['artifact-port']}"
     assert JOB_SERVER["flink-master"] == "jobmanager:8081"
+    assert JOB_SERVER["artifacts-dir"].startswith("/data/")
+    assert all("data:/data" in SERVICES[name]["volumes"] for name in ("jobserver", *TASK_MANAGERS))
 
 
 def test_the_job_has_options_that_there_are() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.stager import Stager
 
 from pipelines.cli import cli
 from pipelines.endpoints import parse_source
@@ -90,6 +91,12 @@ def test_the_job_has_options_that_there_are() -> None:
     beam = PipelineOptions([f"--{name}={value}" for name, value in ARGUMENTS.items() if name not in own])
     known = beam.get_all_options(retain_unknown_options=False)
     assert beam.get_all_options(retain_unknown_options=True).keys() == known.keys()
+
+
+def test_the_job_sends_no_files_along(tmp_path: Path) -> None:
+    # The job server would keep them in a folder of its own, where no worker finds them.
+    beam = PipelineOptions([f"--{name}={value}" for name, value in ARGUMENTS.items()])
+    assert Stager.create_job_resources(beam, str(tmp_path)) == []
 
 
 def test_what_the_job_reads_and_writes_is_declared() -> None:
