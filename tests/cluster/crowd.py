@@ -3,6 +3,8 @@
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,13 @@ import numpy.typing as npt
 import yaml
 
 from mechanisms.catalog import build_mechanism
+from mechanisms.mechanism import Payloads
 from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds
 from schemas.records import Accounting
 from transforms.columnar import Layout, report_schema
-from transforms.encode import encode_columns
+from transforms.columns import ReportIds, Times
+from transforms.encode import encode_batch, encode_columns
 
 SPEC = CollectionSpec.parse(
     {
@@ -30,11 +34,23 @@ WINDOW_MS = milliseconds(SPEC.window.size)
 HOUR_MS = 3_600_000
 #: How old a report is when it is sent, at the most, in ms: windows see it out of order.
 OLDEST_MS = 2_000
-#: The share of reports that are held back and sent within the allowed lateness, held back for longer, outside of the
-#: domain, and no reports at all. And of those of which a second copy is sent, among the others.
-HELD_BACK, LATE, OUTSIDE, GARBAGE, TWICE = 0.02, 0.02, 0.01, 0.01, 0.05
+#: The shares of messages that are no reports, and of those of which a second copy is sent, among the next messages.
+GARBAGE, TWICE = 0.01, 0.05
 
 Counts = npt.NDArray[np.int64]
+
+
+class Fate(IntEnum):
+    """What a report is: as it should be, held back for less than the allowed lateness, or for longer, or impossible."""
+
+    WELL = 0
+    HELD_BACK = 1
+    LATE = 2
+    IMPOSSIBLE = 3
+
+
+#: Of each fate.
+SHARES = (0.95, 0.02, 0.02, 0.01)
 
 
 def write_spec(folder: Path) -> Path:
@@ -46,21 +62,25 @@ def write_spec(folder: Path) -> Path:
 
 @dataclass
 class Crowd:
-    """Sends single reports of ``SPEC``.
+    """Sends reports of ``SPEC``.
 
     Nothing of the truth depends on how long a message is on its way: what is late is later by an hour.
 
     Attributes:
         seed: Of its randomness.
+        batch: How many reports are in a message; if it is 1, they are not batched.
         counts: By the start of the window, in ms: how often each value is reported. It is what must be counted.
         accounting: Where a collector must find what was sent, but for what is no report.
-        garbage: How many messages were no reports.
+        late: How many different reports are late.
+        rejected: How many different reports and other messages must be rejected.
     """
 
     seed: int
+    batch: int = 1
     counts: dict[int, Counts] = field(default_factory=lambda: defaultdict(lambda: np.zeros(SPEC.size, np.int64)))
     accounting: Accounting = field(default_factory=Accounting)
-    garbage: int = 0
+    late: int = 0
+    rejected: int = 0
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
@@ -70,6 +90,7 @@ class Crowd:
         self._held_back_at = began - 2 * WINDOW_MS
         self._late_at = began - 3 * HOUR_MS
         self._copies: list[bytes] = []
+        self._of_copies = Accounting()
 
     def counts_by_window(self) -> dict[int, list[int]]:
         """Return ``counts``."""
@@ -81,31 +102,41 @@ class Crowd:
         return self._late_at - self._late_at % WINDOW_MS
 
     def send(self, n: int) -> list[bytes]:
-        """Make ``n`` messages, and the copies of those before, in random order."""
-        rng, size = self._rng, self._mechanism.size
-        well = 1 - HELD_BACK - LATE - OUTSIDE - GARBAGE
-        fresh, held, late, outside, garbage = rng.multinomial(n, [well, HELD_BACK, LATE, OUTSIDE, GARBAGE]).tolist()
-        times = time.time_ns() // 1_000_000 - rng.integers(0, OLDEST_MS, n - garbage)
-        times[fresh : fresh + held] = self._held_back_at
-        times[fresh + held : fresh + held + late] = self._late_at
-        symbols = self._mechanism.perturb(rng.integers(0, SPEC.size, n - garbage), rng)
-        good = fresh + held
-        for start in np.unique(times[:good] - times[:good] % WINDOW_MS).tolist():
-            inside = times[:good] // WINDOW_MS == start // WINDOW_MS
-            self.counts[start] += np.bincount(symbols[:good][inside], minlength=size)
-        symbols[good + late :] += size
-        ids = rng.integers(0, 1 << 64, (n - garbage, 2), np.uint64)
-        reports = encode_columns(self._layout, ids, times, symbols)
-        again = self._copies
-        self._copies = [reports[row] for row in rng.choice(good, int(TWICE * good), replace=False).tolist()]
-        self.accounting += Accounting(n - garbage + len(again), good, len(again), late, outside)
-        self.garbage += garbage
-        messages = [*reports, *map(rng.bytes, [20] * garbage), *again]
-        rng.shuffle(messages)
-        return messages
+        """Make messages of ``n`` reports, others that are none, and second copies of those before, in random order."""
+        rng = self._rng
+        fates = rng.choice(len(SHARES), n, p=SHARES)
+        times = time.time_ns() // 1_000_000 - rng.integers(0, OLDEST_MS, n)
+        times[fates == Fate.HELD_BACK], times[fates == Fate.LATE] = self._held_back_at, self._late_at
+        symbols = self._mechanism.perturb(rng.integers(0, SPEC.size, n), rng)
+        good, starts = fates <= Fate.HELD_BACK, times - times % WINDOW_MS
+        for start in np.unique(starts[good]).tolist():
+            self.counts[start] += np.bincount(symbols[good & (starts == start)], minlength=SPEC.size)
+        symbols[fates == Fate.IMPOSSIBLE] += SPEC.size
+        ids = rng.integers(0, 1 << 64, (n, 2), np.uint64)
+        messages = self._encode(ids, times, symbols)
+        garbage = [rng.bytes(20) for _ in range(int(GARBAGE * len(messages)))]
+        late, impossible = int((fates == Fate.LATE).sum()), int((fates == Fate.IMPOSSIBLE).sum())
+        self.accounting += Accounting(n, n - late - impossible, 0, late, impossible)
+        self.late += late
+        self.rejected += impossible + len(garbage)
+        sent = [*messages, *garbage, *self.send_copies()]
+        again = rng.random(len(messages)) < TWICE
+        self._copies = [messages[each] for each in np.flatnonzero(again).tolist()]
+        copied = fates[np.repeat(again, self.batch)[:n]]
+        late, impossible = int((copied == Fate.LATE).sum()), int((copied == Fate.IMPOSSIBLE).sum())
+        self._of_copies = Accounting(len(copied), 0, len(copied) - late - impossible, late, impossible)
+        rng.shuffle(sent)
+        return sent
 
-    def send_last_copies(self) -> list[bytes]:
-        """Return the copies of the messages before, and make no more of them."""
-        again, self._copies = self._copies, []
-        self.accounting += Accounting(received=len(again), duplicate=len(again))
-        return again
+    def send_copies(self) -> list[bytes]:
+        """Return the second copies of messages sent before. What is late or impossible is that once more."""
+        copies, self._copies = self._copies, []
+        self.accounting += self._of_copies
+        self._of_copies = Accounting()
+        return copies
+
+    def _encode(self, ids: ReportIds, times: Times, symbols: Payloads) -> list[bytes]:
+        if self.batch == 1:
+            return encode_columns(self._layout, ids, times, symbols)
+        bounds = [*range(0, len(ids), self.batch), len(ids)]
+        return [encode_batch(*SPEC.key, ids[a:b], times[a:b], symbols[a:b]) for a, b in pairwise(bounds)]

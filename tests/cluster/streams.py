@@ -23,10 +23,12 @@ class Stream(Protocol):
     Attributes:
         uri: What ``--from`` takes.
         repeats: Whether it may give a message again that has been taken into account.
+        batch: How many reports a message has, so that the broker keeps up.
     """
 
     uri: str
     repeats: bool
+    batch: int
 
     def publish(self, bodies: Sequence[bytes]) -> None:
         """Publish messages, at the broker's time, and wait until it has them."""
@@ -36,6 +38,7 @@ class KafkaStream:
     """A topic of ``PARTITIONS``; the client chooses among them."""
 
     repeats = False
+    batch = 1
 
     def __init__(self, broker: KafkaBroker) -> None:
         topic = broker.create("reports", PARTITIONS, retention_ms="-1", message_timestamp_type="LogAppendTime")
@@ -51,6 +54,8 @@ class PubSubStream:
     """A topic with a subscription."""
 
     repeats = True
+    # The server for tests looks at all messages that it holds, for each request.
+    batch = 100
 
     def __init__(self, server: PubSubServer) -> None:
         self._server = server
@@ -76,7 +81,7 @@ class Sender:
 
     def finish(self) -> None:
         """Send the last copies, and close the archive."""
-        self._publish(self.crowd.send_last_copies())
+        self._publish(self.crowd.send_copies())
         if self.archive is not None:
             self.archive.close()
 
