@@ -29,7 +29,8 @@ test: $(READY) ## Run all tests.
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
-	ULDP_CLUSTER=1 $(BIN)/python -m pytest tests/cluster tests/deploy tests/pipelines/test_graph.py tests/transforms/test_bigquery.py
+	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=12 tests/cluster tests/deploy tests/pipelines/test_graph.py \
+	  tests/transforms/test_bigquery.py
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff format --check .

@@ -22,11 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from tests.downloads import CACHE, ROOT, once
+
 T = TypeVar("T")
 
-ROOT = Path(__file__).parents[2]
-#: What is downloaded once.
-CACHE = ROOT / "build" / "cluster"
 DEPLOY = ROOT / "deploy" / "flink"
 FLINK = "apache-flink-libraries-1.19.3"
 
@@ -39,11 +38,11 @@ OPENED = [
 ]
 
 
+@once
 def flink_home() -> Path:
     """Return the folder of Flink's jars, downloaded if it is not there."""
     home = CACHE / FLINK / "deps"
     if not home.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
         name, _, version = FLINK.rpartition("-")
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         download = ["download", "--no-deps", "--dest", str(CACHE), f"{name}=={version}"]
@@ -55,6 +54,7 @@ def flink_home() -> Path:
     return home
 
 
+@once
 def job_server_jars() -> Path:
     """Return the folder of the job server's class path, downloaded if it is not there."""
     jars = CACHE / "jobserver"

@@ -25,7 +25,8 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from schemas.records import Message
-from tests.cluster.flink import CACHE, Daemon, free_port, wait_until
+from tests.cluster.flink import Daemon, free_port, wait_until
+from tests.downloads import CACHE, once
 from transforms.kafkatopic import KafkaTopic
 
 #: Any 16 bytes in Base64: whose the data is.
@@ -34,6 +35,7 @@ CLUSTER_ID = "dWxkcC1zdHJlYW0tdGVzdA"
 PASSWORD = "never-to-be-shown"
 
 
+@once
 def kafka_jars() -> Path:
     """Return the folder of the broker's class path, downloaded if it is not there."""
     jars = CACHE / "kafka"

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import apache_beam
 
-from tests.cluster.flink import CACHE
+from tests.downloads import CACHE, once
 
 MODULE = "github.com/apache/beam/sdks/v2/go/cmd/prism"
 
 
+@once
 def prism() -> Path:
     """Return the program, built if it is not there."""
     folder = CACHE / f"prism-{apache_beam.__version__}"

@@ -12,12 +12,14 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.flink import CACHE, ROOT, Daemon, Server
+from tests.cluster.flink import Daemon, Server
+from tests.downloads import CACHE, ROOT, once
 
 MONITORING = ROOT / "deploy" / "monitoring"
 MODULE = "github.com/prometheus/prometheus/cmd"
 
 
+@once
 def program(name: str) -> Path:
     """Return ``prometheus`` or ``promtool``, built if it is not there or the version has changed."""
     source, built = Path(__file__).with_name("promtool"), CACHE / "prometheus" / name

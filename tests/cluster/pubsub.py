@@ -22,13 +22,15 @@ from google.pubsub_v1 import PublisherClient, SubscriberClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
-from tests.cluster.flink import CACHE, Daemon, free_port, listens
+from tests.cluster.flink import Daemon, free_port, listens
+from tests.downloads import CACHE, once
 from transforms.pubsubname import Subscription, Topic
 
 #: The shortest deadline that Pub/Sub takes, and this server.
 ACK_DEADLINE_SECONDS = 10
 
 
+@once
 def server_program() -> Path:
     """Return the server, built if it is not there or its source is newer."""
     source, program = Path(__file__).with_name("pstest"), CACHE / "pstest"

@@ -12,11 +12,12 @@ import pytest
 from schemas.flags import Flag
 from schemas.records import PaneKind
 from tests.cluster.devices import Devices, assert_counted_once, one_each, write_spec
-from tests.cluster.flink import ROOT, wait_until
+from tests.cluster.flink import wait_until
 from tests.cluster.following import Results, run_uldp, uldp
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.prism import on_prism
 from tests.cluster.streams import KafkaStream
+from tests.downloads import ROOT
 
 MANHATTAN = ROOT / "examples" / "manhattan"
 BATCHES, EACH = 30, 100

@@ -8,10 +8,11 @@ import pytest
 
 from pipelines.results import read_rejected
 from tests.cluster.crowd import Crowd, write_spec
-from tests.cluster.flink import ROOT, Flink, WorkerPool, wait_until
+from tests.cluster.flink import Flink, WorkerPool, wait_until
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.streams import KafkaStream, Sender
+from tests.downloads import ROOT
 
 SHARE = 10_000
 #: What the newer code calls itself in the reports that it rejects.

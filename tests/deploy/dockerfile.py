@@ -9,7 +9,8 @@ import venv
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.deploy.tools import DEPLOY, ROOT
+from tests.deploy.tools import DEPLOY
+from tests.downloads import ROOT
 
 DOCKERFILE = DEPLOY / "image" / "Dockerfile"
 #: What an engine alone can do, and stages that are of others.

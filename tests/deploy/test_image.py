@@ -8,7 +8,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.deploy.dockerfile import ARGUMENTS, DOCKERFILE, STAGES, Image
-from tests.deploy.tools import DEPLOY, ROOT, complaints, needs_downloads, tools
+from tests.deploy.tools import DEPLOY, complaints, needs_downloads, tools
+from tests.downloads import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 

@@ -17,7 +17,8 @@ from pipelines.endpoints import parse_source
 from pipelines.publishing import parse_topic
 from tests.deploy.dockerfile import USER
 from tests.deploy.test_compose import POOL_PORT, flink_config, options
-from tests.deploy.tools import CACHE, DEPLOY, complaints, needs_downloads, tools
+from tests.deploy.tools import DEPLOY, complaints, needs_downloads, tools
+from tests.downloads import CACHE, once
 
 FOLDER = DEPLOY / "kubernetes"
 #: The operator that the manifests are for, and the Kubernetes that it is for.
@@ -139,6 +140,7 @@ def test_kubernetes_takes_it(name: str) -> None:
     assert complaints([*validate, str(FOLDER / name)]) == ""
 
 
+@once
 def deployment_schema() -> dict[str, Any]:
     """Return the schema of a FlinkDeployment, which the operator's archive holds, downloaded if it is not there."""
     archive = CACHE / "operator" / f"flink-kubernetes-operator-api-{OPERATOR}.jar"

@@ -16,7 +16,8 @@ from typing import Any
 import hcl2
 import pytest
 
-from tests.deploy.tools import CACHE, DEPLOY, ROOT, complaints, needs_downloads
+from tests.deploy.tools import DEPLOY, complaints, needs_downloads
+from tests.downloads import CACHE, ROOT, once
 from transforms.pubsub import RETENTION_MS
 from transforms.pubsubname import Subscription, Topic
 
@@ -174,6 +175,7 @@ def test_the_shell_reads_the_script() -> None:
     assert os.access(SCRIPT, os.X_OK)
 
 
+@once
 def provider_types() -> dict[str, Body]:
     """Return the provider's types by name, downloaded if they are not there."""
     wheels = CACHE / "provider"
@@ -241,6 +243,7 @@ def test_the_provider_knows_every_argument() -> None:
         assert list(misfits(types, fqn, body | {"nonsense": 1})) != []
 
 
+@once
 def kafka_commands(folder: Path) -> str:
     """Put Kafka's command for topics into a folder; returns a path where a shell finds it. Downloads it once."""
     jars = CACHE / "kafka-tools"

@@ -12,12 +12,14 @@ from tests.deploy.dockerfile import Image
 from tests.deploy.test_compose import SERVICES
 from tests.deploy.test_image import locked
 from tests.deploy.test_topics import SCRIPT, kafka_commands
-from tests.deploy.tools import CACHE, complaints, needs_downloads
+from tests.deploy.tools import complaints, needs_downloads
+from tests.downloads import CACHE, once
 
 REPORTS = 300
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 
 
+@once
 def boot() -> Path:
     """Return the entrypoint of Beam's images, built if it is not there."""
     version, _ = locked("requirements.lock")["apache-beam"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.downloads import CACHE, ROOT, once
+
 DEPLOY = ROOT / "deploy"
-CACHE = ROOT / "build" / "cluster"
 
 #: Each is a program of its own, or comes with schemas.
 TOOLS = (
@@ -26,6 +26,7 @@ TOOLS = (
 needs_downloads = pytest.mark.skipif(os.environ.get("ULDP_CLUSTER") != "1", reason="downloads; set ULDP_CLUSTER=1")
 
 
+@once
 def tools() -> Path:
     """Return the environment that the tools are installed in, made if it is not there."""
     folder = CACHE / f"tools-{hashlib.sha256(repr(TOOLS).encode()).hexdigest()[:8]}"
