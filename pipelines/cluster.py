@@ -33,7 +33,8 @@ _FLINK = (
     "--max_bundle_size=1000",
     "--max_bundle_time_mills=500",  # Beam's spelling
     # The watermark is passed on between bundles only, and a source that goes on at once may never be there: without,
-    # a job of one slot fired no window.
+    # a job of one slot fired no window. And what a bundle gives at a checkpoint would wait, in the checkpoint, until
+    # the next element or watermark comes.
     "--finish_bundle_before_checkpointing",
     # Two savepoints must not differ in it.
     "--max_parallelism=128",
