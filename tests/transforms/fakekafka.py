@@ -83,6 +83,7 @@ class Broker:
         events: What the next fetch gives beside messages.
         leaderless: Partitions of which nobody knows the end.
         largest: How many messages a fetch gives.
+        body: What each message holds.
         consumers: All that were connected.
         written: What was written: topic, key and value.
         room: How many records the producer's queue holds.
@@ -96,6 +97,7 @@ class Broker:
     events: list[Raw] = field(default_factory=list)
     leaderless: set[int] = field(default_factory=set)
     largest: int = 1000
+    body: bytes = b""
     consumers: list[Any] = field(default_factory=list)
     written: list[tuple[str, bytes, bytes]] = field(default_factory=list)
     room: int = 2
@@ -202,7 +204,7 @@ class FakeConsumer:
             if partition not in self.next:
                 continue
             for time in times[self.next[partition] :][: min(most, self.broker.largest) - len(fetched)]:
-                fetched.append(Raw((partition, self.next[partition]), time))
+                fetched.append(Raw((partition, self.next[partition]), time, self.broker.body))
                 self.next[partition] += 1
             at = (partition, self.next[partition])
             if self.next[partition] == len(times) and at not in self.told:

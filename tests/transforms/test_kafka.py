@@ -34,7 +34,7 @@ from tests.transforms.fakekafka import (
     sources,
     watermark,
 )
-from transforms.kafka import KafkaSource, ReadFromKafka, WriteToKafka, attributes
+from transforms.kafka import BYTES_OF_CHUNK, MAX_MESSAGES, KafkaSource, ReadFromKafka, WriteToKafka, attributes
 from transforms.kafkaconsumers import CONSUMERS
 from transforms.kafkaproducer import KafkaProducer
 from transforms.kafkatopic import KafkaError
@@ -57,6 +57,18 @@ def test_one_clock_has_one_reader(broker: Broker) -> None:
     broker.partitions = {0: [], 1: []}
     source = KafkaSource(TOPIC, simulated_clock=True)
     assert source.split(20) == [source]
+
+
+@pytest.mark.parametrize(
+    ("size", "n"),
+    [(0, MAX_MESSAGES), (100, MAX_MESSAGES), (28_000, 9), (BYTES_OF_CHUNK // 2, 1), (9 * BYTES_OF_CHUNK, 1)],
+)
+def test_a_chunk_has_as_many_messages_as_its_bytes_allow(broker: Broker, size: int, n: int) -> None:
+    broker.partitions, broker.largest, broker.body = {0: [NOW] * 3 * MAX_MESSAGES}, MAX_MESSAGES, bytes(size)
+    reader = reader_of(KafkaSource(TOPIC))
+    assert reader.start()  # and knows then how large they are
+    assert reader.advance()
+    assert len(reader.get_current()) == n
 
 
 def test_who_was_not_split_reads_all(broker: Broker) -> None:
