@@ -29,8 +29,6 @@ FETCH_SECONDS = 0.1
 ASK_SECONDS = 0.25
 #: Seconds between looks where there is nothing.
 POLL_SECONDS = 0.5
-#: Of messages of the size of those before. Flink's runner keeps what a bundle gives on its heap until it ends.
-BYTES_OF_CHUNK = 256 << 10
 #: A runner gets results, and the mark is kept, at the end of a bundle; each bundle has its cost.
 MAX_CHUNKS_OF_BUNDLE = 64
 MAX_SECONDS_OF_BUNDLE = 1.0
@@ -150,8 +148,7 @@ class KafkaReader(UnboundedReader):
                 yield answer.partition, answer.offset
 
     def _fetch(self, consumer: SharedConsumer) -> list[Message]:
-        most = max(1, min(MAX_MESSAGES, BYTES_OF_CHUNK // consumer.message_bytes))
-        fetched = consumer.client.consume(most, FETCH_SECONDS)
+        fetched = consumer.client.consume(consumer.chunk_size.messages(MAX_MESSAGES), FETCH_SECONDS)
         # A sender may choose the time. One that is yet to come is not when it was published.
         latest = _LATEST_MS if self._source.simulated_clock else self._now()
         name, messages = self._topic.name, []
@@ -172,8 +169,7 @@ class KafkaReader(UnboundedReader):
                 at.clear = published
             messages.append(Message(raw.value() or b"", published, attributes(raw), f"{name}/{partition}/{offset}"))
         consumer.stands = self._offsets()
-        if messages:
-            consumer.message_bytes = 1 + sum(len(message.data) for message in messages) // len(messages)
+        consumer.chunk_size.learn(messages)
         return messages
 
     def _take_event(self, consumer: SharedConsumer, event: Any) -> None:

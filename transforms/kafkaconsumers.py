@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from transforms.chunks import ChunkSize
 from transforms.kafkatopic import KafkaTopic, library
 
 #: Seconds after which a connection that nobody used is closed.
@@ -28,7 +29,7 @@ class SharedConsumer:
         stands: Offset of the next message of each partition that is assigned to it; None where none is.
         at_end: Partitions of which it gave all that there was. It says so once.
         refusals: What it met that no waiting heals, as the library's errors.
-        message_bytes: The mean size of the messages that it gave last; before, a guess that is rather too high.
+        chunk_size: How much to ask it for.
         asked: When it was asked last whether there is more, in seconds.
         used: When it was lent last, in seconds.
         lock: Held by who uses it.
@@ -39,7 +40,7 @@ class SharedConsumer:
     stands: dict[int, int] | None = None
     at_end: set[int] = field(default_factory=set)
     refusals: list[Any] = field(default_factory=list)
-    message_bytes: int = 4096
+    chunk_size: ChunkSize = field(default_factory=ChunkSize)
     asked: float = 0.0
     used: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)

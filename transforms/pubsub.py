@@ -31,7 +31,7 @@ RETENTION_MS = 31 * 24 * 3600 * 1000
 #: Seconds between lines of the log about a subscription that does not answer.
 LOG_EVERY_SECONDS = 30.0
 #: A runner gets results, and the mark is kept, at the end of a bundle; each bundle has its cost.
-MAX_CHUNKS_OF_BUNDLE = 100
+MAX_CHUNKS_OF_BUNDLE = 64
 MAX_SECONDS_OF_BUNDLE = 1.0
 #: Seconds between looks where there is nothing.
 POLL_SECONDS = 0.5

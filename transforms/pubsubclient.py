@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 
 from schemas.records import NO_ATTRIBUTES, Message
+from transforms.chunks import ChunkSize
 from transforms.leases import Unavailable
 from transforms.pubsubname import ANSWER_SECONDS, Subscription, Topic, library
 from transforms.targets import YEAR_10000
@@ -33,6 +34,7 @@ class Puller:
     def __init__(self, subscription: Subscription, timestamp_attribute: str | None = None) -> None:
         self.subscription = subscription
         self._timestamp_attribute = timestamp_attribute
+        self._chunk_size = ChunkSize()
         with subscription.answers():
             self._client = library().SubscriberClient()
         # The library warns of what `pull` does, in each call.
@@ -57,12 +59,14 @@ class Puller:
             with self.subscription.answers():
                 answer = self._pull(PULL_SECONDS, return_immediately=True)
         received = type(answer).pb(answer).received_messages
-        return [each.ack_id for each in received], [self._message(each.message) for each in received]
+        messages = [self._message(each.message) for each in received]
+        self._chunk_size.learn(messages)
+        return [each.ack_id for each in received], messages
 
     def _pull(self, seconds: float, *, return_immediately: bool) -> Any:
         request = {
             "subscription": self.subscription.path,
-            "max_messages": MESSAGES_PER_PULL,
+            "max_messages": self._chunk_size.messages(MESSAGES_PER_PULL),
             "return_immediately": return_immediately,
         }
         return self._client.pull(request=request, retry=None, timeout=seconds)

@@ -34,7 +34,8 @@ from tests.transforms.fakekafka import (
     sources,
     watermark,
 )
-from transforms.kafka import BYTES_OF_CHUNK, MAX_MESSAGES, KafkaSource, ReadFromKafka, WriteToKafka, attributes
+from transforms.chunks import ChunkSize
+from transforms.kafka import MAX_MESSAGES, KafkaSource, ReadFromKafka, WriteToKafka, attributes
 from transforms.kafkaconsumers import CONSUMERS
 from transforms.kafkaproducer import KafkaProducer
 from transforms.kafkatopic import KafkaError
@@ -61,7 +62,7 @@ def test_one_clock_has_one_reader(broker: Broker) -> None:
 
 @pytest.mark.parametrize(
     ("size", "n"),
-    [(0, MAX_MESSAGES), (100, MAX_MESSAGES), (28_000, 9), (BYTES_OF_CHUNK // 2, 1), (9 * BYTES_OF_CHUNK, 1)],
+    [(0, MAX_MESSAGES), (100, MAX_MESSAGES), (28_000, 9), (ChunkSize.BYTES // 2, 1), (9 * ChunkSize.BYTES, 1)],
 )
 def test_a_chunk_has_as_many_messages_as_its_bytes_allow(broker: Broker, size: int, n: int) -> None:
     broker.partitions, broker.largest, broker.body = {0: [NOW] * 3 * MAX_MESSAGES}, MAX_MESSAGES, bytes(size)

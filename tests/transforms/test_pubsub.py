@@ -16,6 +16,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from schemas.records import NO_ATTRIBUTES, Message
 from transforms import pubsub, pubsubclient, pubsubname
+from transforms.chunks import ChunkSize
 from transforms.leases import EXTENSION_SECONDS, AckMark, Leases, Unavailable
 from transforms.pubsub import (
     LOG_EVERY_SECONDS,
@@ -26,7 +27,7 @@ from transforms.pubsub import (
     ReadSubscription,
     to_message,
 )
-from transforms.pubsubclient import Publisher, Puller, publish_time
+from transforms.pubsubclient import MESSAGES_PER_PULL, Publisher, Puller, publish_time
 from transforms.pubsubname import PubSubError, Subscription, Topic
 
 SUBSCRIPTION = Subscription("example", "reports")
@@ -349,10 +350,10 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     return client
 
 
-def received(published_ms: int, **attributes: str) -> Answer:
+def received(published_ms: int, data: bytes = b"body", **attributes: str) -> Answer:
     seconds, ms = divmod(published_ms, 1000)
     stamp = SimpleNamespace(seconds=seconds, nanos=ms * 1_000_000 + 999_999)
-    body = SimpleNamespace(data=b"body", attributes=attributes, publish_time=stamp, message_id="17")
+    body = SimpleNamespace(data=data, attributes=attributes, publish_time=stamp, message_id="17")
     return Answer(received_messages=[SimpleNamespace(ack_id="ack", message=body)])
 
 
@@ -362,6 +363,16 @@ def test_a_message_is_made_of_what_is_received(client: Client) -> None:
     assert puller.pull() == (["ack"], [Message(b"body", NOW + 1, {"key": "value"}, "reports:17")])
     _, (bare,) = puller.pull()
     assert bare.attributes is NO_ATTRIBUTES
+
+
+def test_fewer_messages_are_asked_for_where_they_are_large(client: Client) -> None:
+    client.answers = [received(NOW, bytes(size)) for size in (0, 28_000, 9 * ChunkSize.BYTES)] + [
+        Answer(received_messages=[])
+    ] * 2
+    puller = Puller(SUBSCRIPTION)
+    for _ in range(5):
+        puller.pull()
+    assert [request["max_messages"] for _, request in client.requests][1:] == [MESSAGES_PER_PULL, 9, 1, 1]
 
 
 def test_an_attribute_may_hold_the_publish_time(client: Client) -> None:
