@@ -104,17 +104,20 @@ def wait_until(condition: Callable[[], T | None], what: str, seconds: float = 60
 
 @dataclass
 class Daemon:
-    """A process that runs until it is killed or stopped, and those that it starts; a context manager.
+    """A process that runs until it is killed or stopped; a context manager.
 
     Attributes:
         command: What is run.
         log: The file of its output; a process that is started again appends.
         environment: What is set beside the environment of this process.
+        starts_others: Whether it starts processes that end with it. It is a group of its own then, and is not ended by
+            who ends the group of this process.
     """
 
     command: Sequence[str]
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    starts_others: bool = False
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
 
     def __enter__(self) -> Self:
@@ -125,7 +128,7 @@ class Daemon:
                 stderr=subprocess.STDOUT,
                 env=os.environ | self.environment,
                 cwd=self.log.parent,  # Python finds there what it is to import, before all else
-                start_new_session=True,
+                start_new_session=self.starts_others,
             )
         return self
 
@@ -141,8 +144,11 @@ class Daemon:
     def kill(self) -> None:
         """Kill it, and all that it has started, with SIGKILL."""
         assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):  # nobody is left
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self.starts_others:
+            with contextlib.suppress(ProcessLookupError):  # nobody is left
+                os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            self._process.kill()
         self._process.wait()
 
     def start(self) -> None:
@@ -398,7 +404,7 @@ class WorkerPool(Server):
         # It starts "python", whichever is first on the path.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
-        return Daemon(command, self.folder / "workers.log", {"PATH": path, **self.environment})
+        return Daemon(command, self.folder / "workers.log", {"PATH": path, **self.environment}, starts_others=True)
 
 
 @dataclass
