@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cluster lint bench guard fuzz clean
+.PHONY: help setup demo test test-cluster lint bench bench-flink guard fuzz clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -29,8 +29,8 @@ test: $(READY) ## Run all tests.
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
-	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=12 tests/cluster tests/deploy tests/pipelines/test_graph.py \
-	  tests/transforms/test_bigquery.py
+	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=12 tests/cluster tests/deploy \
+	  tests/pipelines/test_graph.py tests/transforms/test_bigquery.py
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff format --check .
@@ -40,6 +40,10 @@ lint: $(READY) ## Check style and types.
 bench: $(READY) ## Run the benchmarks, against other libraries too; writes build/bench/bench.md and bench.png.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,bench]'
 	$(BIN)/python -m benchmarks
+
+bench-flink: $(READY) ## Measure a Flink cluster on this machine beside the local runner; needs Java 17 and Maven.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
+	$(BIN)/python -m benchmarks.flink
 
 guard: $(READY) ## Fail if a ratio of rates is below its margin.
 	$(BIN)/python -m benchmarks --guard
