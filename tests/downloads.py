@@ -1,6 +1,7 @@
 """What tests download or build once: it is kept in ``build/cluster``, for all of them and for the next time."""
 
 import fcntl
+import subprocess
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -27,3 +28,20 @@ def once(fetch: Callable[P, T]) -> Callable[P, T]:
             return fetch(*args, **kwargs)
 
     return fetch_alone
+
+
+@once
+def jars(pom: Path, name: str) -> Path:
+    """Return a folder of that name with all that a pom depends on, downloaded if it is not there."""
+    folder = CACHE / name
+    if not folder.exists():
+        aside = CACHE / f".{name}"
+        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
+        subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
+        aside.rename(folder)
+    return folder
+
+
+def kafka_jars() -> Path:
+    """Return the class path of a broker and of its tools."""
+    return jars(ROOT / "deploy" / "local" / "kafka.xml", "kafka")

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tests.downloads import CACHE, ROOT, once
+from tests.downloads import CACHE, ROOT, jars, once
 
 T = TypeVar("T")
 
@@ -54,16 +54,9 @@ def flink_home() -> Path:
     return home
 
 
-@once
 def job_server_jars() -> Path:
-    """Return the folder of the job server's class path, downloaded if it is not there."""
-    jars = CACHE / "jobserver"
-    if not jars.exists():
-        aside = CACHE / ".jobserver"
-        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(DEPLOY / "pom.xml"), "dependency:copy-dependencies"]
-        subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
-        aside.rename(jars)
-    return jars
+    """Return the class path of the job server."""
+    return jars(DEPLOY / "pom.xml", "jobserver")
 
 
 def free_port() -> int:

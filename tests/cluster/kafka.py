@@ -26,26 +26,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from schemas.records import Message
 from tests.cluster.flink import Daemon, free_port, wait_until
-from tests.downloads import CACHE, once
+from tests.downloads import kafka_jars
 from transforms.kafkatopic import KafkaTopic
 
 #: Any 16 bytes in Base64: whose the data is.
 CLUSTER_ID = "dWxkcC1zdHJlYW0tdGVzdA"
 #: Of everything that asks for one.
 PASSWORD = "never-to-be-shown"
-
-
-@once
-def kafka_jars() -> Path:
-    """Return the folder of the broker's class path, downloaded if it is not there."""
-    jars = CACHE / "kafka"
-    if not jars.exists():
-        aside = CACHE / ".kafka"
-        pom = Path(__file__).with_name("kafka-pom.xml")
-        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
-        subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
-        aside.rename(jars)
-    return jars
 
 
 def java(main: str, *arguments: str) -> list[str]:

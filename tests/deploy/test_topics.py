@@ -17,7 +17,7 @@ import hcl2
 import pytest
 
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads
-from tests.downloads import CACHE, ROOT, once
+from tests.downloads import CACHE, kafka_jars, once
 from transforms.pubsub import RETENTION_MS
 from transforms.pubsubname import Subscription, Topic
 
@@ -243,18 +243,10 @@ def test_the_provider_knows_every_argument() -> None:
         assert list(misfits(types, fqn, body | {"nonsense": 1})) != []
 
 
-@once
 def kafka_commands(folder: Path) -> str:
-    """Put Kafka's command for topics into a folder; returns a path where a shell finds it. Downloads it once."""
-    jars = CACHE / "kafka-tools"
-    if not jars.exists():
-        aside = CACHE / ".kafka-tools"
-        pom = Path(__file__).with_name("kafka-tools-pom.xml")
-        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
-        subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
-        aside.rename(jars)
+    """Put Kafka's command for topics into a folder; returns a path where a shell finds it."""
     command, main = folder / "kafka-topics.sh", "org.apache.kafka.tools.TopicCommand"
-    command.write_text(f'#!/bin/sh\nexec java -cp "{jars}/*" {main} "$@"\n', encoding="utf-8")
+    command.write_text(f'#!/bin/sh\nexec java -cp "{kafka_jars()}/*" {main} "$@"\n', encoding="utf-8")
     command.chmod(0o755)
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
@@ -279,7 +271,8 @@ def test_a_broker_makes_the_topics_once(tmp_path: Path) -> None:
 
 
 def test_the_tools_are_of_the_version_that_compose_runs() -> None:
-    pom = Path(__file__).with_name("kafka-tools-pom.xml").read_text(encoding="utf-8")
-    (version,) = re.findall(r"<artifactId>kafka-tools</artifactId>\s*<version>([\d.]+)</version>", pom)
-    compose = (ROOT / "deploy" / "compose" / "compose.yaml").read_text(encoding="utf-8")
+    pom = (DEPLOY / "local" / "kafka.xml").read_text(encoding="utf-8")
+    compose = (DEPLOY / "compose" / "compose.yaml").read_text(encoding="utf-8")
+    kafka = r"<groupId>org.apache.kafka</groupId>\s*<artifactId>[\w.-]+</artifactId>\s*<version>([\d.]+)<"
+    (version,) = set(re.findall(kafka, pom))
     assert f"image: apache/kafka:{version}\n" in compose
