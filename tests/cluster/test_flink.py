@@ -14,6 +14,7 @@ from apache_beam.io.unbounded_source import CheckpointMark, UnboundedReader, Unb
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
+from pipelines.cluster import cluster_options
 from pipelines.outputs import prepare_results
 from pipelines.results import newest, read_counts
 from schemas.collection import CollectionSpec
@@ -136,16 +137,11 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
         yield started
 
 
-def options(flink: Flink, *arguments: str) -> PipelineOptions:
-    return PipelineOptions([*flink.arguments, *arguments])
-
-
 @contextmanager
 def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
     """Run the job that aggregates a stream; gives its id, and cancels it at the end."""
-    streaming = ("--streaming", "--parallelism=2", "--checkpointing_interval=1000")
-    bundles = ("--max_bundle_size=1000", "--max_bundle_time_mills=100")
-    pipeline = beam.Pipeline(options=options(flink, *streaming, *bundles))
+    often = ("--checkpointing_interval=1000", "--max_bundle_time_mills=100")
+    pipeline = beam.Pipeline(options=cluster_options([*flink.arguments, "--parallelism=2", *often]))
     segments = pipeline | "ReadSegments" >> beam.io.Read(SegmentSource(stream.path))
     messages = segments | "ReadMessages" >> beam.FlatMap(read_segment).with_output_types(Message)
     _ = messages | "Aggregate" >> Aggregate([SPEC], simulated_clock=True) | "Write" >> WriteResults(str(out))
@@ -162,7 +158,7 @@ def panes(out: Path) -> list[SupportCounts]:
 
 
 def test_bounded(flink: Flink, tmp_path: Path) -> None:
-    with beam.Pipeline(options=options(flink, "--parallelism=1")) as pipeline:
+    with beam.Pipeline(options=PipelineOptions([*flink.arguments, "--parallelism=1"])) as pipeline:
         numbers = pipeline | beam.Create(range(100)) | beam.Map(lambda number: str(number * number))
         _ = numbers | beam.io.WriteToText(str(tmp_path / "squares"))
     lines = [line for file in tmp_path.glob("squares-*") for line in file.read_text(encoding="utf-8").split()]
