@@ -55,7 +55,8 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
     if runner in (None, LOCAL_RUNNER):
         raise JobError(
             "a broker's stream needs a runner that takes checkpoints: add --runner=FlinkRunner"
-            " --flink_master=HOST:PORT, or --runner=DataflowRunner; or read what is there with uldp backfill"
+            " --flink_master=HOST:PORT, or --runner=DataflowRunner; --runner=PrismRunner --prism_location=FILE follows"
+            " Kafka here; or read what is there with uldp backfill"
         )
     own = _FLINK if runner in JOB_SERVERS else _PRISM if runner == PRISM else ()
     return pipeline_options([*_ALWAYS, *own, *arguments])

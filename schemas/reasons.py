@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a report could not be counted. Names are stable: they are written to disk and used as metric labels."""
+    """Why a report could not be counted. Names are stable: they are written to disk."""
 
     NOT_AVRO = "not_avro"
     UNKNOWN_SCHEMA = "unknown_schema"

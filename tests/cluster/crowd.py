@@ -5,11 +5,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import yaml
 
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Payloads
@@ -51,13 +49,6 @@ class Fate(IntEnum):
 
 #: Of each fate.
 SHARES = (0.95, 0.02, 0.02, 0.01)
-
-
-def write_spec(folder: Path) -> Path:
-    """Write ``SPEC`` as a file into a folder; returns its path."""
-    path = folder / "spec.yaml"
-    path.write_text(yaml.safe_dump(SPEC.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
-    return path
 
 
 @dataclass

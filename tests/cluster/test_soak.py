@@ -16,7 +16,8 @@ import pytest
 
 from pipelines.results import read_rejected
 from schemas.records import Accounting, PaneKind
-from tests.cluster.crowd import Crowd, write_spec
+from tests.cluster.crowd import SPEC, Crowd
+from tests.cluster.devices import write_spec
 from tests.cluster.flink import Flink, FlinkCluster, wait_until
 from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.kafka import KafkaBroker
@@ -97,7 +98,7 @@ def kill_amid(part: Part, sender: Sender, share: int, results: Results, cluster:
 
 
 def test_every_report_is_counted_once(stream: Stream, flink: Flink, tmp_path: Path) -> None:
-    spec, results = write_spec(tmp_path), Results(tmp_path / "out")
+    spec, results = write_spec(SPEC, tmp_path), Results(tmp_path / "out")
     archive = LocalStream.create(tmp_path / "archive", simulated_clock=True)
     crowd = Crowd(KILLS, stream.batch)
     sender = Sender(crowd, stream, archive)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.results import read_rejected
-from tests.cluster.crowd import Crowd, write_spec
+from tests.cluster.crowd import SPEC, Crowd
+from tests.cluster.devices import write_spec
 from tests.cluster.flink import Flink, WorkerPool, wait_until
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker
@@ -62,7 +63,7 @@ def end_without_job_server(flink: Flink, job: str) -> str:
 def test_another_job_goes_on(
     stream: KafkaStream, flink: Flink, newer: Path, tmp_path: Path, end: Callable[[Flink, str], str]
 ) -> None:
-    spec, results = write_spec(tmp_path), Results(tmp_path / "out")
+    spec, results = write_spec(SPEC, tmp_path), Results(tmp_path / "out")
     crowd = Crowd(seed=7)
     sender = Sender(crowd, stream)
     with following(flink, stream.uri, spec, results.folder) as job:
