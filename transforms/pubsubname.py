@@ -51,6 +51,10 @@ def library() -> Any:
     return pubsub_v1
 
 
+class UnknownMethodError(PubSubError):
+    """A server that answers does not know what it is asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Resource:
     project: str
@@ -99,7 +103,8 @@ class _Resource:
                 raise Unavailable(f"{self}: {_endpoint()} does not answer: {_first_line(error)}") from error
             if code is None and type(error).__name__ != "DefaultCredentialsError":
                 raise
-            raise PubSubError(f"{self}: {self._remedy(code)} ({_first_line(error)})") from error
+            kind = UnknownMethodError if code is grpc.StatusCode.UNIMPLEMENTED else PubSubError
+            raise kind(f"{self}: {self._remedy(code)} ({_first_line(error)})") from error
 
     def _remedy(self, code: grpc.StatusCode | None) -> str:
         match code:
@@ -158,17 +163,28 @@ class Topic(_Resource):
     __slots__ = ()
     KIND = "topics"
     ROLE = "roles/pubsub.publisher"
+    PERMISSION = "pubsub.topics.publish"
 
     def check(self) -> None:
-        """Ask whether it is there; for ten seconds at the most.
+        """Ask whether messages can be published to it; for ten seconds a question at the most.
 
         Raises:
             PubSubError: if not; says what to do.
         """
-        _ask(self, library().PublisherClient, "get_topic", topic=self.path)
+        client = library().PublisherClient
+        _ask(self, client, "get_topic", topic=self.path)
+        # Who may look may not be permitted to publish, and to try would be to publish.
+        try:
+            held = _ask(self, client, "test_iam_permissions", resource=self.path, permissions=[self.PERMISSION])
+        except UnknownMethodError:
+            return  # an emulator, where everyone may do everything
+        if self.PERMISSION not in held.permissions:
+            raise PubSubError(
+                f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (it has no {self.PERMISSION})"
+            )
 
 
-def _ask(resource: _Resource, client: Any, method: str, **request: Any) -> Any:
+def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> Any:
     try:
         with resource.answers():
             opened = client()

@@ -103,3 +103,13 @@ def test_a_subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, denied:
         if denied:
             server.create("reports")
         assert remedy in refusal(tmp_path / "out", "pubsub:projects/project/subscriptions/reports")
+
+
+def test_a_topic_of_pubsub_that_must_not_be_published_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with PubSubServer(tmp_path / "pubsub", denied="Publish") as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        topic, subscription = server.create("reports")
+        line = refusal(tmp_path / "out", subscription, "--estimates-to", topic)
+    assert "not permitted; grant the job's account roles/pubsub.viewer and roles/pubsub.publisher" in line
+    assert line.endswith("(it has no pubsub.topics.publish)")

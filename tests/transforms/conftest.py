@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.transforms.fakekafka import Broker
+from tests.transforms.fakepubsub import Client
+from transforms import pubsubclient, pubsubname
 from transforms.kafkaconsumers import CONSUMERS
 
 
@@ -17,3 +19,13 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
         monkeypatch.setitem(sys.modules, name, module)
     yield made
     CONSUMERS.close()
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Pub/Sub's client library, which answers what it is told to."""
+    client = Client()
+    monkeypatch.setattr(pubsubname, "library", lambda: client)
+    monkeypatch.setattr(pubsubclient, "library", lambda: client)
+    monkeypatch.delenv("PUBSUB_EMULATOR_HOST", raising=False)
+    return client

@@ -1,22 +1,19 @@
-"""Pub/Sub without Pub/Sub: names, the reader's watermark, and what is asked of the client library."""
+"""Pub/Sub without Pub/Sub: the reader, its watermark, and the transforms around it."""
 
 import pickle
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import apache_beam as beam
-import grpc
 import pytest
 from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
-from schemas.records import NO_ATTRIBUTES, Message
-from transforms import pubsub, pubsubclient, pubsubname
-from transforms.chunks import ChunkSize
+from schemas.records import Message
+from tests.transforms.fakepubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, received
+from transforms import pubsub
 from transforms.leases import EXTENSION_SECONDS, AckMark, Leases, Unavailable
 from transforms.pubsub import (
     LOG_EVERY_SECONDS,
@@ -27,12 +24,7 @@ from transforms.pubsub import (
     ReadSubscription,
     to_message,
 )
-from transforms.pubsubclient import MESSAGES_PER_PULL, Publisher, Puller, publish_time
-from transforms.pubsubname import PubSubError, Subscription, Topic
 
-SUBSCRIPTION = Subscription("example", "reports")
-TOPIC = Topic("example", "reports")
-NOW = 1_767_258_000_000
 DELAY = 10_000
 
 
@@ -102,43 +94,6 @@ def commit(reader: PubSubReader) -> None:
     """Twice: a commit is believed with the next mark."""
     for _ in range(2):
         reader.get_checkpoint_mark().finalize_checkpoint()
-
-
-@pytest.mark.parametrize(
-    ("kind", "uri", "path"),
-    [
-        (Subscription, "pubsub:projects/example/subscriptions/s-1", "projects/example/subscriptions/s-1"),
-        (
-            Subscription,
-            "pubsub:projects/a.org:project/subscriptions/a%2Bb",
-            "projects/a.org:project/subscriptions/a%2Bb",
-        ),
-        (Topic, "pubsub:projects/example/topics/T_1.x", "projects/example/topics/T_1.x"),
-    ],
-)
-def test_names_are_read_and_written(kind: type[Subscription] | type[Topic], uri: str, path: str) -> None:
-    resource = kind.parse(uri)
-    assert (str(resource), resource.path) == (uri, path)
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "",
-        "pubsub:",
-        "projects/example/subscriptions/reports",
-        "pubsub:projects/example/topics/reports",
-        "pubsub:projects/short/subscriptions/reports",
-        "pubsub:projects/example/subscriptions/1st",
-        "pubsub:projects/example/subscriptions/ab",
-        "pubsub:projects/example/subscriptions/a/b",
-        "pubsub:projects/example/subscriptions/größe",
-        "pubsub:projects/example/subscriptions/reports\n",
-    ],
-)
-def test_other_names_are_errors_that_say_what_to_write(uri: str) -> None:
-    with pytest.raises(PubSubError, match="write pubsub:projects/PROJECT/subscriptions/NAME"):
-        Subscription.parse(uri)
 
 
 def test_a_pull_is_a_chunk_at_its_oldest_message() -> None:
@@ -290,122 +245,6 @@ def test_sub_sources_are_told_apart() -> None:
     assert len(PubSubSource(SUBSCRIPTION, simulated_clock=True).split(20)) == 1
 
 
-@dataclass
-class Failure(Exception):  # noqa: N818 (stands for the library's)
-    grpc_status_code: grpc.StatusCode
-
-
-@dataclass
-class GivenUp(Exception):  # noqa: N818 (stands for the library's)
-    cause: Exception
-
-
-class DefaultCredentialsError(Exception):
-    """Named as that of the library of credentials."""
-
-
-class Answer(SimpleNamespace):
-    """An answer in the library's clothes."""
-
-    @staticmethod
-    def pb(answer: "Answer") -> "Answer":
-        return answer
-
-
-@dataclass
-class Client:
-    """The library and its clients, as far as they are used."""
-
-    answers: list[Any] = field(default_factory=list)
-    requests: list[tuple[str, Any]] = field(default_factory=list)
-    subscribers: int = 0
-
-    def SubscriberClient(self) -> "Client":  # noqa: N802 (the name in the library)
-        self.subscribers += 1
-        return self
-
-    def PublisherClient(self) -> "Client":  # noqa: N802 (the name in the library)
-        return self
-
-    def __getattr__(self, method: str) -> Any:
-        if method.startswith("__"):
-            raise AttributeError(method)
-
-        def answer(*, request: Any, retry: None, timeout: float) -> Any:
-            self.requests.append((method, request))
-            given = self.answers.pop(0)
-            if isinstance(given, Exception):
-                raise given
-            return given
-
-        return answer
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Client:
-    client = Client()
-    monkeypatch.setattr(pubsubname, "library", lambda: client)
-    monkeypatch.setattr(pubsubclient, "library", lambda: client)
-    monkeypatch.delenv("PUBSUB_EMULATOR_HOST", raising=False)
-    return client
-
-
-def received(published_ms: int, data: bytes = b"body", **attributes: str) -> Answer:
-    seconds, ms = divmod(published_ms, 1000)
-    stamp = SimpleNamespace(seconds=seconds, nanos=ms * 1_000_000 + 999_999)
-    body = SimpleNamespace(data=data, attributes=attributes, publish_time=stamp, message_id="17")
-    return Answer(received_messages=[SimpleNamespace(ack_id="ack", message=body)])
-
-
-def test_a_message_is_made_of_what_is_received(client: Client) -> None:
-    client.answers = [received(NOW + 1, key="value"), received(NOW + 1)]
-    puller = Puller(SUBSCRIPTION)
-    assert puller.pull() == (["ack"], [Message(b"body", NOW + 1, {"key": "value"}, "reports:17")])
-    _, (bare,) = puller.pull()
-    assert bare.attributes is NO_ATTRIBUTES
-
-
-def test_fewer_messages_are_asked_for_where_they_are_large(client: Client) -> None:
-    client.answers = [received(NOW, bytes(size)) for size in (0, 28_000, 9 * ChunkSize.BYTES)] + [
-        Answer(received_messages=[])
-    ] * 2
-    puller = Puller(SUBSCRIPTION)
-    for _ in range(5):
-        puller.pull()
-    assert [request["max_messages"] for _, request in client.requests][1:] == [MESSAGES_PER_PULL, 9, 1, 1]
-
-
-def test_an_attribute_may_hold_the_publish_time(client: Client) -> None:
-    client.answers = [received(NOW, time="5"), received(NOW, time="soon"), received(NOW)]
-    puller = Puller(SUBSCRIPTION, "time")
-    assert [puller.pull()[1][0].publish_time for _ in range(3)] == [5, NOW, NOW]
-
-
-@pytest.mark.parametrize(
-    ("value", "time"),
-    [
-        ("0", 0),
-        ("1767258000500", 1767258000500),
-        ("253402300799999", 253402300799999),
-        ("2026-01-01T09:00:00Z", 1767258000000),
-        ("2026-01-01T10:00:00.123456+01:00", 1767258000123),
-        (None, -7),
-        ("", -7),
-        ("-1", -7),
-        ("1.5", -7),
-        ("253402300800000", -7),
-        ("2026-01-01T09:00:00", -7),
-        ("2026-01-01", -7),
-        ("1969-12-31T23:59:59Z", -7),
-        ("0001-01-01T00:00:00+23:59", -7),
-        ("²", -7),
-        ("9" * 5000, -7),
-    ],
-)
-def test_publish_times_that_are_none_are_not_taken(value: str | None, time: int) -> None:
-    assert publish_time(value, -7) == time
-
-
 def test_readers_that_follow_one_another_share_a_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pubsub, "Leases", StillLeases)
     source = PubSubSource(SUBSCRIPTION)
@@ -419,94 +258,6 @@ def test_readers_that_follow_one_another_share_a_connection(client: Client, monk
         reader = source.create_reader(None, mark)
     assert client.subscribers == 1
     assert [request["ack_ids"] for method, request in client.requests if method == "acknowledge"] == [["ack"]]
-
-
-def test_a_wait_without_an_answer_is_followed_by_a_question(client: Client) -> None:
-    client.answers = [Failure(grpc.StatusCode.DEADLINE_EXCEEDED), Answer(received_messages=[])]
-    assert Puller(SUBSCRIPTION).pull() == ([], [])
-    assert [request["return_immediately"] for _, request in client.requests] == [False, True]
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        [Failure(grpc.StatusCode.UNAVAILABLE)],
-        [Failure(grpc.StatusCode.DEADLINE_EXCEEDED), Failure(grpc.StatusCode.DEADLINE_EXCEEDED)],
-    ],
-)
-def test_no_answer_is_not_taken_for_an_empty_one(client: Client, answers: list[Exception]) -> None:
-    client.answers = [*answers]
-    with pytest.raises(Unavailable):
-        Puller(SUBSCRIPTION).pull()
-
-
-def test_a_puller_asks_for_what_it_should(client: Client) -> None:
-    client.answers = [None, None]
-    puller = Puller(SUBSCRIPTION)
-    puller.acknowledge(["a"])
-    puller.extend(["b"], 60)
-    subscription = {"subscription": SUBSCRIPTION.path}
-    assert client.requests == [
-        ("acknowledge", subscription | {"ack_ids": ["a"]}),
-        ("modify_ack_deadline", subscription | {"ack_ids": ["b"], "ack_deadline_seconds": 60}),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("failure", "line"),
-    [
-        (Failure(grpc.StatusCode.NOT_FOUND), "create it with: gcloud pubsub subscriptions create reports"),
-        (
-            Failure(grpc.StatusCode.PERMISSION_DENIED),
-            "grant the job's account roles/pubsub.viewer and roles/pubsub.sub",
-        ),
-        (Failure(grpc.StatusCode.UNAUTHENTICATED), "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run"),
-        (DefaultCredentialsError("none\nat all"), "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run"),
-        (Failure(grpc.StatusCode.UNAVAILABLE), "pubsub.googleapis.com does not answer"),
-        (GivenUp(Failure(grpc.StatusCode.UNAVAILABLE)), "pubsub.googleapis.com does not answer"),
-        (Failure(grpc.StatusCode.INVALID_ARGUMENT), "refused"),
-    ],
-)
-def test_a_check_says_in_one_line_what_to_do(client: Client, failure: Exception, line: str) -> None:
-    client.answers = [failure]
-    with pytest.raises(PubSubError, match=line) as raised:
-        SUBSCRIPTION.check()
-    assert "\n" not in str(raised.value)
-    assert str(SUBSCRIPTION) in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("topic", "endpoint", "line"),
-    [("_deleted-topic_", "", "its topic was deleted"), (TOPIC.path, "https://example.org", "it pushes its messages")],
-)
-def test_a_subscription_that_gives_nothing_is_no_source(client: Client, topic: str, endpoint: str, line: str) -> None:
-    client.answers = [SimpleNamespace(topic=topic, push_config=SimpleNamespace(push_endpoint=endpoint))]
-    with pytest.raises(PubSubError, match=line):
-        SUBSCRIPTION.check()
-
-
-@pytest.mark.parametrize("waiting", [True, False])
-def test_a_subscription_that_may_be_looked_at_must_be_pulled_from_too(client: Client, waiting: bool) -> None:
-    found = SimpleNamespace(topic=TOPIC.path, push_config=SimpleNamespace(push_endpoint=""))
-    client.answers = [found, received(NOW) if waiting else Answer(received_messages=[]), None]
-    SUBSCRIPTION.check()
-    given_back = {"subscription": SUBSCRIPTION.path, "ack_ids": ["ack"], "ack_deadline_seconds": 0}
-    assert client.requests[2:] == ([("modify_ack_deadline", given_back)] if waiting else [])
-    client.answers = [found, Failure(grpc.StatusCode.PERMISSION_DENIED)]
-    with pytest.raises(PubSubError, match=r"grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"):
-        SUBSCRIPTION.check()
-
-
-def test_other_errors_pass(client: Client) -> None:
-    client.answers = [ZeroDivisionError()]
-    with pytest.raises(ZeroDivisionError):
-        SUBSCRIPTION.check()
-
-
-def test_a_missing_library_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "google.cloud", None)
-    with pytest.raises(PubSubError, match=r"pip install 'uldp-stream\[gcp\]'"):
-        SUBSCRIPTION.check()
 
 
 def test_a_reader_goes_on_with_the_leases_of_this_process() -> None:
@@ -529,33 +280,6 @@ def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> No
     assert not reader.advance()
     assert watermark(reader) == before
     assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
-
-
-@dataclass
-class Requests:
-    """The library's class of requests, which are made of an open client."""
-
-    made: list[tuple[object, Any]] = field(default_factory=list)
-
-    def publish(self, client: object, *, request: Any, timeout: float) -> None:
-        self.made.append((client, request))
-
-
-def test_a_publisher_makes_few_requests(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = Requests()
-    monkeypatch.setitem(sys.modules, "google.pubsub_v1", SimpleNamespace(PublisherClient=requests))
-    publisher = Publisher(TOPIC)
-    publisher.flush()
-    small: list[tuple[bytes, dict[str, str]]] = [(b"%d" % i, {"topic": "t"}) for i in range(2500)]
-    large: list[tuple[bytes, dict[str, str]]] = [(bytes(1_000_000), {"a": "b" * 1_000_000})] * 4
-    for data, attributes in small + large:
-        publisher.publish(data, attributes)
-    publisher.flush()
-    publisher.flush()
-    sizes = [len(request["messages"]) for _, request in requests.made]
-    assert sizes == [1000, 1000, 502, 2]
-    assert {request["topic"] for _, request in requests.made} == {TOPIC.path}
-    assert [(m["data"], m["attributes"]) for _, request in requests.made for m in request["messages"]] == small + large
 
 
 @pytest.mark.parametrize("native", [False, True])

@@ -2,7 +2,11 @@ module uldp-stream/pstest
 
 go 1.25
 
-require cloud.google.com/go/pubsub v1.50.1
+require (
+	cloud.google.com/go/iam v1.5.2
+	cloud.google.com/go/pubsub v1.50.1
+	google.golang.org/grpc v1.74.2
+)
 
 require (
 	cloud.google.com/go v0.121.6 // indirect
@@ -31,8 +35,8 @@ require (
 	golang.org/x/sys v0.35.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 	google.golang.org/api v0.247.0 // indirect
+	google.golang.org/genproto v0.0.0-20250603155806-513f23925822 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20250818200422-3122310a409c // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20250811230008-5f3141c8851a // indirect
-	google.golang.org/grpc v1.74.2 // indirect
 	google.golang.org/protobuf v1.36.7 // indirect
 )

@@ -4,15 +4,33 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"net/http"
 
+	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/pubsub/pstest"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 )
+
+// policy answers who may do what: everyone anything, but for publishing where that is denied.
+type policy struct {
+	*iampb.UnimplementedIAMPolicyServer
+	denied string
+}
+
+func (p policy) TestIamPermissions(
+	_ context.Context, request *iampb.TestIamPermissionsRequest,
+) (*iampb.TestIamPermissionsResponse, error) {
+	if p.denied == "Publish" {
+		return &iampb.TestIamPermissionsResponse{}, nil
+	}
+	return &iampb.TestIamPermissionsResponse{Permissions: request.Permissions}, nil
+}
 
 func main() {
 	port := flag.Int("port", 0, "port to listen on; 0 for a free one")
@@ -23,7 +41,9 @@ func main() {
 	if *denied != "" {
 		options = append(options, pstest.WithErrorInjection(*denied, codes.PermissionDenied, "User not authorized."))
 	}
-	server := pstest.NewServerWithPort(*port, options...)
+	server := pstest.NewServerWithCallback(*port, func(server *grpc.Server) {
+		iampb.RegisterIAMPolicyServer(server, policy{denied: *denied})
+	}, options...)
 	defer server.Close()
 	fmt.Println(server.Addr)
 	http.HandleFunc("/", func(answer http.ResponseWriter, _ *http.Request) {
