@@ -4,6 +4,7 @@ Where a reader stands is in Beam's checkpoints and nowhere else: a consumer grou
 for the tools that show lag, and never asked.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
 from transforms.kafkaproducer import KafkaProducer
 from transforms.kafkatopic import KafkaTopic, is_permanent, library
 
+LOGGER = logging.getLogger(__name__)
+
 #: The most messages of a chunk, the seconds it is waited for, and those that a broker has to answer a question.
 MAX_MESSAGES = 2000
 FETCH_SECONDS = 0.1
@@ -32,10 +35,15 @@ POLL_SECONDS = 0.5
 #: A runner gets results, and the mark is kept, at the end of a bundle; each bundle has its cost.
 MAX_CHUNKS_OF_BUNDLE = 64
 MAX_SECONDS_OF_BUNDLE = 1.0
+#: Seconds without a message of a partition that has more, after which a connection is given up. Since librdkafka 2.1 a
+#: partition may wait for good for its leader, once that was away (its issues 4492 and 5593).
+STUCK_SECONDS = 30.0
 #: librdkafka's code for an event that is no error.
 _END_OF_PARTITION = -191
 #: The offsets that mean the first message there is, and the one behind the last.
 _BEGINNING, _END = -2, -1
+#: An offset beyond all that there can be.
+_LAST = 1 << 63
 _LATEST_MS = GlobalWindow().max_timestamp().micros // 1000
 
 
@@ -113,6 +121,8 @@ class KafkaReader(UnboundedReader):
             try:
                 if self._take(consumer):
                     self._chunk = Chunk(self._fetch(consumer))
+                    if consumer.drained and self._clock() - consumer.looked >= STUCK_SECONDS:
+                        self._look_after(consumer)
                     if consumer.at_end and self._clock() - consumer.asked >= ASK_SECONDS:
                         self._ask(consumer)
             except library().KafkaException as error:
@@ -148,7 +158,9 @@ class KafkaReader(UnboundedReader):
                 yield answer.partition, answer.offset
 
     def _fetch(self, consumer: SharedConsumer) -> list[Message]:
-        fetched = consumer.client.consume(consumer.chunk_size.messages(MAX_MESSAGES), FETCH_SECONDS)
+        most = consumer.chunk_size.messages(MAX_MESSAGES)
+        fetched = consumer.client.consume(most, FETCH_SECONDS)
+        consumer.drained = len(fetched) < most
         # A sender may choose the time. One that is yet to come is not when it was published.
         latest = _LATEST_MS if self._source.simulated_clock else self._now()
         name, messages = self._topic.name, []
@@ -191,6 +203,25 @@ class KafkaReader(UnboundedReader):
         except library().KafkaException:
             # Nobody answers, or somebody says that there is no such topic any more, which nothing else tells.
             self._topic.partitions(consumer.client, ASK_SECONDS)
+
+    def _look_after(self, consumer: SharedConsumer) -> None:
+        """Connect anew where nothing has come of a partition since the last look, and both times it had more.
+
+        So it does where nobody told: a connection that is made when brokers are back has nothing to recover from.
+        """
+        consumer.looked = self._clock()
+        try:
+            ends = dict(self._ends(consumer, sorted(self._positions)))
+        except library().KafkaException as error:
+            if is_permanent(error.args[0]):
+                raise
+            ends = {}
+        behind = {each: at.next for each, at in self._positions.items() if at.next < ends.get(each, _LAST)}
+        if stuck := sorted(behind.items() & consumer.behind.items()):
+            LOGGER.warning("%s: nothing comes of partition %d; connecting anew", self._topic, stuck[0][0])
+            consumer.close()
+        else:
+            consumer.behind = behind
 
     def _now(self) -> int:
         if self._source.simulated_clock:

@@ -31,6 +31,9 @@ class SharedConsumer:
         refusals: What it met that no waiting heals, as the library's errors.
         chunk_size: How much to ask it for.
         asked: When it was asked last whether there is more, in seconds.
+        drained: Whether the last fetch took all that was there for it.
+        behind: Where it stood in partitions that had more when they were looked at last.
+        looked: When that was, in seconds.
         used: When it was lent last, in seconds.
         lock: Held by who uses it.
     """
@@ -42,6 +45,9 @@ class SharedConsumer:
     refusals: list[Any] = field(default_factory=list)
     chunk_size: ChunkSize = field(default_factory=ChunkSize)
     asked: float = 0.0
+    drained: bool = False
+    behind: dict[int, int] = field(default_factory=dict)
+    looked: float = 0.0
     used: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -59,8 +65,10 @@ class SharedConsumer:
 
     def close(self) -> None:
         """Disconnect; who is lent it next connects anew."""
-        client, self.client, self.stands, self.asked = self.client, None, None, 0.0
+        client, self.client, self.stands = self.client, None, None
+        self.asked = self.looked = 0.0
         self.at_end.clear()
+        self.behind.clear()
         self.refusals.clear()
         if client is not None:
             client.close()

@@ -35,9 +35,8 @@ from tests.transforms.fakekafka import (
     watermark,
 )
 from transforms.chunks import ChunkSize
-from transforms.kafka import MAX_MESSAGES, KafkaSource, ReadFromKafka, WriteToKafka, attributes
+from transforms.kafka import MAX_MESSAGES, STUCK_SECONDS, KafkaSource, ReadFromKafka, attributes
 from transforms.kafkaconsumers import CONSUMERS
-from transforms.kafkaproducer import KafkaProducer
 from transforms.kafkatopic import KafkaError
 
 # Splits.
@@ -218,6 +217,53 @@ def test_a_broker_that_is_away_holds_it_and_fails_nothing(broker: Broker) -> Non
     assert watermark(reader) == now
 
 
+@pytest.mark.parametrize("more_of_others", [0, 1])
+def test_a_partition_of_which_nothing_comes_is_connected_to_anew(
+    broker: Broker, caplog: pytest.LogCaptureFixture, more_of_others: int
+) -> None:
+    broker.partitions, clock = {0: [NOW], 1: [NOW]}, Clock()
+    reader = reader_of(KafkaSource(TOPIC), clock)
+    drain(reader)
+    (deaf,) = broker.consumers
+    consume = deaf.consume
+    deaf.consume = lambda *of: [raw for raw in consume(*of) if raw.partition() == 1]
+    broker.partitions[0].append(NOW)
+    read = []
+    for _ in range(2):
+        assert (deaf.closed, caplog.messages) == (False, [])
+        clock.tick(int(STUCK_SECONDS * 1000))
+        broker.partitions[1] += [NOW] * more_of_others
+        read += drain(reader)
+    assert (deaf.closed, len(caplog.messages)) == (True, 1)
+    expected = [f"reports/1/{1 + offset}" for offset in range(2 * more_of_others)]
+    assert sources([*read, *drain(reader)]) == [*expected, "reports/0/1"]
+
+
+def test_after_a_long_outage_another_connection_goes_on(broker: Broker) -> None:
+    broker.partitions, clock = {0: [NOW]}, Clock()
+    reader = reader_of(KafkaSource(TOPIC), clock)
+    drain(reader)
+    broker.refuses = Reason(TIMED_OUT)
+    for n in (1, 1, 1, 2, 2):
+        assert len(broker.consumers) == n
+        clock.tick(int(STUCK_SECONDS * 1000))
+        assert drain(reader) == []
+    assert [consumer.closed for consumer in broker.consumers] == [True, True, False]
+    broker.refuses = None
+    broker.partitions[0].append(NOW)
+    assert sources(drain(reader)) == ["reports/0/1"]
+
+
+def test_a_partition_that_is_behind_and_moves_is_left_alone(broker: Broker) -> None:
+    broker.partitions, clock = {0: [NOW] * 10}, Clock()
+    reader = reader_of(KafkaSource(TOPIC), clock)
+    broker.largest = 1
+    for _ in range(10):
+        assert reader.advance()
+        clock.tick(int(STUCK_SECONDS * 1000))
+    assert len(broker.consumers) == 1
+
+
 def test_a_broker_that_is_away_at_first_is_waited_for(broker: Broker) -> None:
     broker.partitions, broker.refuses = {0: [NOW]}, Reason(TIMED_OUT)
     reader = reader_of(KafkaSource(TOPIC, stop_at_end=True))
@@ -377,47 +423,3 @@ def test_a_topic_is_read_by_a_pipeline(broker: Broker) -> None:
         messages = pipeline | ReadFromKafka(KafkaSource(TOPIC, stop_at_end=True))
         expected = [f"reports/{partition}/{offset}" for partition in range(3) for offset in range(5)]
         assert_that(messages | beam.Map(lambda message: message.source), equal_to(expected))
-
-
-# Writing.
-
-
-def write(records: list[tuple[bytes, bytes]]) -> None:
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        _ = pipeline | beam.Create(records) | WriteToKafka(TOPIC)
-
-
-def test_records_are_written_also_where_the_queue_is_full(broker: Broker) -> None:
-    records = [(b"%d" % n, b"value") for n in range(7)]
-    write(records)
-    assert sorted(broker.written) == [("reports", key, value) for key, value in records]
-
-
-def test_a_record_that_was_not_delivered_fails_its_bundle(broker: Broker) -> None:
-    broker.delivers = Reason(NO_PERMISSION)
-    with pytest.raises(Exception, match=r"kafka:broker:9092/reports: no permission; grant .*\(reason 29\)"):
-        write([(b"k", b"v")])
-
-
-def test_a_writer_that_is_refused_fails_its_bundle(broker: Broker) -> None:
-    for records in (1, broker.room + 1):
-        broker.meets, broker.refuses = [Reason(CREDENTIALS)], Reason(TIMED_OUT)
-        with pytest.raises(Exception, match=r"the broker refused the credentials; .*\(reason -169\)"):
-            write([(b"k", b"v")] * records)
-
-
-def test_what_was_said_once_is_not_said_again(broker: Broker) -> None:
-    producer = KafkaProducer(TOPIC)
-    broker.delivers = Reason(NO_PERMISSION)
-    producer.send(b"v")
-    with pytest.raises(KafkaError, match="no permission"):
-        producer.flush()
-    broker.delivers = None
-    producer.send(b"v")
-    producer.flush()
-    assert len(broker.written) == 1
-
-
-def test_a_record_that_the_client_refuses_fails_its_bundle(broker: Broker) -> None:
-    with pytest.raises(Exception, match=r"a record is larger than the topic takes; raise its max.message.bytes"):
-        write([(b"k", bytes(101))])
