@@ -28,10 +28,11 @@ class AvroRecord(Protocol):
 T = TypeVar("T", bound=AvroRecord)
 
 
-class _Deterministic(Coder):
+class DeterministicCoder(Coder):
     """Equal values have equal bytes."""
 
     def is_deterministic(self) -> bool:
+        """They can be keys."""
         return True
 
     def __eq__(self, other: object) -> bool:
@@ -41,7 +42,7 @@ class _Deterministic(Coder):
         return hash(type(self))
 
 
-class AvroCoder(_Deterministic, Generic[T]):
+class AvroCoder(DeterministicCoder, Generic[T]):
     """A record as the body that its shipped schema describes."""
 
     schema: str
@@ -81,7 +82,7 @@ class RejectedCoder(AvroCoder[Rejected]):
     read = Rejected.from_avro
 
 
-class MessageCoder(_Deterministic):
+class MessageCoder(DeterministicCoder):
     """``message.avsc``, then the position in the source, which is no part of the message on disk."""
 
     def encode(self, value: Message) -> bytes:
@@ -98,7 +99,7 @@ class MessageCoder(_Deterministic):
         return Message(**value, source=body.read().decode())
 
 
-class ReportColumnsCoder(_Deterministic):
+class ReportColumnsCoder(DeterministicCoder):
     """Raw little-endian columns behind a small header."""
 
     _HEADER = struct.Struct("<HIIBI")
@@ -136,7 +137,7 @@ class ReportColumnsCoder(_Deterministic):
         return self._HEADER.size + len(value.collection.encode()) + value.nbytes
 
 
-class PartialCountsCoder(_Deterministic):
+class PartialCountsCoder(DeterministicCoder):
     """A version, then accounting, counts and signals.
 
     It is state: a job that is updated reads what the one before wrote. Another layout takes another version.

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from apache_beam.coders import Coder
 from apache_beam.io.unbounded_source import CheckpointMark
 
 from schemas.records import Message
+from transforms.coders import DeterministicCoder
 
 LOGGER = logging.getLogger(__name__)
 
@@ -246,7 +246,7 @@ class AckMark(CheckpointMark):
             leases.commit(self.number)
 
 
-class AckMarkCoder(Coder):
+class AckMarkCoder(DeterministicCoder):
     """A version, the chain and the number."""
 
     _LAYOUT = struct.Struct("<B16sQ")
@@ -266,13 +266,3 @@ class AckMarkCoder(Coder):
             raise ValueError(f"not a mark of layout {self._VERSION}: {encoded[:32]!r}; drain the old job first")
         _, chain, number = self._LAYOUT.unpack(encoded)
         return AckMark(chain, number)
-
-    def is_deterministic(self) -> bool:
-        """Equal marks have equal bytes."""
-        return True
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
