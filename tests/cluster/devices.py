@@ -9,7 +9,7 @@ import yaml
 
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting, Report
-from tests.cluster.flink import wait_until
+from tests.cluster.daemons import wait_until
 from tests.cluster.following import Results
 
 #: Of each batch, so many are sent again with the next, and so many are sent beside it that are late or impossible.

@@ -12,7 +12,8 @@ import fastavro
 
 from pipelines.results import newest
 from schemas.records import Accounting, PaneKind, SupportCounts
-from tests.cluster.flink import Daemon, Flink, wait_until
+from tests.cluster.daemons import Daemon, wait_until
+from tests.cluster.flink import Flink
 
 #: What tests wait for comes the sooner, the more often these are.
 OFTEN = ["--checkpointing_interval=2000", "--max_bundle_time_mills=200"]

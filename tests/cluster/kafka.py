@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from schemas.records import Message
-from tests.cluster.flink import Daemon, free_port, wait_until
+from tests.cluster.daemons import Daemon, free_port, wait_until
 from tests.downloads import kafka_jars
 from transforms.kafkatopic import KafkaTopic
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.cluster.flink import Daemon, Server
+from tests.cluster.daemons import Daemon, Server
 from tests.downloads import CACHE, ROOT, once
 
 MONITORING = ROOT / "deploy" / "monitoring"

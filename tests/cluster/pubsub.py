@@ -12,6 +12,7 @@ import subprocess
 import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from google.pubsub_v1 import PublisherClient, SubscriberClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
-from tests.cluster.flink import Daemon, free_port, listens
+from tests.cluster.daemons import Daemon, Service, free_port, listens
 from tests.downloads import CACHE, once
 from transforms.pubsubname import Subscription, Topic
 
@@ -115,35 +116,24 @@ class Tally:
 
 
 @dataclass
-class PubSubServer:
-    """The server with its proxy; a context manager that begins when it answers.
+class PubSubServer(Service):
+    """The server with its proxy.
 
     Attributes:
-        folder: For its log.
         denied: A method, as ``Pull``, that nobody is permitted to call.
     """
 
-    folder: Path
     denied: str = ""
 
-    def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def _start(self, stack: ExitStack) -> None:
         port, self._tally = free_port(), free_port()
         command = [str(server_program()), f"-port={port}", f"-tally={self._tally}", f"-denied={self.denied}"]
-        with contextlib.ExitStack() as stack:
-            server = stack.enter_context(Daemon(command, self.folder / "pstest.log"))
-            server.wait_until(lambda: listens(port) and listens(self._tally), "Pub/Sub's server for tests")
-            self.proxy = stack.enter_context(Proxy(port))
-            channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{port}"))
-            self._publisher = PublisherClient(transport=PublisherGrpcTransport(channel=channel))
-            self._subscriber = SubscriberClient(transport=SubscriberGrpcTransport(channel=channel))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+        server = stack.enter_context(Daemon(command, self.folder / "pstest.log"))
+        server.wait_until(lambda: listens(port) and listens(self._tally), "Pub/Sub's server for tests")
+        self.proxy = stack.enter_context(Proxy(port))
+        channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{port}"))
+        self._publisher = PublisherClient(transport=PublisherGrpcTransport(channel=channel))
+        self._subscriber = SubscriberClient(transport=SubscriberGrpcTransport(channel=channel))
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.cluster.flink import wait_until
+from tests.cluster.daemons import wait_until
 from tests.docs.test_documents import Block, blocks
 from tests.downloads import ROOT
 

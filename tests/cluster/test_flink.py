@@ -19,7 +19,8 @@ from pipelines.outputs import prepare_results
 from pipelines.results import newest, read_counts
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting, Message, Report, SupportCounts
-from tests.cluster.flink import Flink, wait_until
+from tests.cluster.daemons import wait_until
+from tests.cluster.flink import Flink
 from transforms.aggregate import Aggregate
 from transforms.localstream import LocalStream, last_publish_time, read_messages
 from transforms.sinks import WriteResults

@@ -14,7 +14,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from schemas.records import Message
-from tests.cluster.flink import free_port, wait_until
+from tests.cluster.daemons import free_port, wait_until
 from tests.cluster.kafka import KafkaBroker, send
 from transforms.kafka import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
 from transforms.kafkatopic import CHECK_SECONDS, KafkaError, KafkaTopic

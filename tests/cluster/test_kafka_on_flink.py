@@ -10,6 +10,7 @@ import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from schemas.records import Message
+from tests.cluster.daemons import wait_until
 from tests.cluster.devices import (
     Devices,
     assert_counted_once,
@@ -18,7 +19,7 @@ from tests.cluster.devices import (
     wait_a_minute,
     write_spec,
 )
-from tests.cluster.flink import Flink, wait_until
+from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker, send
 from transforms.kafka import MAX_MESSAGES, KafkaSource

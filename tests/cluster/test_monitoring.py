@@ -14,7 +14,8 @@ from pipelines.cluster import build, cluster_options
 from pipelines.outputs import prepare_results
 from schemas.collection import CollectionSpec
 from schemas.records import Message, Report
-from tests.cluster.flink import Flink, wait_until
+from tests.cluster.daemons import wait_until
+from tests.cluster.flink import Flink
 from tests.cluster.kafka import KafkaBroker, send
 from tests.cluster.prometheus import MONITORING, Prometheus, program
 from tests.deploy.test_monitoring import ALERTS, OURS, SHOWN, metrics

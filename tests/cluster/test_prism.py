@@ -11,8 +11,8 @@ import pytest
 
 from schemas.flags import Flag
 from schemas.records import PaneKind
+from tests.cluster.daemons import wait_until
 from tests.cluster.devices import Devices, assert_counted_once, one_each, write_spec
-from tests.cluster.flink import wait_until
 from tests.cluster.following import Results, run_uldp, uldp
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.prism import on_prism

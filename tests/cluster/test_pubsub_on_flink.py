@@ -8,6 +8,7 @@ import fastavro
 import pytest
 
 from pipelines.results import read_rejected
+from tests.cluster.daemons import wait_until
 from tests.cluster.devices import (
     Devices,
     assert_counted_once,
@@ -16,7 +17,7 @@ from tests.cluster.devices import (
     wait_a_minute,
     write_spec,
 )
-from tests.cluster.flink import Flink, wait_until
+from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.pubsub import PubSubServer, Tally
 from transforms.leases import EXTENSION_SECONDS

@@ -17,8 +17,9 @@ import pytest
 from pipelines.results import read_rejected
 from schemas.records import Accounting, PaneKind
 from tests.cluster.crowd import SPEC, Crowd
+from tests.cluster.daemons import wait_until
 from tests.cluster.devices import write_spec
-from tests.cluster.flink import Flink, FlinkCluster, wait_until
+from tests.cluster.flink import Flink, FlinkCluster
 from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.pubsub import PubSubServer

@@ -8,8 +8,9 @@ import pytest
 
 from pipelines.results import read_rejected
 from tests.cluster.crowd import SPEC, Crowd
+from tests.cluster.daemons import wait_until
 from tests.cluster.devices import write_spec
-from tests.cluster.flink import Flink, WorkerPool, wait_until
+from tests.cluster.flink import Flink, WorkerPool
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.streams import KafkaStream, Sender

@@ -40,7 +40,8 @@ def moved(command: list[str], here: Mapping[str, str]) -> list[str]:
 
 @needs_downloads
 def test_the_job_of_compose_counts_what_is_sent(image: Image, tmp_path: Path) -> None:
-    from tests.cluster.flink import Daemon, FlinkCluster, Server, free_port, java, job_server_jars, wait_until
+    from tests.cluster.daemons import Daemon, Server, free_port, wait_until
+    from tests.cluster.flink import FlinkCluster, java, job_server_jars
     from tests.cluster.kafka import KafkaBroker
 
     variables = [f"{name}={value}" for name, value in image.environment().items()]
