@@ -1,12 +1,13 @@
 """Processes that tests start: each ends with the test that started it, and is waited for by what it answers."""
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +16,27 @@ from typing import Self, TypeVar
 
 T = TypeVar("T")
 
+#: The first port that is handed out, and how many each process of the tests has to itself. They lie below those that
+#: systems lend to connections and to who asks for any port: a daemon that is away finds its own free when it returns.
+_FIRST_PORT, PORTS, _PROCESSES = 20_000, 500, 24
+
+
+def _ports() -> Iterator[int]:
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _PROCESSES
+    began = os.getpid()  # two that are started by hand begin elsewhere
+    return (_FIRST_PORT + process * PORTS + (began + n) % PORTS for n in itertools.count())
+
+
+_PORT = _ports()
+
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port of 127.0.0.1 that nobody listens on, and that was not returned for long."""
+    for port in itertools.islice(_PORT, PORTS):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"all {PORTS} ports of this process of the tests are taken")
 
 
 def listens(port: int) -> bool:
