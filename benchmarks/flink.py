@@ -5,32 +5,63 @@
 Needs Java 17, Maven and the extra ``[kafka]``; what it downloads is that of the tests. A topic of four partitions holds
 what ``uldp simulate`` has sent, with deduplication to be done. ``uldp stream`` follows it on the cluster, and beside it
 the local runner follows the same reports in a local stream. Seconds are those of the clock, from the first pane to the
-one that holds the last report: what it takes to start a job is left out. JobManager, TaskManagers, their Python
-processes and the broker share the machine's cores, so two slots are twice as fast only where there are cores for both.
+one that holds the last report: what it takes to start a job is left out.
+
+JobManager, TaskManagers, their Python processes and the broker share the machine's cores, so two slots are twice as
+fast only where there are cores for both. How they scale where each adds a part of a core is seen where all TaskManagers
+and Python processes together are held to ``SHARE`` of a core for each slot of the job.
 """
 
 import logging
 import statistics
+import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from benchmarks.cores import NotPermittedError, held_to
 from benchmarks.rows import Row, print_table
 from benchmarks.workloads import collection_specs
-from tests.cluster.flink import Daemon, Flink, wait_until
+from tests.cluster.daemons import Daemon, wait_until
+from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following, run_uldp, uldp
 from tests.cluster.kafka import KafkaBroker
 
 PARTITIONS, REPEAT = 4, 3
 #: Reports, and how many of them are in a message.
 CASES = {"single reports": (2_000_000, 1), "batches of 1,000": (10_000_000, 1000)}
-#: On how many slots.
-WAYS = {"local runner": 0, "one slot": 1, "two slots": 2}
+#: Of a core, for a slot that is held to it: little enough that two cores have as much again for all the rest.
+SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a stream is followed.
+
+    Attributes:
+        slots: On how many slots; 0 is the local runner.
+        share: Of a core, for each slot of the job, shared by all; None for what there is.
+        base: The label of the way that it is compared with.
+    """
+
+    slots: int
+    share: float | None
+    base: str
+
+
+WAYS = {
+    "local runner": Way(0, None, "local runner"),
+    "one slot": Way(1, None, "local runner"),
+    "two slots": Way(2, None, "local runner"),
+    "one slot on half a core": Way(1, SHARE, "one slot on half a core"),
+    "two slots on half a core each": Way(2, SHARE, "one slot on half a core"),
+}
 #: Not as often as tests have it.
 AS_USERS_DO = ("--checkpointing_interval=10000", "--max_bundle_time_mills=500")
 SECONDS = 600.0
@@ -42,29 +73,48 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
         folder = Path(name)
         spec, truth = _write_inputs(folder)
         with KafkaBroker(folder / "kafka") as broker, Flink(folder / "flink") as flink:
-            for number, (label, (users, batch)) in enumerate(CASES.items()):
+            for number, (case, (users, batch)) in enumerate(CASES.items()):
                 users //= 10 if quick else 1
-                topic, archive = broker.create(f"reports-{number}", PARTITIONS, retention_ms="-1"), folder / label
+                topic, archive = broker.create(f"reports-{number}", PARTITIONS, retention_ms="-1"), folder / case
                 for to in (topic, archive):
                     sent = ["--truth", truth, "--users", users, "--to", to]
                     run_uldp("simulate", spec, *sent, *(["--batch-size", batch] if batch > 1 else []))
                 taken = defaultdict(list)
                 for turn in range(1 if quick else REPEAT):
-                    for way, slots in WAYS.items():
-                        out = folder / f"{label} {way} {turn}"
-                        with _job(flink, slots, topic if slots else archive, spec, out):
-                            taken[way].append(users / _rate(Results(out), users))
-                medians = {way: statistics.median(seconds) for way, seconds in taken.items()}
-                for way, seconds in medians.items():
-                    remark = f"{medians['local runner'] / seconds:.2f} times as fast as the local runner"
-                    yield Row("flink", f"{label}, {way}", users, seconds, remark=remark)
+                    for label, way in WAYS.items():
+                        out = folder / f"{case} {label} {turn}"
+                        try:
+                            with _job(flink, way, topic if way.slots else archive, spec, out):
+                                taken[label].append(users / _rate(Results(out), users))
+                        except NotPermittedError as error:
+                            print(f"        {label}: not run, for want of permission ({error})", file=sys.stderr)
+                medians = {label: statistics.median(seconds) for label, seconds in taken.items()}
+                for label, seconds in medians.items():
+                    base = WAYS[label].base
+                    yield Row(
+                        "flink",
+                        f"{case}, {label}",
+                        users,
+                        seconds,
+                        remark=f"{medians[base] / seconds:.2f} times as fast as {base}",
+                    )
 
 
-def _job(flink: Flink, slots: int, source: object, spec: Path, out: Path) -> AbstractContextManager[object]:
+@contextmanager
+def _job(flink: Flink, way: Way, source: object, spec: Path, out: Path) -> Iterator[None]:
     """Follow a source on some slots of the cluster; on none of them, with the local runner."""
-    if slots:
-        return following(flink, str(source), spec, out, f"--parallelism={slots}", *AS_USERS_DO)
-    return Daemon(uldp("stream", "--spec", spec, "--from", source, "--to", out), out.with_suffix(".log"))
+    with ExitStack() as stack:
+        if not way.slots:
+            command = uldp("stream", "--spec", spec, "--from", source, "--to", out)
+            stack.enter_context(Daemon(command, out.with_suffix(".log")))
+        else:
+            if way.share is not None:
+                # Of two TaskManagers, a job on one slot leaves one idle.
+                held = [*flink.cluster.task_managers, flink.workers.pid]
+                stack.enter_context(held_to(way.slots * way.share, held))
+            slots = f"--parallelism={way.slots}"
+            stack.enter_context(following(flink, str(source), spec, out, slots, *AS_USERS_DO))
+        yield
 
 
 def _rate(results: Results, n: int) -> float:

@@ -79,9 +79,9 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "uRR": (20_000_000, partial(batches, "urr")),
     "uRAP": (20_000_000, partial(batches, "urap")),
     "OUE": (20_000_000, partial(batches, "oue")),
-    "mixed uRR": (20_000_000, partial(batches, "urr", mixed=True)),
-    "mixed uRAP": (20_000_000, partial(batches, "urap", mixed=True)),
-    "mixed OUE": (20_000_000, partial(batches, "oue", mixed=True)),
+    "mixed uRR": (6_000_000, partial(batches, "urr", mixed=True)),
+    "mixed uRAP": (6_000_000, partial(batches, "urap", mixed=True)),
+    "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
 }
 
 
