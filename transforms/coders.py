@@ -28,6 +28,15 @@ class AvroRecord(Protocol):
 T = TypeVar("T", bound=AvroRecord)
 
 
+class StateLayoutError(ValueError):
+    """State that another version of this software wrote, whose layout is not known here."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"{found}; start the job from no savepoint, or with the version that wrote this one: see docs/runbook.md"
+        )
+
+
 class DeterministicCoder(Coder):
     """Equal values have equal bytes."""
 
@@ -164,11 +173,11 @@ class PartialCountsCoder(DeterministicCoder):
         """Read them back.
 
         Raises:
-            ValueError: if another version of this software wrote it, whose layout is not known here.
+            StateLayoutError: if another version of this software wrote it.
         """
         version, *accounting, improbable = self._HEAD.unpack_from(encoded)
         if version != self._VERSION:
-            raise ValueError(f"partial counts of layout {version}, this is {self._VERSION}; drain the old job first")
+            raise StateLayoutError(f"partial counts of layout {version}, this is {self._VERSION}")
         counts, at = _read_counts(encoded, self._HEAD.size)
         skew, at = _read_counts(encoded, at)
         (k,) = struct.unpack_from("<I", encoded, at)

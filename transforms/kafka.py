@@ -36,7 +36,7 @@ POLL_SECONDS = 0.5
 MAX_CHUNKS_OF_BUNDLE = 64
 MAX_SECONDS_OF_BUNDLE = 1.0
 #: Seconds without a message of a partition that has more, after which a connection is given up. Since librdkafka 2.1 a
-#: partition may wait for good for its leader, once that was away (its issues 4492 and 5593).
+#: partition may wait for good for its leader, once that was away (its issue 4492, its change 5593).
 STUCK_SECONDS = 30.0
 #: librdkafka's code for an event that is no error.
 _END_OF_PARTITION = -191

@@ -9,6 +9,7 @@ from typing import Any
 from apache_beam.coders import Coder
 from apache_beam.io.unbounded_source import CheckpointMark
 
+from transforms.coders import StateLayoutError
 from transforms.kafkatopic import KafkaTopic, library
 
 
@@ -78,10 +79,11 @@ class KafkaMarkCoder(Coder):
         """Read them back.
 
         Raises:
-            ValueError: if another version of this software wrote it, or nothing of ours.
+            StateLayoutError: if another version of this software wrote it.
+            ValueError: if nothing of ours did.
         """
         if encoded[:1] != bytes([self._VERSION]):
-            raise ValueError(f"a Kafka position of layout {encoded[:1].hex()}, this is 01; drain the old job first")
+            raise StateLayoutError(f"a Kafka position of layout {encoded[:1].hex()}, this is 01")
         if (len(encoded) - 1) % self._ENTRY.size:
             raise ValueError(f"a Kafka position of {len(encoded)} bytes, which cannot be")
         entries = self._ENTRY.iter_unpack(encoded[1:])

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 from apache_beam.io.unbounded_source import CheckpointMark
 
 from schemas.records import Message
-from transforms.coders import DeterministicCoder
+from transforms.coders import DeterministicCoder, StateLayoutError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -260,9 +260,9 @@ class AckMarkCoder(DeterministicCoder):
         """Read them back.
 
         Raises:
-            ValueError: if another version of this software wrote it, whose layout is not known here.
+            StateLayoutError: if another version of this software wrote it.
         """
         if not encoded or encoded[0] != self._VERSION or len(encoded) != self._LAYOUT.size:
-            raise ValueError(f"not a mark of layout {self._VERSION}: {encoded[:32]!r}; drain the old job first")
+            raise StateLayoutError(f"not a mark of layout {self._VERSION}: {encoded[:32]!r}")
         _, chain, number = self._LAYOUT.unpack(encoded)
         return AckMark(chain, number)

@@ -32,6 +32,7 @@ from transforms.coders import (
     PartialCountsCoder,
     RejectedCoder,
     ReportColumnsCoder,
+    StateLayoutError,
     SupportCountsCoder,
 )
 from transforms.columns import ReportColumns
@@ -183,7 +184,7 @@ def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
 
 def test_state_of_another_layout_is_refused() -> None:
     encoded = PartialCountsCoder().encode(PartialCounts())
-    with pytest.raises(ValueError, match=r"^partial counts of layout 9, this is 1; drain the old job first$"):
+    with pytest.raises(StateLayoutError, match=r"^partial counts of layout 9, this is 1; start .*runbook"):
         PartialCountsCoder().decode(b"\x09" + encoded[1:])
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.fakekafka import LONGEST, NOW, TOPIC, Broker, Clock, drain, reader_of, sources
+from transforms.coders import StateLayoutError
 from transforms.kafka import KafkaSource
 from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
 
@@ -31,7 +32,7 @@ def test_the_layout_of_marks_is_this() -> None:
 
 @pytest.mark.parametrize("encoded", [b"", b"\x02", b"\x00" * 29])
 def test_marks_of_another_layout_are_refused(encoded: bytes) -> None:
-    with pytest.raises(ValueError, match=r"^a Kafka position of layout .*, this is 01; drain the old job first$"):
+    with pytest.raises(StateLayoutError, match=r"^a Kafka position of layout .*, this is 01; start .*runbook"):
         KafkaMarkCoder(TOPIC).decode(encoded)
 
 

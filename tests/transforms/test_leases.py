@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemas.records import Message
 from transforms import leases as module
+from transforms.coders import StateLayoutError
 from transforms.leases import (
     EXTENSION_SECONDS,
     GIVE_UP_SECONDS,
@@ -284,5 +285,5 @@ def test_a_mark_is_read_back(chain: bytes, number: int) -> None:
 
 @pytest.mark.parametrize("encoded", [b"", b"\2" + bytes(24), b"\1" + bytes(23), b"\1" + bytes(25)])
 def test_other_bytes_are_no_mark(encoded: bytes) -> None:
-    with pytest.raises(ValueError, match="not a mark of layout 1"):
+    with pytest.raises(StateLayoutError, match="not a mark of layout 1"):
         AckMarkCoder().decode(encoded)
