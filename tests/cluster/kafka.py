@@ -27,6 +27,7 @@ from confluent_kafka.cimpl import NewTopic
 from schemas.records import Message
 from tests.cluster.daemons import Daemon, free_port, wait_until
 from tests.downloads import kafka_jars
+from transforms.kafkaconsumers import CONSUMERS
 from transforms.kafkatopic import KafkaTopic
 
 #: Any 16 bytes in Base64: whose the data is.
@@ -90,6 +91,7 @@ class KafkaBroker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        CONSUMERS.close()  # of this process: without their broker, they would tell so until it ends
         self.stop()
 
     def _client(self) -> Mapping[str, str]:
