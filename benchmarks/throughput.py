@@ -74,8 +74,8 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "symbols": (2_000_000, partial(singles, "urr")),
     "few symbols": (200_000, partial(singles, "urr")),
     # Enough that counting them costs more than publishing 4,000 windows, which is the same for any number of reports.
-    "days": (6_000_000, days),
-    "sliding": (6_000_000, partial(days, period=timedelta(minutes=5))),
+    "days": (10_000_000, days),
+    "sliding": (10_000_000, partial(days, period=timedelta(minutes=5))),
     "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
     "uRR": (20_000_000, partial(batches, "urr")),
