@@ -1,5 +1,6 @@
 """Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
+import logging
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -126,6 +127,8 @@ def follow_broker(
         result.wait_until_finish()
     except KeyboardInterrupt:
         if in_memory:
+            # The worker is in this process, and would tell with tracebacks that its job ends amid what it is doing.
+            logging.disable()
             result.cancel()
             if not is_remote(out) and (marked := mark_open_windows(Path(out))):
                 say(f"{marked} open windows are marked incomplete")
