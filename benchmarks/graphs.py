@@ -22,10 +22,11 @@ from schemas.collection import CollectionSpec
 from schemas.framing import HEADER_SIZE, load_schema
 from schemas.records import Counts, Message, SupportCounts
 from transforms.aggregate import Aggregate
+from transforms.chunks import Chunk, chunked
 
 #: Support counts, as the bytes of their int64, by (collection, version, start of the window).
 Totals = dict[tuple[str, int, int], bytes]
-Graph = Callable[[PCollection[Message], Sequence[CollectionSpec]], PCollection[Any]]
+Graph = Callable[[PCollection[Chunk], Sequence[CollectionSpec]], PCollection[Any]]
 
 
 class Histogram(beam.CombineFn):
@@ -55,14 +56,14 @@ class Histogram(beam.CombineFn):
         return accumulator.tobytes()
 
 
-def naive(messages: PCollection[Message], specs: Sequence[CollectionSpec]) -> PCollection[Any]:
+def naive(chunks: PCollection[Chunk], specs: Sequence[CollectionSpec]) -> PCollection[Any]:
     """Decode each report, give it its event time, window it, count it.
 
     Of the two natural ways to count, this is the faster: a vector for each collection. ``Count.PerElement`` by
     (collection, version, symbol) takes more than twice as long.
     """
     counts: PCollection[Any] = (
-        messages
+        _one_by_one(chunks)
         | "Decode" >> beam.Map(_decode_body)
         | "TakeTime" >> beam.Map(_timestamped)
         | "Window" >> beam.WindowInto(FixedWindows(WINDOW.total_seconds()))
@@ -86,10 +87,19 @@ def _named(element: Any, window: Any = beam.DoFn.WindowParam) -> Any:
     return (*key, window.start.micros // 1000), counts
 
 
-def source(messages: PCollection[Message], specs: Sequence[CollectionSpec]) -> PCollection[Any]:
+def source(chunks: PCollection[Chunk], specs: Sequence[CollectionSpec]) -> PCollection[Any]:
     """Do nothing with each message: what Beam takes to hand it over."""
-    nothing: PCollection[Any] = messages | "Drop" >> beam.FlatMap(_nothing)
+    nothing: PCollection[Any] = _one_by_one(chunks) | "Drop" >> beam.FlatMap(_nothing)
     return nothing
+
+
+def _one_by_one(chunks: PCollection[Chunk]) -> PCollection[Message]:
+    messages: PCollection[Message] = chunks | "Messages" >> beam.FlatMap(_messages).with_output_types(Message)
+    return messages
+
+
+def _messages(chunk: Chunk) -> Sequence[Message]:
+    return chunk.messages
 
 
 def _nothing(message: Message) -> tuple[()]:
@@ -97,9 +107,10 @@ def _nothing(message: Message) -> tuple[()]:
 
 
 def aggregate(
-    messages: PCollection[Message], specs: Sequence[CollectionSpec], *, deduplicate: bool
+    chunks: PCollection[Chunk], specs: Sequence[CollectionSpec], *, deduplicate: bool, one_by_one: bool = False
 ) -> PCollection[Any]:
-    """Take the support counts of this project's graph."""
+    """Take the support counts of this project's graph; from chunks, as its sources give them, or ``one_by_one``."""
+    messages = _one_by_one(chunks) if one_by_one else chunks
     aggregated = messages | "Aggregate" >> Aggregate(specs, deduplicate=deduplicate)
     counts: PCollection[Any] = aggregated.counts | "Name" >> beam.Map(_named_support)
     return counts
@@ -124,11 +135,11 @@ class _Feed:
         self.seconds = 0.0
         self.totals: Totals = {}
 
-    def chunk(self, index: int) -> list[Message]:
+    def read(self, index: int) -> list[Chunk]:
         began = clock()
-        messages = self.workload.chunk(index)
+        chunks = list(chunked(self.workload.chunk(index)))
         self.seconds += clock() - began
-        return messages
+        return chunks
 
 
 #: The local runner's worker is a thread of this process, so messages and results need not pass through the graph.
@@ -142,14 +153,14 @@ def run_graph(graph: Graph, workload: Workload) -> Run:
     options = PipelineOptions(["--direct_running_mode=in_memory", "--direct_num_workers=1"])
     began = clock()
     with beam.Pipeline(FnApiRunner(), options=options) as pipeline:
-        chunks = pipeline | "Chunks" >> beam.Create(range(workload.chunks), reshuffle=False)
-        messages = chunks | "Messages" >> beam.FlatMap(_chunk).with_output_types(Message)
-        _ = graph(messages, workload.specs) | "Keep" >> beam.Map(_keep)
+        indices = pipeline | "Indices" >> beam.Create(range(workload.chunks), reshuffle=False)
+        chunks = indices | "Read" >> beam.FlatMap(_read).with_output_types(Chunk)
+        _ = graph(chunks, workload.specs) | "Keep" >> beam.Map(_keep)
     return Run(_feed.totals, clock() - began - _feed.seconds)
 
 
-def _chunk(index: int) -> list[Message]:
-    return _feed.chunk(index)
+def _read(index: int) -> list[Chunk]:
+    return _feed.read(index)
 
 
 def _keep(total: Any) -> None:

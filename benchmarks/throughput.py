@@ -58,6 +58,7 @@ class Measurement(NamedTuple):
 
 
 _COUNT = partial(run_graph, partial(aggregate, deduplicate=False))
+_COUNT_ONE_BY_ONE = partial(run_graph, partial(aggregate, deduplicate=False, one_by_one=True))
 _COUNT_ONCE = partial(run_graph, partial(aggregate, deduplicate=True))
 _DAYS, _SLIDING = "symbols, windows of a day", "symbols, windows of a day every 5 min"
 
@@ -73,8 +74,8 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "symbols": (2_000_000, partial(singles, "urr")),
     "few symbols": (200_000, partial(singles, "urr")),
     # Enough that counting them costs more than publishing 4,000 windows, which is the same for any number of reports.
-    "days": (6_000_000, days),
-    "sliding": (6_000_000, partial(days, period=timedelta(minutes=5))),
+    "days": (10_000_000, days),
+    "sliding": (10_000_000, partial(days, period=timedelta(minutes=5))),
     "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
     "uRR": (20_000_000, partial(batches, "urr")),
@@ -95,6 +96,7 @@ def _of_singles(kind: str) -> tuple[Measurement, ...]:
     return (
         Measurement(slow, f"few {kind}", partial(run_graph, naive), slow, limit),
         Measurement(limit, kind, decode_alone, slow, limit),
+        Measurement(f"{kind} one by one, no deduplication", kind, _COUNT_ONE_BY_ONE, slow, limit),
         Measurement(f"{kind}, no deduplication", kind, _COUNT, slow, limit),
         Measurement(kind, kind, _COUNT_ONCE, slow, limit),
     )

@@ -1,9 +1,10 @@
 """Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
+import logging
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import apache_beam as beam
 import grpc
@@ -139,8 +140,18 @@ def follow_broker(
 
 def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
     """Run a pipeline whose runner is a program that Ctrl-C, which goes to all programs of a terminal, must not end."""
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which programs that are started inherit
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which programs that are started inherit
     try:
         return pipeline.run()
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for stop in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(stop, _stop_silently)
+
+
+def _stop_silently(number: int, frame: object) -> NoReturn:
+    """Stop as Ctrl-C does. The worker, in this process, would tell by tracebacks that its job ends amid something.
+
+    Nobody can say so later: on the way to who waits for the job, Beam ends it.
+    """
+    logging.disable()
+    raise KeyboardInterrupt

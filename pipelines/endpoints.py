@@ -7,6 +7,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from schemas.records import Message
+from transforms.chunks import Chunk
 from transforms.kafka import KafkaSource, ReadFromKafka
 from transforms.kafkatopic import KafkaTopic
 from transforms.pubsub import PubSubSource, ReadSubscription
@@ -52,27 +53,27 @@ def parse_source(text: str, kafka_config: Path | None = None) -> Source:
     return RemoteArchive(text) if is_remote(text) else Path(text)
 
 
-def read_whole(pipeline: beam.Pipeline, source: Source) -> PCollection[Message]:
+def read_whole(pipeline: beam.Pipeline, source: Source) -> PCollection[Chunk]:
     """Read all that is there now, which is bounded.
 
     Raises:
         ValueError: if the source is not there, or has no end.
     """
     if isinstance(source, Path | RemoteArchive):
-        archived: PCollection[Message] = pipeline | "ReadArchive" >> ReadArchive(str(source))
+        archived: PCollection[Chunk] = pipeline | "ReadArchive" >> ReadArchive(str(source))
         return archived
     if isinstance(source, Subscription):
         raise EndpointError(f"{source}: a subscription has no end to read to; follow it with uldp stream")
     source.check()
-    messages: PCollection[Message] = pipeline | "ReadKafka" >> ReadFromKafka(KafkaSource(source, stop_at_end=True))
+    chunks: PCollection[Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(KafkaSource(source, stop_at_end=True))
     # It ends where the topic ended when reading began: no window needs to fire before.
-    messages.is_bounded = True
-    return messages
+    chunks.is_bounded = True
+    return chunks
 
 
 def read_stream(
     pipeline: beam.Pipeline, source: BrokerStream, delay_ms: int, *, simulated_clock: bool, native: bool
-) -> PCollection[Message]:
+) -> PCollection[Message | Chunk]:
     """Read what is there and all that comes.
 
     Args:
@@ -84,8 +85,8 @@ def read_stream(
     """
     if isinstance(source, KafkaTopic):
         kafka = KafkaSource(source, delay_ms, simulated_clock=simulated_clock)
-        followed: PCollection[Message] = pipeline | "ReadKafka" >> ReadFromKafka(kafka)
+        followed: PCollection[Message | Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(kafka)
         return followed
     pubsub = PubSubSource(source, delay_ms, simulated_clock=simulated_clock)
-    lent: PCollection[Message] = pipeline | "ReadPubSub" >> ReadSubscription(pubsub, native)
+    lent: PCollection[Message | Chunk] = pipeline | "ReadPubSub" >> ReadSubscription(pubsub, native)
     return lent

@@ -20,8 +20,8 @@ from pipelines.endpoints import Source, read_whole
 from pipelines.outputs import begin_results, mark_open_windows, prepare_results
 from pipelines.progress import announce_pane, announce_stopped
 from schemas.collection import CollectionSpec
-from schemas.records import Message
 from transforms.aggregate import Aggregate
+from transforms.chunks import Chunk
 from transforms.localstream import LocalStream
 from transforms.sinks import WriteResults
 from transforms.sources import LocalStreamEvents, ReadLocalStream
@@ -109,7 +109,7 @@ def follow(
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     with LocalStreamEvents(stream, watermark_delay_ms) as events:
-        messages: PCollection[Message] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
+        messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Any = messages | "Aggregate" >> Aggregate(specs, simulated_clock=stream.simulated_clock)
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, say))

@@ -11,6 +11,7 @@ from apache_beam.pvalue import PCollection
 
 from schemas.collection import CollectionSpec, WindowSpec
 from schemas.records import Estimate, Message, Rejected, SupportCounts
+from transforms.chunks import Chunk
 from transforms.columns import ReportColumns
 from transforms.count import CountSupport, KeyedCounts, SumCounts
 from transforms.decode import DecodeReports
@@ -39,11 +40,12 @@ class Aggregated(NamedTuple):
 
 
 @dataclass
-class Aggregate(beam.PTransform[PCollection[Message], Any]):
+class Aggregate(beam.PTransform[PCollection[Message | Chunk], Any]):
     """Aggregate obfuscated reports into estimates of the distribution of true values.
 
-    The input's watermark must follow the messages' ``publish_time``: a window fires on time when all that was
-    published before its end has been read. Devices' clocks decide the window of a report, never the watermark.
+    The input is messages, or chunks of them. Its watermark must follow the messages' ``publish_time``: a window fires
+    on time when all that was published before its end has been read. Devices' clocks decide the window of a report,
+    never the watermark.
 
     Attributes:
         specs: The collections to serve.
@@ -67,7 +69,7 @@ class Aggregate(beam.PTransform[PCollection[Message], Any]):
         if self.shards < 1:
             raise ValueError(f"shards must be 1 or more, got {self.shards}")
 
-    def expand(self, messages: PCollection[Message]) -> Any:
+    def expand(self, messages: PCollection[Message | Chunk]) -> Any:
         """Decode, deduplicate, count, window, estimate; returns ``Aggregated``."""
         decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards if self.deduplicate else 1)
         accounting = [decoded.accounting]

@@ -11,23 +11,25 @@ from functools import cache
 from itertools import pairwise, repeat
 from typing import Any, ClassVar, cast
 
-import apache_beam as beam
 import fastavro
 import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.coders.typecoders import registry
-from apache_beam.pvalue import PCollection
-from apache_beam.utils.windowed_value import WindowedValue
 
 import transforms.coders  # noqa: F401 (registers the coder of messages)
 from schemas.framing import Schema
 from schemas.records import NO_ATTRIBUTES, Message
-from transforms.windows import at_time
+
+#: What a message is taken to need beside its bytes where messages are joined to chunks.
+_MESSAGE_OVERHEAD = 1 << 7
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Messages in the order in which they were fetched."""
+    """Messages in the order in which they were fetched.
+
+    Its element time is nobody's: each message has the time when it was published.
+    """
 
     messages: Sequence[Message]
 
@@ -129,30 +131,15 @@ class ChunkCoder(Coder):
 registry.register_coder(Chunk, ChunkCoder)
 
 
-def unpack(chunk: Chunk) -> Iterator[WindowedValue]:
-    """Give each message its publish time as element time."""
-    time, timed = 0, at_time(0, None)
-    for message in chunk.messages:
-        if message.publish_time != time:
-            time = message.publish_time
-            timed = at_time(time, None)
-        yield timed.with_value(message)  # a twentieth of the cost; neighbours often share a millisecond
-
-
-@dataclass
-class UnpackChunks(beam.PTransform[PCollection[Chunk], PCollection[Message]]):
-    """Turn chunks into messages whose element time is their publish time.
-
-    Attributes:
-        spread: Whether to deal the chunks out to all workers, who share what follows. Flink keys what a source is split
-            into by the source, so that one worker reads it all.
-    """
-
-    spread: bool = False
-
-    def expand(self, chunks: PCollection[Chunk]) -> PCollection[Message]:
-        """One step, or two."""
-        if self.spread:
-            chunks = chunks | "Spread" >> beam.Reshuffle()
-        messages: PCollection[Message] = chunks | "Unpack" >> beam.FlatMap(unpack).with_output_types(Message)
-        return messages
+def chunked(messages: Iterable[Message]) -> Iterator[Chunk]:
+    """Join messages that come one by one to chunks, in their order."""
+    held: list[Message] = []
+    room = ChunkSize.BYTES
+    for message in messages:
+        held.append(message)
+        room -= _MESSAGE_OVERHEAD + len(message.data)
+        if room <= 0:
+            yield Chunk(held)
+            held, room = [], ChunkSize.BYTES
+    if held:
+        yield Chunk(held)

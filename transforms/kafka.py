@@ -18,7 +18,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from schemas.records import NO_ATTRIBUTES, Message
-from transforms.chunks import Chunk, ChunkCoder, UnpackChunks
+from transforms.chunks import Chunk, ChunkCoder
 from transforms.kafkaconsumers import CONSUMERS, SharedConsumer
 from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
 from transforms.kafkaproducer import KafkaProducer
@@ -266,17 +266,20 @@ def attributes(raw: Any) -> Mapping[str, str]:
 
 
 @dataclass
-class ReadFromKafka(beam.PTransform[PBegin, PCollection[Message]]):
-    """Read the messages of a topic at their publish times."""
+class ReadFromKafka(beam.PTransform[PBegin, PCollection[Chunk]]):
+    """Read the messages of a topic.
+
+    All workers share what follows, but for a job that ends: Flink keys what a source is split into by the source, so
+    that one worker reads it all.
+    """
 
     source: KafkaSource
 
-    def expand(self, pbegin: PBegin) -> PCollection[Message]:
-        """Read chunks and unpack them."""
+    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
+        """Read, and deal the chunks out."""
         read = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
-        chunks = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
-        messages: PCollection[Message] = chunks | "UnpackChunks" >> UnpackChunks(spread=not self.source.stop_at_end)
-        return messages
+        chunks: PCollection[Chunk] = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
+        return chunks if self.source.stop_at_end else chunks | "SpreadChunks" >> beam.Reshuffle()
 
 
 @dataclass

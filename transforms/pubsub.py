@@ -17,7 +17,7 @@ from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from schemas.records import NO_ATTRIBUTES, Message
-from transforms.chunks import Chunk, ChunkCoder, UnpackChunks
+from transforms.chunks import Chunk, ChunkCoder
 from transforms.leases import EXTENSION_SECONDS, AckMark, AckMarkCoder, Leases, Unavailable
 from transforms.pubsubclient import Publisher, Puller
 from transforms.pubsubname import Subscription, Topic
@@ -186,8 +186,8 @@ class PubSubReader(UnboundedReader):
 
 
 @dataclass
-class ReadSubscription(beam.PTransform[PBegin, PCollection[Message]]):
-    """Read the messages of a subscription at their publish times.
+class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
+    """Read the messages of a subscription: many at a time, dealt out to all workers, or one by one if ``native``.
 
     Attributes:
         source: The subscription.
@@ -200,9 +200,9 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message]]):
     native: bool = False
     id_label: str | None = None
 
-    def expand(self, pbegin: PBegin) -> PCollection[Message]:
-        """Read chunks and unpack them, or let the runner read."""
-        messages: PCollection[Message]
+    def expand(self, pbegin: PBegin) -> PCollection[Message | Chunk]:
+        """Read, or let the runner read."""
+        messages: PCollection[Message | Chunk]
         if self.native:
             read = beam.io.ReadFromPubSub(
                 subscription=self.source.subscription.path,
@@ -214,8 +214,7 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message]]):
             messages = pbegin | "ReadMessages" >> read | "ToMessage" >> convert
             return messages
         read_chunks = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
-        chunks = pbegin | "ReadChunks" >> read_chunks.with_output_types(Chunk)
-        messages = chunks | "UnpackChunks" >> UnpackChunks(spread=True)
+        messages = pbegin | "ReadChunks" >> read_chunks.with_output_types(Chunk) | "SpreadChunks" >> beam.Reshuffle()
         return messages
 
 

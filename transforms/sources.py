@@ -20,7 +20,7 @@ from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
-from schemas.records import Message
+from transforms.chunks import Chunk, chunked
 from transforms.localstream import LocalStream, StreamError, last_publish_time, messages_of
 from transforms.remote import fetched, is_remote, matching
 
@@ -58,7 +58,7 @@ def message_files(path: str | Path) -> list[str]:
 
 
 @dataclass
-class ReadArchive(beam.PTransform[PBegin, PCollection[Message]]):
+class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Read the messages of container files, here or on another of Beam's file systems; bounded."""
 
     path: str | Path
@@ -67,19 +67,19 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Message]]):
         super().__init__()
         self._files = message_files(self.path)
 
-    def expand(self, pbegin: PBegin) -> PCollection[Message]:
+    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Spread the files over workers."""
-        messages: PCollection[Message] = (
+        chunks: PCollection[Chunk] = (
             pbegin
             | "Files" >> beam.Create(self._files)
             | "Spread" >> beam.Reshuffle()
             | "ReadFile" >> beam.ParDo(_ReadFilesFn())
         )
-        return messages
+        return chunks
 
 
 @beam.typehints.with_input_types(str)
-@beam.typehints.with_output_types(Message)
+@beam.typehints.with_output_types(Chunk)
 class _ReadFilesFn(beam.DoFn):
     """Reads files of messages, and logs from time to time how far it is."""
 
@@ -92,20 +92,19 @@ class _ReadFilesFn(beam.DoFn):
     def setup(self) -> None:
         self._logged = time.monotonic()
 
-    def process(self, path: str) -> Iterator[Message]:
-        read = 0
+    def process(self, path: str) -> Iterator[Chunk]:
         with fetched(path) if is_remote(path) else open(path, "rb") as file:
-            for read, message in enumerate(messages_of(file, path), start=1):  # noqa: B007 (used after the loop)
-                yield message
+            for chunk in chunked(messages_of(file, path)):
+                self._messages += len(chunk)
+                yield chunk
         self._files += 1
-        self._messages += read
         if time.monotonic() - self._logged >= self.LOG_EVERY_SECONDS:
             self._logged = time.monotonic()
             LOGGER.info("read %s messages of %s files", f"{self._messages:,}", f"{self._files:,}")
 
 
 @dataclass
-class ReadLocalStream(beam.PTransform[PBegin, PCollection[Message]]):
+class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded.
 
     Attributes:
@@ -114,14 +113,14 @@ class ReadLocalStream(beam.PTransform[PBegin, PCollection[Message]]):
 
     endpoint: str
 
-    def expand(self, pbegin: PBegin) -> PCollection[Message]:
+    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """One element for each segment, so that the runner's cost for an element is paid once for many messages."""
-        messages: PCollection[Message] = (
+        chunks: PCollection[Chunk] = (
             pbegin
             | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
             | "ReadSegment" >> beam.ParDo(_ReadFilesFn())
         )
-        return messages
+        return chunks
 
 
 class LocalStreamEvents(service_api.TestStreamServiceServicer):

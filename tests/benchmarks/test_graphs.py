@@ -55,8 +55,9 @@ def test_both_graphs_give_the_counts_of_single_reports(mechanism: MechanismName)
     workload = singles(mechanism, 400)
     expected = counted_by_hand(workload)
     assert run_graph(naive, workload).totals == expected
-    for deduplicate in (False, True):
-        assert run_graph(partial(aggregate, deduplicate=deduplicate), workload).totals == expected
+    for deduplicate, one_by_one in itertools.product((False, True), repeat=2):
+        graph = partial(aggregate, deduplicate=deduplicate, one_by_one=one_by_one)
+        assert run_graph(graph, workload).totals == expected
 
 
 @pytest.mark.parametrize("mechanism", ["urr", "urap", "oue"])

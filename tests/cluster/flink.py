@@ -170,8 +170,8 @@ class FlinkCluster(Service):
         wait_until(lambda: self.checkpoints(job)["completed"] >= before + more, f"{more} checkpoints", seconds=180)
 
     def records_read(self, job: str, step: str) -> list[int]:
-        """Return how many elements each subtask has read of the task whose name has ``step`` in it."""
-        (task,) = [vertex for vertex in self.get(f"jobs/{job}")["vertices"] if step in vertex["name"]]
+        """Return how many elements each subtask has read of the first task whose name has ``step`` in it."""
+        task, *_ = [vertex for vertex in self.get(f"jobs/{job}")["vertices"] if step in vertex["name"]]
         subtasks = self.get(f"jobs/{job}/vertices/{task['id']}")["subtasks"]
         return [subtask["metrics"]["read-records"] for subtask in subtasks]
 

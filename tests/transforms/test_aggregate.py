@@ -15,10 +15,11 @@ from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.utils.timestamp import Timestamp
 
 from mechanisms.catalog import build_mechanism
-from pipelines.results import read_counts, read_estimates
+from pipelines.results import read_counts, read_estimates, read_rejected
 from schemas.collection import CollectionSpec
 from schemas.records import SENDER, Accounting, Message, Report, Sender, SupportCounts
 from transforms.aggregate import Aggregate
+from transforms.chunks import Chunk
 from transforms.coders import MessageCoder
 from transforms.signals import sender_digest
 from transforms.sinks import WriteResults
@@ -320,6 +321,19 @@ def test_wrong_arguments_are_refused_before_anything_runs() -> None:
         Aggregate([PLAIN, PLAIN])
     with pytest.raises(ValueError, match="shards must be 1 or more, got 0"):
         Aggregate([PLAIN], shards=0)
+
+
+def test_messages_are_counted_the_same_whether_they_come_one_by_one_or_in_chunks(tmp_path: Path) -> None:
+    sent = [report(n % 300, n % 180) for n in range(600)] + [Message(b"no report", START)]
+    for name, elements in (("one", sent), ("chunks", [Chunk(sent[:7]), Chunk(()), Chunk(tuple(sent[7:]))])):
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create(elements) | Aggregate([PLAIN]) | WriteResults(str(tmp_path / name))
+    one, chunks = (
+        ([pane.to_avro() for pane in read_counts(out)], [record.to_avro() for record in read_rejected(out)])
+        for out in (tmp_path / "one", tmp_path / "chunks")
+    )
+    assert one == chunks
+    assert (len(one[0]), len(one[1])) == (3, 1)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -1,23 +1,17 @@
-"""Chunks come back as they were written, and unpack into messages at their publish times."""
+"""Chunks hold what they were made of, and come back as they were written."""
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
 
-import apache_beam as beam
 import pytest
 from apache_beam.coders.typecoders import registry
-from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.transforms.window import GlobalWindow
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.records import Message
-from transforms.chunks import Chunk, ChunkCoder, UnpackChunks, unpack
+from transforms.chunks import Chunk, ChunkCoder, ChunkSize, chunked
 
 LONGEST = 2**63 - 1
-#: Beyond these, Beam has no element time.
-EARLIEST_MS, LATEST_MS = -(2**63 // 1000), GlobalWindow().max_timestamp().micros // 1000
 
 MESSAGES = [
     Message(b"\x00\xff", 1767258000001, {"a": "b", "": "ü"}, "reports/0/7"),
@@ -58,21 +52,16 @@ def test_beam_takes_our_coder_by_itself() -> None:
     assert coder != registry.get_coder(Message)
 
 
-@given(st.lists(st.integers(EARLIEST_MS, LATEST_MS)))
-def test_each_message_is_unpacked_at_its_publish_time(times: list[int]) -> None:
-    messages = [Message(b"%d" % index, time) for index, time in enumerate(times)]
-    unpacked = list(unpack(Chunk(messages)))
-    assert [each.value for each in unpacked] == messages
-    assert [each.timestamp.micros for each in unpacked] == [time * 1000 for time in times]
-    assert all(each.windows == (GlobalWindow(),) for each in unpacked)
+@given(st.lists(st.integers(0, 1 << 17)))
+def test_messages_are_joined_in_their_order_to_chunks_of_bounded_size(lengths: list[int]) -> None:
+    messages = [Message(bytes(length), index) for index, length in enumerate(lengths)]
+    chunks = list(chunked(messages))
+    assert [message for chunk in chunks for message in chunk.messages] == messages
+    for *others, last in ([len(message.data) for message in chunk.messages] for chunk in chunks):
+        assert sum(others) < ChunkSize.BYTES
+        assert last <= 1 << 17
 
 
-@pytest.mark.parametrize("spread", [False, True])
-def test_chunks_become_messages_in_a_pipeline(spread: bool) -> None:
-    def with_time(message: Message, at: Any = beam.DoFn.TimestampParam) -> tuple[Message, int]:
-        return message, at.micros // 1000
-
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        chunks = pipeline | beam.Create([Chunk(MESSAGES[:3]), Chunk(()), Chunk(MESSAGES[3:])])
-        timed = chunks | UnpackChunks(spread) | beam.Map(with_time)
-        assert_that(timed, equal_to([(message, message.publish_time) for message in MESSAGES]))
+def test_empty_messages_fill_a_chunk_too() -> None:
+    chunks = chunked(Message(b"", 0) for _ in range(10_000))
+    assert [len(chunk) for chunk in chunks] == [2048, 2048, 2048, 2048, 1808]

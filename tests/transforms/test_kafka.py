@@ -420,6 +420,6 @@ def test_the_end_of_a_transaction_is_no_message(broker: Broker) -> None:
 def test_a_topic_is_read_by_a_pipeline(broker: Broker) -> None:
     broker.partitions, broker.largest = {each: [NOW + each] * 5 for each in range(3)}, 2
     with beam.Pipeline("FnApiRunner") as pipeline:
-        messages = pipeline | ReadFromKafka(KafkaSource(TOPIC, stop_at_end=True))
+        chunks = pipeline | ReadFromKafka(KafkaSource(TOPIC, stop_at_end=True))
         expected = [f"reports/{partition}/{offset}" for partition in range(3) for offset in range(5)]
-        assert_that(messages | beam.Map(lambda message: message.source), equal_to(expected))
+        assert_that(chunks | beam.FlatMap(lambda chunk: sources(chunk.messages)), equal_to(expected))
