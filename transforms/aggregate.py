@@ -18,7 +18,7 @@ from transforms.decode import DecodeReports
 from transforms.deduplicate import DeduplicateReports
 from transforms.estimate import EstimateDistributions
 from transforms.seal import SealCounts
-from transforms.slide import SlideWindows
+from transforms.slide import SlideWindows, SumSlidingWindows
 from transforms.targets import CollectionKey, targets
 from transforms.windows import window_into, window_label
 
@@ -103,15 +103,16 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Support
         sealed = []
         for label, window in sorted(policies.items()):
             keys = frozenset(spec.key for spec in self.specs if window_label(spec.window) == label)
-            fixed = window.period is None
-            into = window_into(window, bounded=parts.is_bounded) if fixed else SlideWindows(window)
-            sealed.append(
-                parts
-                | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
-                | f"Window{label}" >> into
-                | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
-                | f"Seal{label}" >> SealCounts(self.specs, self.simulated_clock)
-            )
+            kept = parts | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
+            if window.period is not None and parts.is_bounded:
+                sums = kept | f"Slide{label}" >> SumSlidingWindows(window)
+            else:
+                fixed = window.period is None
+                into = window_into(window, bounded=parts.is_bounded) if fixed else SlideWindows(window)
+                sums = (
+                    kept | f"Window{label}" >> into | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+                )
+            sealed.append(sums | f"Seal{label}" >> SealCounts(self.specs, self.simulated_clock))
         counts: PCollection[SupportCounts] = sealed | "AllPolicies" >> beam.Flatten()
         return counts
 

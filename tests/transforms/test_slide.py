@@ -1,10 +1,13 @@
 """Sliding windows as sums of slices, against putting each slice into each of its windows."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pytest
+from apache_beam.pvalue import PCollection
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import SlidingWindows, WindowFn
 from apache_beam.utils.timestamp import Timestamp
@@ -16,7 +19,7 @@ from schemas.collection import WindowSpec
 from schemas.records import Accounting
 from transforms.count import KeyedCounts, SumCounts
 from transforms.partial import PartialCounts
-from transforms.slide import SlideWindows, slide
+from transforms.slide import SlideWindows, SumSlidingWindows, slide
 from transforms.windows import at_time
 
 PERIOD = 10
@@ -66,7 +69,17 @@ def dated(element: KeyedCounts, window: Any = beam.DoFn.WindowParam, at: Any = b
     return key, window.start.micros, window.end.micros, partial.accounting.received
 
 
-def test_the_transform_gives_what_beams_sliding_windows_give() -> None:
+@beam.ptransform_fn
+def slide_and_sum(counts: PCollection[KeyedCounts], window: WindowSpec) -> PCollection[KeyedCounts]:
+    """What a stream does, which leaves the sum to the runner."""
+    sums: PCollection[KeyedCounts] = (
+        counts | "Slide" >> SlideWindows(window) | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+    )
+    return sums
+
+
+@pytest.mark.parametrize("transform", [slide_and_sum, SumSlidingWindows])
+def test_the_transform_gives_what_beams_sliding_windows_give(transform: Callable[[WindowSpec], Any]) -> None:
     quarter, hour = 15 * 60_000, 3_600_000
     slots = [("c", 0, 1), ("c", 1, 2), ("c", 1, 3), ("c", 9, 4), ("d", 1, 5)]
     wanted: Counter[tuple[tuple[str, int], int, int]] = Counter()
@@ -81,8 +94,7 @@ def test_the_transform_gives_what_beams_sliding_windows_give() -> None:
             pipeline
             | "Indices" >> beam.Create(range(len(slots)))
             | "Slices" >> beam.Map(elements.__getitem__).with_output_types(KeyedCounts)
-            | "Slide" >> SlideWindows(WindowSpec.model_validate({"size": "1h", "period": "15m"}))
-            | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+            | "SlideAndSum" >> transform(WindowSpec.model_validate({"size": "1h", "period": "15m"}))
             | "Date" >> beam.Map(dated)
         )
         assert_that(sums, equal_to([(*window, n) for window, n in wanted.items()]))
