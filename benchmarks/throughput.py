@@ -6,14 +6,16 @@ Runs alternate, and the table shows medians. Graphs that count the same messages
 that of a process that runs the graph alone, of which Python, Beam and the messages under way are the source's.
 """
 
+import statistics
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
 from benchmarks.graphs import Run, Totals, aggregate, naive, run_graph, source
-from benchmarks.rows import Row, alone, clock, in_turn, print_table
+from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
 from mechanisms.catalog import build_mechanism
 from transforms.columnar import Layout, decode_columns, report_schema
@@ -57,6 +59,7 @@ class Measurement(NamedTuple):
     limit: str | None = None
 
 
+START = "start of a job"
 _COUNT = partial(run_graph, partial(aggregate, deduplicate=False))
 _COUNT_ONE_BY_ONE = partial(run_graph, partial(aggregate, deduplicate=False, one_by_one=True))
 _COUNT_ONCE = partial(run_graph, partial(aggregate, deduplicate=True))
@@ -74,17 +77,18 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "symbols": (2_000_000, partial(singles, "urr")),
     "few symbols": (200_000, partial(singles, "urr")),
     # Enough that counting them costs more than publishing 4,000 windows, which is the same for any number of reports.
-    "days": (10_000_000, days),
-    "sliding": (10_000_000, partial(days, period=timedelta(minutes=5))),
+    "days": (6_000_000, days),
+    "sliding": (6_000_000, partial(days, period=timedelta(minutes=5))),
     "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
-    "uRR": (20_000_000, partial(batches, "urr")),
+    "uRR": (60_000_000, partial(batches, "urr")),
     "uRAP": (20_000_000, partial(batches, "urap")),
     "OUE": (20_000_000, partial(batches, "oue")),
     "mixed uRR": (6_000_000, partial(batches, "urr", mixed=True)),
     "mixed uRAP": (6_000_000, partial(batches, "urap", mixed=True)),
     "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
     # To deduplicate takes longer for each report, and so long for bits that fewer must do.
+    "fewer uRR": (20_000_000, partial(batches, "urr")),
     "fewer uRAP": (6_000_000, partial(batches, "urap")),
     "fewer OUE": (6_000_000, partial(batches, "oue")),
 }
@@ -116,44 +120,60 @@ def _of_batches(mechanism: str, kind: str, deduplicated: str) -> tuple[Measureme
 
 
 MEASUREMENTS = (
-    Measurement("start of a job", "first symbols", _COUNT),
+    Measurement(START, "first symbols", _COUNT),
     Measurement("source alone", "symbols", partial(run_graph, source)),
     *_of_singles("symbols"),
     Measurement(_DAYS, "days", _COUNT_ONCE, "symbols, naive graph", "symbols, decoded alone"),
     Measurement(_SLIDING, "sliding", _COUNT_ONCE, "symbols, naive graph", "symbols, decoded alone"),
     *_of_singles("bits"),
-    *_of_batches("uRR", "symbols", "uRR"),
+    *_of_batches("uRR", "symbols", "fewer uRR"),
     *_of_batches("uRAP", "bits", "fewer uRAP"),
     *_of_batches("OUE", "bits", "fewer OUE"),
 )
 
 
-def rates(measurements: Sequence[Measurement], share: float, repeat: int) -> dict[str, float]:
+class Measured(NamedTuple):
+    """Reports per second, the median; and the peak of the resident memory in megabytes, if it was asked for."""
+
+    rate: float
+    megabytes: float | None
+
+
+def measure(
+    measurements: Sequence[Measurement], share: float, repeat: int, *, memory: bool = False
+) -> dict[str, Measured]:
     """Run every measurement ``repeat`` times, in turn.
 
     Args:
         measurements: What to run.
         share: Of the reports of each workload.
         repeat: How often.
+        memory: Whether each runs in a process of its own in the last turn, to see what memory that takes.
 
     Returns:
-        The median rate of each, in reports per second.
+        What was measured, by label.
 
     Raises:
         AssertionError: if two graphs count one workload differently.
     """
-    workloads = {name: build(name, share) for name in {measurement.workload for measurement in measurements}}
+    seconds: dict[str, list[float]] = defaultdict(list)
+    megabytes: dict[str, float] = {}
     counted: dict[str, Totals] = {}
-
-    def call(measurement: Measurement) -> float:
-        totals, seconds = measurement.run(workloads[measurement.workload])
-        if totals:
-            assert counted.setdefault(measurement.workload, totals) == totals, f"{measurement.label} counts differently"
-        print(f"        {measurement.label}: {seconds:.2f} s", file=sys.stderr, flush=True)
-        return seconds
-
-    seconds = in_turn({measurement.label: partial(call, measurement) for measurement in measurements}, repeat)
-    return {label: workloads[name].reports / seconds[label] for label, name, *_ in measurements}
+    for left in reversed(range(repeat)):
+        for measurement in measurements:
+            label, workload = measurement.label, measurement.workload
+            if memory and not left:
+                run, megabytes[label] = alone(run_alone, label, share)
+            else:
+                run = measurement.run(build(workload, share))
+            if run.totals:
+                assert counted.setdefault(workload, run.totals) == run.totals, f"{label} counts differently"
+            print(f"        {label}: {run.seconds:.2f} s", file=sys.stderr, flush=True)
+            seconds[label].append(run.seconds)
+    return {
+        label: Measured(build(workload, share).reports / statistics.median(seconds[label]), megabytes.get(label))
+        for label, workload, *_ in measurements
+    }
 
 
 def build(name: str, share: float) -> Workload:
@@ -162,28 +182,31 @@ def build(name: str, share: float) -> Workload:
     return make(round(share * reports))
 
 
-def run_alone(index: int, share: float) -> None:
-    """Run a measurement once: what a process does whose memory is measured."""
-    MEASUREMENTS[index].run(build(MEASUREMENTS[index].workload, share))
+def run_alone(label: str, share: float) -> Run:
+    """Run a measurement in a process that has run nothing else but a small job: the first one has more to load."""
+    by_label = {measurement.label: measurement for measurement in MEASUREMENTS}
+    for measurement in (by_label[START], by_label[label]):
+        run = measurement.run(build(measurement.workload, share))
+    return run
 
 
 def rows(*, quick: bool = False) -> Iterator[Row]:
     """Measure everything; ``quick`` takes a tenth of the reports, once."""
     share, repeat = (0.1, 1) if quick else (1.0, REPEAT)
-    measured = rates(MEASUREMENTS, share, repeat)
+    measured = measure(MEASUREMENTS, share, repeat, memory=True)
     limits = {measurement.limit for measurement in MEASUREMENTS}
-    for index, (label, name, _, naive_label, limit_label) in enumerate(MEASUREMENTS):
-        rate = measured[label]
+    for label, name, _, naive_label, limit_label in MEASUREMENTS:
+        rate, megabytes = measured[label]
         n = build(name, share).reports
         yield Row(
             "throughput",
             label,
             n,
             n / rate,
-            rate / measured[naive_label] if naive_label else None,
-            rate / measured[limit_label] if limit_label else None,
-            alone(run_alone, index, share)[1] if label not in limits else None,
-            f"{measured[_DAYS] / rate:.2f} times the cost of windows of a day" if label == _SLIDING else "",
+            rate / measured[naive_label].rate if naive_label else None,
+            rate / measured[limit_label].rate if limit_label else None,
+            None if label in limits else megabytes,
+            f"{measured[_DAYS].rate / rate:.2f} times the cost of windows of a day" if label == _SLIDING else "",
         )
 
 

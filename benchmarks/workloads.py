@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -121,9 +121,13 @@ def _single_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int)
     width = pool.shape[1] if pool.ndim == 2 else None
     for collection, spec in enumerate(specs):
         rows = np.flatnonzero(of == collection)
-        layout = Layout.of(report_schema(), *spec.key, width)
-        messages[rows] = encode_columns(layout, ids[rows], times[rows], payloads[rows])
+        messages[rows] = encode_columns(_layout(*spec.key, width), ids[rows], times[rows], payloads[rows])
     return list(map(Message, messages.tolist(), times.tolist()))
+
+
+@cache
+def _layout(collection: str, version: int, bits_width: int | None) -> Layout:
+    return Layout.of(report_schema(), collection, version, bits_width)
 
 
 def _batch_chunk(mixed: bool, specs: tuple[CollectionSpec, ...], pool: Payloads, index: int) -> list[Message]:

@@ -9,7 +9,7 @@ from benchmarks import commands, estimators, guard, scaling
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
 from benchmarks.scaling import Scale
-from benchmarks.throughput import MEASUREMENTS, Measurement
+from benchmarks.throughput import MEASUREMENTS, Measured, Measurement
 
 ROWS = [
     Row("a", "one", 1000, 0.5, naive=2.0, megabytes=100.0),
@@ -56,7 +56,8 @@ def test_the_guard_fails_below_a_margin(
 ) -> None:
     monkeypatch.setattr(guard, "MARGINS", [Margin("symbols", "bits", 2), Margin("bits", "bits", 1)])
     monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
-    monkeypatch.setattr(guard, "rates", lambda measurements, *_: {"symbols": 10.0, "bits": slow})
+    measured = {"symbols": Measured(10, None), "bits": Measured(slow, None)}
+    monkeypatch.setattr(guard, "measure", lambda *_: measured)
     monkeypatch.setattr(sys, "argv", ["bench", "--guard"])
     assert main.main() == code
     first, second = capsys.readouterr().out.splitlines()
@@ -67,11 +68,11 @@ def test_the_guard_fails_below_a_margin(
 def test_the_guard_measures_no_more_than_its_margins_name(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def rates(measurements: list[Measurement], *_: float) -> dict[str, float]:
+    def measure(measurements: list[Measurement], *_: float) -> dict[str, Measured]:
         asked.extend(measurement.label for measurement in measurements)
-        return dict.fromkeys(asked, 1.0)
+        return dict.fromkeys(asked, Measured(1, None))
 
-    monkeypatch.setattr(guard, "rates", rates)
+    monkeypatch.setattr(guard, "measure", measure)
     monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
     list(guard.guard())
     assert set(asked) == {label for margin in MARGINS for label in (margin.fast, margin.slow)}

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import throughput, workloads
 from benchmarks.graphs import Run
-from benchmarks.throughput import MEASUREMENTS, WORKLOADS, Measurement, count_alone, decode_alone, rates
+from benchmarks.throughput import MEASUREMENTS, WORKLOADS, Measurement, count_alone, decode_alone, measure
 from benchmarks.workloads import Workload, batches, singles
 from transforms.columnar import Layout, decode_columns
 
@@ -27,28 +27,57 @@ def constant(seconds: float, counts: bytes = b"") -> Callable[[Workload], Run]:
 @pytest.mark.usefixtures("made")
 def test_a_rate_is_reports_by_the_median_of_seconds() -> None:
     seconds = iter([5.0, 1.0, 2.0])
-    measured = rates([Measurement("it", "symbols", lambda _: Run({}, next(seconds)))], 1, 3)
-    assert measured == {"it": 1000 / 2.0}
+    measured = measure([Measurement("it", "symbols", lambda _: Run({}, next(seconds)))], 1, 3)
+    assert measured == {"it": (1000 / 2.0, None)}
+
+
+@pytest.mark.usefixtures("made")
+def test_the_last_turn_is_that_of_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throughput, "alone", lambda _, label, share: (Run({}, 4 * share), 7.0 + len(label)))
+    seconds = iter([1.0, 9.0])
+    measured = measure([Measurement("it", "symbols", lambda _: Run({}, next(seconds)))], 1, 3, memory=True)
+    assert measured == {"it": (1000 / 4.0, 9.0)}
+
+
+@pytest.mark.usefixtures("made")
+def test_a_process_of_its_own_runs_a_small_job_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def run(label: str, workload: Workload) -> Run:
+        ran.append(label)
+        return Run({}, float(len(ran)))
+
+    labels = ["it", throughput.START]
+    measurements = [Measurement(label, "symbols", partial(run, label)) for label in labels]
+    monkeypatch.setattr(throughput, "MEASUREMENTS", measurements)
+    assert throughput.run_alone("it", 1).seconds == 2
+    assert ran == [throughput.START, "it"]
+
+
+@pytest.mark.usefixtures("made")
+def test_graphs_that_count_differently_in_the_last_turn_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throughput, "alone", lambda *_: (constant(1, b"other")(batches("urr", 200)), 7.0))
+    with pytest.raises(AssertionError, match="it counts differently"):
+        measure([Measurement("it", "symbols", constant(1, b"one"))], 1, 2, memory=True)
 
 
 @pytest.mark.usefixtures("made")
 def test_graphs_that_disagree_are_an_error() -> None:
     measurements = [Measurement(label, "symbols", constant(1, label.encode())) for label in ("one", "other")]
     with pytest.raises(AssertionError, match="other counts differently"):
-        rates(measurements, 1, 1)
+        measure(measurements, 1, 1)
 
 
 @pytest.mark.usefixtures("made")
 def test_rows_compare_with_the_naive_graph_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throughput, "alone", lambda *_: (None, 7.0))
+    taken = {"slow": 8.0, "limit": 1.0, throughput._DAYS: 2.0, throughput._SLIDING: 3.0}
+    monkeypatch.setattr(throughput, "alone", lambda _, label, share: (Run({}, taken[label]), 7.0))
     monkeypatch.setattr(
         throughput,
         "MEASUREMENTS",
         [
-            Measurement("slow", "symbols", constant(8)),
-            Measurement("limit", "symbols", constant(1)),
-            Measurement(throughput._DAYS, "symbols", constant(2), "slow", "limit"),
-            Measurement(throughput._SLIDING, "symbols", constant(3), "slow", "limit"),
+            Measurement(label, "symbols", constant(seconds), *(("slow", "limit") if seconds in {2, 3} else ()))
+            for label, seconds in taken.items()
         ],
     )
     slow, limit, days, sliding = throughput.rows()
