@@ -32,8 +32,8 @@ def count_support(target: Target, parts: Sequence[ReportColumns]) -> Iterator[tu
     starts, groups = slice_groups(slices, target.slice_size)
     k = len(starts)
     counts = target.mechanism.support_by_group([part.payloads for part in parts], groups, k)
-    counted = np.bincount(groups, minlength=k).tolist()
     skews = skew_counts(signals, groups, k)
+    counted = skews.sum(axis=1).tolist()  # each report has one
     improbable = improbable_counts(signals, groups, k).tolist()
     for group in np.flatnonzero(counted).tolist():
         accounting = Accounting(received=counted[group], counted=counted[group])

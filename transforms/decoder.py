@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from schemas.framing import (
 from schemas.reasons import Reason
 from schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected
 from transforms.batched import BatchViews
-from transforms.columnar import Layout, decode_columns, report_schema
+from transforms.columnar import FastRows, Layout, decode_columns, report_schema
 from transforms.columns import ReportColumns, Times
 from transforms.parsed import (
     Misfit,
@@ -102,11 +103,7 @@ class ReportDecoder:
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """Decode ``messages``. No input raises; each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
-        parsed: list[ParsedReports] = []
         found, rest = decode_columns([message.data for message in messages], self._layouts)
-        for fast in found:
-            target = self._by_layout[fast.layout]
-            parsed.append(ParsedReports(target, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads))
         singles: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
         batches: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
         for index in rest.tolist():
@@ -119,8 +116,12 @@ class ReportDecoder:
                     batches[key, misfit_of_batch(target, record)].append((index, record))
             except RejectError as error:
                 self._reject(messages[index], error, out)
-        parsed.extend(from_reports(self._targets[key], misfit, records) for (key, misfit), records in singles.items())
-        parsed.extend(from_batches(self._targets[key], misfit, records) for (key, misfit), records in batches.items())
+        # One after the other, so that those of a target are still in the caches when they are validated.
+        parsed = chain(
+            (self._from_columns(fast) for fast in found),
+            (from_reports(self._targets[key], misfit, records) for (key, misfit), records in singles.items()),
+            (from_batches(self._targets[key], misfit, records) for (key, misfit), records in batches.items()),
+        )
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
         senders = self._senders(messages)
         for reports in parsed:
@@ -129,6 +130,10 @@ class ReportDecoder:
             out.received += len(reports.origins)
             self._validate(reports, published[reports.origins], messages, senders, out)
         return out
+
+    def _from_columns(self, fast: FastRows) -> ParsedReports:
+        target = self._by_layout[fast.layout]
+        return ParsedReports(target, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
 
     def _senders(self, messages: Sequence[Message]) -> Digests | None:
         """Return a digest of each message's sender key, 0 for none; or None where no spec asks."""
@@ -180,9 +185,8 @@ class ReportDecoder:
 
     def _slots(self, target: Target, times: Times, published: Times) -> Times:
         """Return the start of the slice in whose accounting each report stands."""
-        earliest, latest = target.event_times(published)
         slices = target.slice_start(times)
-        named = (times >= earliest) & (times <= latest) & (not target.spec.retired)
+        named = target.admits(times, published) & (not target.spec.retired)
         if self._judge_lateness:
             named &= published < slices + target.amendable_for
         return np.where(named, slices, target.slice_start(published))
@@ -198,8 +202,7 @@ class ReportDecoder:
         """Check all reports of one target at once and sort them into ``out``."""
         target, times = parsed.target, parsed.event_times
         key, limits = target.spec.key, target.spec.limits
-        earliest, latest = target.event_times(published)
-        good = (times >= earliest) & (times <= latest)
+        good = target.admits(times, published)
         improbable = np.zeros_like(good)
         if parsed.misfit is not None or target.spec.retired:
             good[:] = False

@@ -22,6 +22,16 @@ Digests = npt.NDArray[np.uint64]
 IMPROBABLE = 0x80
 
 
+def _skew_ranges() -> SignalBits:
+    """Return the range of clock skew that begins with each exponent, and behind those the ones of negative numbers."""
+    ranges = np.clip(np.arange(1 << 11) - 1022, 0, SKEW_RANGES - 1)
+    return np.concatenate([ranges, ranges + SKEW_RANGES]).astype(np.uint8)
+
+
+#: By the first 12 bits of a float: its sign and its exponent.
+_RANGES = _skew_ranges()
+
+
 def signal_bits(event_times: Times, published: Times, improbable: Mask) -> SignalBits:
     """Return what each report tells beside its payload, in a byte: its range of clock skew, and ``IMPROBABLE``.
 
@@ -31,14 +41,7 @@ def signal_bits(event_times: Times, published: Times, improbable: Mask) -> Signa
     seconds = published.astype(np.float64)
     seconds -= event_times
     seconds /= 1000
-    exponents = seconds.view(np.int64)
-    early = exponents < 0  # the sign
-    exponents >>= 52
-    exponents &= 0x7FF
-    exponents -= 1022
-    np.clip(exponents, 0, SKEW_RANGES - 1, out=exponents)
-    signals = exponents.astype(np.uint8)
-    signals[early] += SKEW_RANGES
+    signals = _RANGES.take((seconds.view(np.uint64) >> np.uint64(52)).view(np.int64))
     signals[improbable] |= IMPROBABLE
     return signals
 

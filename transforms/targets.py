@@ -66,6 +66,15 @@ class Target:
         skew = milliseconds(limits.max_clock_skew)
         return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_10000 - 1)
 
+    def admits(self, times: Times, published: Times) -> Mask:
+        """Say which of one or more reports have an event time that those published then may claim."""
+        # Both bounds grow with the time of publication. Most often all times are within the closest ones.
+        (earliest, _), (_, latest) = np.transpose(self.event_times(np.array([published.max(), published.min()])))
+        if earliest <= times.min() and times.max() <= latest:
+            return np.ones(len(times), dtype=np.bool_)
+        earliest, latest = self.event_times(published)
+        return (times >= earliest) & (times <= latest)
+
     def slice_start(self, times: Times) -> Times:
         """Start of the time slice that holds each of ``times``."""
         return times // self.slice_size * self.slice_size

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.collection import CollectionSpec
 from transforms.targets import YEAR_10000, Target, targets
@@ -58,6 +60,18 @@ def test_event_times_that_a_report_may_claim(limits: object, earliest: int, late
     bounds = target(limits=limits).event_times(np.array([10 * HOUR, YEAR_10000]))
     assert [bound[0] for bound in bounds] == [earliest, latest]
     assert bounds[1][1] == YEAR_10000 - 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(7, 13) | st.integers(-(2**63), 2**63 - 1), st.integers(9, 11)), min_size=1),
+    st.sampled_from([{"max_clock_skew": "0s", "max_age": "2h"}, {"max_clock_skew": "1h"}]),
+)
+def test_each_report_is_held_to_its_own_bounds(reports: list[tuple[int, int]], limits: object) -> None:
+    of = target(limits=limits)
+    times = np.array([time * HOUR if abs(time) < 100 else time for time, _ in reports])
+    published = np.array([hours * HOUR for _, hours in reports])
+    earliest, latest = of.event_times(published)
+    assert of.admits(times, published).tolist() == ((earliest <= times) & (times <= latest)).tolist()
 
 
 @pytest.mark.parametrize(
