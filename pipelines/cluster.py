@@ -2,9 +2,11 @@
 
 import logging
 import signal
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 import apache_beam as beam
 import grpc
@@ -148,10 +150,24 @@ def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
             signal.signal(stop, _stop_silently)
 
 
-def _stop_silently(number: int, frame: object) -> NoReturn:
-    """Stop as Ctrl-C does. The worker, in this process, would tell by tracebacks that its job ends amid something.
+class _MainThreadOnly:
+    """A stream that takes what the main thread writes, and nothing of what others do."""
 
-    Nobody can say so later: on the way to who waits for the job, Beam ends it.
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(text) if threading.current_thread() is threading.main_thread() else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _stop_silently(number: int, frame: object) -> NoReturn:
+    """Stop as Ctrl-C does. The worker, in threads of this process, would tell by tracebacks that its job ends.
+
+    It logs them, and prints them as well. Nobody can say so later: on the way to who waits for the job, Beam ends it.
     """
     logging.disable()
+    sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))
     raise KeyboardInterrupt
