@@ -1,5 +1,6 @@
 """What a coder writes it reads back, and it writes no pickles."""
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -213,3 +214,14 @@ def test_a_coder_is_deterministic_and_equal_to_its_likes_alone(coder: type[Coder
 
 def test_a_position_is_not_seen_by_readers_of_files() -> None:
     assert MessageCoder().encode(MESSAGE).startswith(MessageCoder().encode(MESSAGE._replace(source="")))
+
+
+@pytest.mark.parametrize("largest", [60, 8000, 1_000_000])
+def test_the_size_of_what_is_large_is_known_without_encoding(largest: int) -> None:
+    counts = np.random.default_rng(1).integers(0, largest, 10_000)
+    shares = counts / counts.sum()
+    support = replace(SUPPORT, counts=counts)
+    estimate = replace(ESTIMATE, support=support, distribution=shares, stderr=shares)
+    sized: list[tuple[Coder, Any]] = [(SupportCountsCoder(), support), (EstimateCoder(), estimate)]
+    for coder, value in sized:
+        assert 0.5 < coder.estimate_size(value) / len(coder.encode(value)) < 2.1
