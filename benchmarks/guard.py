@@ -40,7 +40,7 @@ class Margin(NamedTuple):
 MARGINS = (
     Margin("symbols, no deduplication", "symbols, naive graph", 8),
     Margin("symbols", "symbols, naive graph", 6),
-    Margin("symbols, windows of a day every 5 min", "symbols, windows of a day", 0.25),
+    Margin("symbols, windows of a day every 5 min", "symbols, windows of a day", 0.35),
     Margin("bits, no deduplication", "bits, naive graph", 5),
     Margin("bits", "bits, naive graph", 3),
     Margin("uRR batches, no deduplication", "symbols, no deduplication", 5),

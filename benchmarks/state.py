@@ -24,7 +24,7 @@ from transforms.columns import ReportIds
 from transforms.deduplicate import pack_ids, unexpired, unpack_ids
 from transforms.localstream import LocalStream
 
-WINDOWS, REPORTS_PER_WINDOW, BATCH = 100, 50_000, 1_000
+WINDOWS, REPORTS_PER_WINDOW, BATCH = 100, 25_000, 1_000
 START, HOUR = 1_767_225_600_000, 3_600_000
 #: Parts of the run at whose ends memory is read.
 QUARTERS = 4
