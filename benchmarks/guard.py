@@ -71,6 +71,6 @@ def guard() -> Iterator[tuple[bool, str]]:
         yield margin.judge(measured)
     named = {label for margin in MARGINS for label in (margin.fast, margin.slow)}
     graphs = measure([measurement for measurement in MEASUREMENTS if measurement.label in named], SHARE, REPEAT)
-    measured = {label: rate for label, (rate, _) in graphs.items()}
+    measured = {label: graph.rate for label, graph in graphs.items()}
     for margin in MARGINS:
         yield margin.judge(measured)

@@ -87,7 +87,7 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "mixed uRR": (6_000_000, partial(batches, "urr", mixed=True)),
     "mixed uRAP": (6_000_000, partial(batches, "urap", mixed=True)),
     "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
-    # To deduplicate takes longer for each report, and so long for bits that fewer must do.
+    # To deduplicate takes longer for each report, above all of bits, and memory: fewer must do.
     "fewer uRR": (20_000_000, partial(batches, "urr")),
     "fewer uRAP": (6_000_000, partial(batches, "urap")),
     "fewer OUE": (6_000_000, partial(batches, "oue")),
@@ -133,10 +133,16 @@ MEASUREMENTS = (
 
 
 class Measured(NamedTuple):
-    """Reports per second, the median; and the peak of the resident memory in megabytes, if it was asked for."""
+    """How many reports took how long, the median; and the peak of the resident memory, if it was asked for."""
 
-    rate: float
-    megabytes: float | None
+    reports: int
+    seconds: float
+    megabytes: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Reports per second."""
+        return self.reports / self.seconds
 
 
 def measure(
@@ -156,23 +162,24 @@ def measure(
     Raises:
         AssertionError: if two graphs count one workload differently.
     """
+    workloads = {name: build(name, share) for name in {measurement.workload for measurement in measurements}}
     seconds: dict[str, list[float]] = defaultdict(list)
     megabytes: dict[str, float] = {}
     counted: dict[str, Totals] = {}
     for left in reversed(range(repeat)):
         for measurement in measurements:
-            label, workload = measurement.label, measurement.workload
+            label, name = measurement.label, measurement.workload
             if memory and not left:
                 run, megabytes[label] = alone(run_alone, label, share)
             else:
-                run = measurement.run(build(workload, share))
+                run = measurement.run(workloads[name])
             if run.totals:
-                assert counted.setdefault(workload, run.totals) == run.totals, f"{label} counts differently"
+                assert counted.setdefault(name, run.totals) == run.totals, f"{label} counts differently"
             print(f"        {label}: {run.seconds:.2f} s", file=sys.stderr, flush=True)
             seconds[label].append(run.seconds)
     return {
-        label: Measured(build(workload, share).reports / statistics.median(seconds[label]), megabytes.get(label))
-        for label, workload, *_ in measurements
+        label: Measured(workloads[name].reports, statistics.median(seconds[label]), megabytes.get(label))
+        for label, name, *_ in measurements
     }
 
 
@@ -195,18 +202,17 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     share, repeat = (0.1, 1) if quick else (1.0, REPEAT)
     measured = measure(MEASUREMENTS, share, repeat, memory=True)
     limits = {measurement.limit for measurement in MEASUREMENTS}
-    for label, name, _, naive_label, limit_label in MEASUREMENTS:
-        rate, megabytes = measured[label]
-        n = build(name, share).reports
+    for label, _, _, naive_label, limit_label in MEASUREMENTS:
+        it = measured[label]
         yield Row(
             "throughput",
             label,
-            n,
-            n / rate,
-            rate / measured[naive_label].rate if naive_label else None,
-            rate / measured[limit_label].rate if limit_label else None,
-            None if label in limits else megabytes,
-            f"{measured[_DAYS].rate / rate:.2f} times the cost of windows of a day" if label == _SLIDING else "",
+            it.reports,
+            it.seconds,
+            it.rate / measured[naive_label].rate if naive_label else None,
+            it.rate / measured[limit_label].rate if limit_label else None,
+            None if label in limits else it.megabytes,
+            f"{measured[_DAYS].rate / it.rate:.2f} times the cost of windows of a day" if label == _SLIDING else "",
         )
 
 

@@ -56,7 +56,7 @@ def test_the_guard_fails_below_a_margin(
 ) -> None:
     monkeypatch.setattr(guard, "MARGINS", [Margin("symbols", "bits", 2), Margin("bits", "bits", 1)])
     monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
-    measured = {"symbols": Measured(10, None), "bits": Measured(slow, None)}
+    measured = {"symbols": Measured(10, 1), "bits": Measured(1, 1 / slow)}
     monkeypatch.setattr(guard, "measure", lambda *_: measured)
     monkeypatch.setattr(sys, "argv", ["bench", "--guard"])
     assert main.main() == code
@@ -70,7 +70,7 @@ def test_the_guard_measures_no_more_than_its_margins_name(monkeypatch: pytest.Mo
 
     def measure(measurements: list[Measurement], *_: float) -> dict[str, Measured]:
         asked.extend(measurement.label for measurement in measurements)
-        return dict.fromkeys(asked, Measured(1, None))
+        return dict.fromkeys(asked, Measured(1, 1))
 
     monkeypatch.setattr(guard, "measure", measure)
     monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
