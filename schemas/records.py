@@ -4,7 +4,7 @@ Times are integers: milliseconds since 1970-01-01 UTC.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
@@ -152,13 +152,24 @@ class Pane:
     revision: int
 
 
+def _equal(one: Any, other: Any) -> bool:
+    """Compare records that hold arrays, which a dataclass cannot: equal arrays have one shape and equal elements."""
+    if type(other) is not type(one):
+        return False
+    pairs = [(getattr(one, each.name), getattr(other, each.name)) for each in fields(one)]
+    return all(a is b or (np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b) for a, b in pairs)
+
+
 @dataclass(frozen=True, slots=True)
 class Superseded:
     """The pane that another one replaces: its revision, its n and its support counts."""
 
     revision: int
     n: int
-    counts: Counts
+    counts: Counts = field(hash=False)
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +224,14 @@ class SupportCounts:
     window_start: int
     window_end: int
     pane: Pane
-    counts: Counts
+    counts: Counts = field(hash=False)
     accounting: Accounting
     flags: tuple[str, ...] = ()
     supersedes: Superseded | None = None
     signals: Signals = Signals()
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
 
     @property
     def key(self) -> tuple[str, int, int, int]:
@@ -285,10 +299,13 @@ class Estimate:
     mechanism: str
     epsilon: float | None
     estimator: str
-    distribution: Floats
-    stderr: Floats
-    tags: Mapping[str, TagMass]
+    distribution: Floats = field(hash=False)
+    stderr: Floats = field(hash=False)
+    tags: Mapping[str, TagMass] = field(hash=False)
     bound: float
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``estimate.avsc`` describes."""
@@ -335,7 +352,7 @@ class Rejected:
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``rejected.avsc`` describes."""
         # Not asdict, which copies deeply and cannot copy a read-only mapping.
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"attributes": dict(self.attributes)}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"attributes": dict(self.attributes)}
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
