@@ -3,7 +3,7 @@
 Strict: an unknown key, a value of another type or a contradiction is an error that names file, key, value and remedy.
 """
 
-import math
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -20,7 +20,8 @@ from pydantic import (
 )
 
 from schemas.durations import Duration, format_duration
-from schemas.specfile import SpecError, explain, read_rows, read_spec
+from schemas.mistakes import explain, near, notes, plain, quote
+from schemas.specfile import SpecError, read_rows, read_spec, read_weight
 
 BIT_MECHANISMS = frozenset({"rappor", "sue", "oue", "urap", "uoue"})
 UTILITY_OPTIMIZED = frozenset({"mangat", "urr", "urap", "uoue"})
@@ -29,6 +30,8 @@ THETA_MECHANISMS = frozenset({"rappor", "urap"})
 MechanismName = Literal["identity", "rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue"]
 EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em"]
 
+#: How old a report may be where ``limits.max_age`` does not say. One that counts its time in seconds is older.
+MAX_AGE = timedelta(days=365)
 
 #: What to write under the keys that take a word or a list.
 _UNIONS = {
@@ -53,10 +56,16 @@ class Domain(_Strict):
         given = [name for name in ("size", "labels", "labels_file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"give one of size, labels, labels_file (given: {', '.join(given) or 'none'})")
-        if self.labels is not None and len(set(self.labels)) != len(self.labels):
-            repeated = next(label for label in self.labels if self.labels.count(label) > 1)
-            raise ValueError(f"label {repeated!r} stands twice; labels must differ")
+        _refuse_repeated(self.labels or ())
         return self
+
+
+def _refuse_repeated(labels: Iterable[str]) -> None:
+    seen = set()
+    for label in labels:
+        if label in seen:
+            raise ValueError(f"label {quote(label)} stands twice; labels must differ")
+        seen.add(label)
 
 
 class MechanismSpec(_Strict):
@@ -94,7 +103,7 @@ class MechanismSpec(_Strict):
 class Tag(_Strict):
     """A semantic tag of PUM: what users hide behind it, and what is known of where they then are."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
     background: str | None = None
 
 
@@ -138,7 +147,7 @@ class Limits(_Strict):
 class CollectionSpec(_Strict):
     """One version of one collection. Build it with ``load`` (a file) or ``parse`` (a mapping)."""
 
-    collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$")
+    collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$", description="1 to 64 of the characters a-z, 0-9 and -")
     version: int = Field(ge=1, lt=1 << 31)
     domain: Domain
     sensitive: Literal["all"] | list[int | str] = "all"
@@ -200,24 +209,22 @@ class CollectionSpec(_Strict):
             SpecError: one line per problem, each beginning with ``source``.
         """
         if not isinstance(data, dict):
-            raise SpecError(f"{source}: must be a mapping with the key collection, got {type(data).__name__}")
+            given = "nothing" if data is None else "a list" if isinstance(data, list) else quote(data)
+            raise SpecError(f"{source}: must be a mapping with the key collection (got {given}); is this a spec?")
         try:
             spec = cls.model_validate(data)
         except ValidationError as error:
-            raise SpecError("\n".join(explain(source, error, _UNIONS))) from error
+            raise SpecError("\n".join(explain(source, error, cls, _UNIONS))) from error
         try:
             spec._resolve(base)
-        except (ValueError, OSError) as error:
+        except ValueError as error:
             raise SpecError(f"{source}: {error}") from error
         return spec
 
     def _resolve(self, base: Path) -> None:
         """Fill the private arrays from labels, sensitive values and background files."""
         if self.domain.labels_file is not None:
-            rows = read_rows(base / self.domain.labels_file, "domain.labels_file")
-            self._labels = [row[0] for row in rows]
-            if len(set(self._labels)) != len(self._labels) or len(self._labels) < 2:
-                raise ValueError(f"domain.labels_file: {self.domain.labels_file}: needs two or more different labels")
+            self._labels = _read_labels(base / self.domain.labels_file)
         else:
             self._labels = self.domain.labels
         self._index = {label: index for index, label in enumerate(self._labels or ())}
@@ -229,7 +236,12 @@ class CollectionSpec(_Strict):
         self._background = np.full((len(self.tags), self.size), np.nan)
         for index, tag in enumerate(self.tags):
             if tag.background is not None:
-                self._background[index] = self._read_background(base, index, tag.background)
+                try:
+                    self._background[index] = self._read_background(base / tag.background)
+                except ValueError as error:
+                    raise ValueError(
+                        f"tags.{index}.background: {plain(str(base / tag.background))}: {error}"
+                    ) from error
             elif self._sensitive_mask.all():
                 raise ValueError(
                     f"tags.{index}: {tag.name} without background is spread over the non-sensitive values, "
@@ -245,31 +257,34 @@ class CollectionSpec(_Strict):
                 index = self.index(value)
             except ValueError as error:
                 raise ValueError(f"sensitive: {error}") from error
+            if isinstance(value, int) and self._index.get(str(value), index) != index:
+                raise ValueError(
+                    f"sensitive: {value} is the number of a value and the label of another; for the label, write it in "
+                    f"quotes: '{value}'"
+                )
             if mask[index]:
-                raise ValueError(f"sensitive: {value!r} stands twice; remove one")
+                raise ValueError(f"sensitive: {quote(value)} stands twice; remove one")
             mask[index] = True
         if not mask.any():
             raise ValueError("sensitive: empty; name the sensitive values, or choose the mechanism identity")
         return mask
 
-    def _read_background(self, base: Path, index: int, name: str) -> npt.NDArray[np.float64]:
-        where = f"tags.{index}.background: {name}"
+    def _read_background(self, path: Path) -> npt.NDArray[np.float64]:
         weights = np.zeros(self.size)
-        for line, row in enumerate(read_rows(base / name, where), start=1):
+        for line, row in read_rows(path):
             if line == 1 and row == ["value", "weight"]:
                 continue
             try:
-                value, weight = row
-                amount = float(weight)
-                position = self.index(int(value) if value.isdecimal() and self._labels is None else value)
+                if len(row) != 2:
+                    raise ValueError(f"{len(row)} fields; write value,weight")
+                weights[self.read_value(row[0])] += read_weight(row[1])
             except ValueError as error:
-                raise ValueError(f"{where}: line {line}: {','.join(row)!r}: {error}; write value,weight") from error
-            if not (math.isfinite(amount) and amount >= 0):
-                raise ValueError(f"{where}: line {line}: weight {weight} must be a finite number of 0 or more")
-            weights[position] += amount
-        if weights.sum() <= 0:
-            raise ValueError(f"{where}: no weight at all; give at least one value a weight above 0")
-        distribution: npt.NDArray[np.float64] = weights / weights.sum()
+                raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not 0 < total < np.inf:
+            raise ValueError(f"the weights sum to {total:g}; give at least one value a weight above 0")
+        distribution: npt.NDArray[np.float64] = weights / total
         return distribution
 
     def index(self, value: int | str) -> int:
@@ -280,13 +295,23 @@ class CollectionSpec(_Strict):
         """
         if isinstance(value, str):
             if self._labels is None:
-                raise ValueError(f"{value!r} is a label, but the domain has only a size")
+                raise ValueError(f"{quote(value)} is a label, but the domain has only a size")
             if value not in self._index:
-                raise ValueError(f"{value!r} is no label of the domain")
+                raise ValueError(f"{quote(value)} is no label of the domain{notes(near(value, self._labels))}")
             return self._index[value]
         if not 0 <= value < self.size:
-            raise ValueError(f"{value} is outside of the domain 0 to {self.size - 1}")
+            raise ValueError(f"{quote(value)} is outside of the domain 0 to {self.size - 1}")
         return value
+
+    def read_value(self, text: str) -> int:
+        """Return the position of a value as a table names it: by its label where there are labels, else by its index.
+
+        Raises:
+            ValueError: if it is not in the domain.
+        """
+        # Python refuses to read a number of thousands of digits, and no index has a hundred.
+        is_index = self._labels is None and text.isdecimal() and len(text) < 100
+        return self.index(int(text) if is_index else text)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -311,6 +336,11 @@ class CollectionSpec(_Strict):
         return self.estimator if isinstance(self.estimator, list) else [self.estimator]
 
     @property
+    def max_age(self) -> timedelta:
+        """How old a report may be: ``limits.max_age``, or by default a year, and never less than a window counts."""
+        return self.limits.max_age or max(MAX_AGE, self.window.size + self.window.allowed_lateness)
+
+    @property
     def sensitive_mask(self) -> npt.NDArray[np.bool_]:
         """Shape (|X|,): which values are in X_S."""
         return self._sensitive_mask
@@ -319,3 +349,15 @@ class CollectionSpec(_Strict):
     def background(self) -> npt.NDArray[np.float64]:
         """Shape (kappa, |X|): the distribution pi-hat_k of each tag; NaN rows where there is no knowledge."""
         return self._background
+
+
+def _read_labels(path: Path) -> list[str]:
+    """Read the first column of a table."""
+    try:
+        labels = [row[0] for _, row in read_rows(path)]
+        _refuse_repeated(labels)
+        if len(labels) < 2:
+            raise ValueError(f"needs two or more labels, has {len(labels)}")
+    except ValueError as error:
+        raise ValueError(f"domain.labels_file: {plain(str(path))}: {error}") from error
+    return labels

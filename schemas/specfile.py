@@ -1,16 +1,66 @@
-"""Spec files as text: reading them, and saying what is wrong with them to a person."""
+"""Specs, and the tables that they name, as files: read within bounds, and refused in words that say where."""
 
 import csv
-from collections.abc import Hashable, Iterator, Mapping
+import io
+import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+
+from schemas.mistakes import plain, quote
+
+#: Bytes of a spec and of a table at the most; whatever is longer is another file.
+MAX_SPEC_BYTES = 16 << 20
+MAX_TABLE_BYTES = 1 << 30
+
+#: What YAML says of what is left open, in plain words. It notices that lines later, or at the end of the file.
+_LEFT_OPEN = {
+    "while scanning a simple key": "a key without a colon after it",
+    "while scanning a quoted scalar": "a quote is opened here and not closed",
+    "while parsing a flow (sequence|mapping)": "a bracket is opened here and not closed, or a comma is missing in it",
+}
+#: What YAML says of other common mistakes.
+_PHRASES = {
+    "mapping values are not allowed": (
+        "a colon where none can be; write the value in quotes, or check the indentation and the line before"
+    ),
+    r"'\\t' that cannot start": "a tab; indent with spaces",
+    "cannot start any token": "a character that begins no value; write the value in quotes",
+    "expected <block end>": "a line that is not indented as the others are",
+    "constructor for the tag|base64": "a tag that begins with an exclamation mark; write the value in quotes",
+    "undefined alias": "a value that begins with an asterisk; write it in quotes",
+    "recursive": "a value that holds itself; write it out",
+}
 
 
 class SpecError(ValueError):
     """A spec that cannot be used. The message is one line for each problem, made for a person."""
+
+
+def read_text(path: Path, limit: int) -> str:
+    """Read a file of no more than ``limit`` bytes as text.
+
+    Raises:
+        ValueError: if that cannot be done. The message does not name the file.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise ValueError(f"{error.strerror or error}; check the path") from error
+    except ValueError as error:  # the name has a null character
+        raise ValueError("no file has such a name; check the path") from error
+    if len(data) > limit:
+        raise ValueError(f"more than {limit:,} bytes; is this the right file?")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8 text; is this the right file?") from error
+    if "\0" in text:
+        raise ValueError("not a text file; is this the right file?")
+    return text
 
 
 def read_spec(path: Path) -> object:
@@ -20,73 +70,93 @@ def read_spec(path: Path) -> object:
         SpecError: if there is none.
     """
     try:
-        data: object = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
-    except OSError as error:
-        raise SpecError(f"{path}: {error.strerror or error}; check the path") from error
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not UTF-8 text; is this a spec?") from error
-    except Exception as error:  # beside its own errors, yaml raises what int, float or date make of a bad scalar
-        raise SpecError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    return data
+        text = read_text(path, MAX_SPEC_BYTES)
+        return yaml.load(text, Loader=_SpecLoader)  # noqa: S506 (a SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        raise SpecError(f"{path}: {_words(error)}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SpecError(f"{path}: line {line}: a character that no text has, {quote(text[error.position])}") from error
+    except RecursionError as error:
+        raise SpecError(f"{path}: brackets or lists too deep in one another; is this a spec?") from error
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from error
 
 
-def read_rows(path: Path, where: str) -> list[list[str]]:
-    """Read the rows of a CSV file that a spec names, without empty ones.
+def read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Read the rows of a CSV file, without empty ones, each with the number of its line.
 
     Raises:
-        ValueError: if it cannot be read; ``where`` is the key that names it.
+        ValueError: if it cannot be read. The message does not name the file.
+    """
+    rows = csv.reader(io.StringIO(read_text(path, MAX_TABLE_BYTES), newline=""))
+    try:
+        return [(rows.line_num, row) for row in rows if row]
+    except csv.Error as error:
+        limit = csv.field_size_limit()
+        raise ValueError(
+            f"line {rows.line_num}: a field of more than {limit:,} characters; is a quote not closed?"
+        ) from error
+
+
+def read_weight(text: str) -> float:
+    """Read the weight of a row.
+
+    Raises:
+        ValueError: unless it is a finite number of 0 or more.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{where}: cannot read {path}: {error}") from error
+        weight = float(text)
+    except ValueError:
+        weight = -1
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"weight {quote(text)} must be a finite number of 0 or more")
+    return weight
 
 
-def explain(source: str, error: ValidationError, unions: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line per problem: file, key, what is wrong with which value.
+class _RefusedError(yaml.constructor.ConstructorError):
+    """YAML that no spec may have; the problem is in plain words."""
 
-    Args:
-        source: The file.
-        error: What validation found.
-        unions: What to write under the keys that take a word or a list.
-    """
-    seen = set()
-    for problem in error.errors(include_url=False):
-        location, kind, value = problem["loc"], problem["type"], problem["input"]
-        if location and location[0] in unions:
-            # Each branch of the union complains, and names itself in the location: the word, then the list.
-            if len(location) == 2 and kind == "literal_error":
-                continue
-            location = (location[0], *(part for part in location[1:] if isinstance(part, int)))
-            text = f"{unions[str(location[0])]} (got {value!r})"
-        elif kind in {"extra_forbidden", "invalid_key"}:
-            text = "unknown key; check the spelling or remove it"
-            location = tuple(part for part in location if part != "[key]")
-        elif kind == "missing":
-            text = "missing; add it"
-        else:
-            text = "must be a mapping" if kind == "model_type" else problem["msg"].removeprefix("Value error, ")
-            if not isinstance(value, dict | list | BaseModel):
-                text += f" (got {value!r})"
-        keys = [str(part) for part in location]
-        line = f"{source}: {'.'.join(keys) + ': ' if keys else ''}{text}"
-        if line not in seen:
-            seen.add(line)
-            yield line
+    def __init__(self, problem: str, mark: yaml.Mark | None) -> None:
+        super().__init__(None, None, problem, mark)
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML lets a repeated key win silently; a spec must not."""
+def _words(error: yaml.MarkedYAMLError) -> str:
+    """Say where a file is no YAML, or no YAML for a spec, and why."""
+    if isinstance(error, _RefusedError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    said = f"{error.context or ''} {error.problem or ''}"
+    opened = next((words for pattern, words in _LEFT_OPEN.items() if re.search(pattern, said)), None)
+    other = next((words for pattern, words in _PHRASES.items() if re.search(pattern, said)), plain(str(error.problem)))
+    mark = error.problem_mark if opened is None else error.context_mark
+    where = f"line {mark.line + 1}: " if mark is not None else ""
+    kind = "" if isinstance(error, yaml.constructor.ConstructorError) else "not YAML: "
+    return f"{where}{kind}{opened or other}"
 
 
-def _construct_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    pairs = loader.construct_pairs(node, deep=True)
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", node.start_mark)
-    return dict(pairs)
+class _SpecLoader(yaml.SafeLoader):
+    """YAML lets a repeated key win silently; a spec must not. And each value that cannot be read has a line."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Make a value of a node."""
+        try:
+            return super().construct_object(node, deep)
+        except (yaml.YAMLError, RecursionError):
+            raise
+        except Exception as error:  # whatever int, float or date make of a bad scalar
+            problem = f"{quote(node.value)} looks like a number or a date and is none; write it in quotes"
+            raise _RefusedError(problem, node.start_mark) from error
 
 
-_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)
+def _construct_mapping(loader: _SpecLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    found: dict[Hashable, Any] = {}
+    for (key_node, _), (key, value) in zip(node.value, loader.construct_pairs(node, deep=True), strict=True):
+        if not isinstance(key, Hashable):
+            raise _RefusedError("a list or a mapping as a key; a key is a word", key_node.start_mark)
+        if key in found:
+            raise _RefusedError(f"key {quote(key)} stands twice; remove one", key_node.start_mark)
+        found[key] = value
+    return found
+
+
+_SpecLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)

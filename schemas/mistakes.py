@@ -1,0 +1,162 @@
+"""Mistakes in specs and truths, said in the words of whoever made them: one line each, escaped and bounded."""
+
+import difflib
+import re
+import reprlib
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+#: How many words an unknown one is compared with at the most: that takes half a second at worst.
+MAX_COMPARED = 2_000
+#: Characters of what is quoted. A label, a key or a tag that is longer is cut.
+_MAX_QUOTED = 80
+
+_MAX_PATH = 4096
+
+_QUOTE = reprlib.Repr()
+_QUOTE.maxstring = _QUOTE.maxother = _QUOTE.maxlong = _MAX_QUOTED
+_QUOTE.maxlevel = 2
+
+#: What validation says, by its type, in plain words.
+_PHRASES = {
+    "model_type": "must be a mapping",
+    "list_type": "must be a list",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "literal_error": "must be one of {expected}",
+    "greater_than": "must be more than {gt:,.16g}",
+    "greater_than_equal": "must be {ge:,.16g} or more",
+    "less_than": "must be less than {lt:,.16g}",
+    "less_than_equal": "must be {le:,.16g} or less",
+    "too_short": "must have {min_length} entries or more",
+}
+
+
+def quote(value: object) -> str:
+    """Quote what somebody wrote, so that a terminal shows it, on a line that has an end."""
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    try:
+        return _QUOTE.repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a number of thousands of digits"
+
+
+def plain(text: str) -> str:
+    r"""Return a path as it is where a terminal shows it so, otherwise quoted. None that leads anywhere is cut.
+
+    >>> plain("home.csv"), plain("home" + chr(0) + ".csv")
+    ('home.csv', "'home\\x00.csv'")
+    """
+    if len(text) > _MAX_PATH:
+        return quote(text)
+    return text if text.isprintable() else repr(text)
+
+
+def near(word: str, words: Collection[str]) -> str:
+    """Ask whether one of ``words`` was meant, if one is nearly ``word``; return nothing otherwise.
+
+    >>> near("Epsilom", ["mechanism", "epsilon"])
+    "did you mean 'epsilon'?"
+    """
+    if len(words) > MAX_COMPARED:
+        return ""
+    folded = {known[:_MAX_QUOTED].casefold(): known for known in words}
+    found = difflib.get_close_matches(word[:_MAX_QUOTED].casefold(), folded, n=1)
+    return f"did you mean {quote(folded[found[0]])}?" if found else ""
+
+
+def notes(*texts: str) -> str:
+    """Put the texts that say something into parentheses, to be appended.
+
+    >>> notes("got 1", ""), notes("")
+    (' (got 1)', '')
+    """
+    said = "; ".join(filter(None, texts))
+    return f" ({said})" if said else ""
+
+
+def _misread(value: object) -> str:
+    """Say how YAML reads what stands there without quotes and is no text; return nothing for all else."""
+    match value:
+        case bool():
+            read = "true" if value else "false"
+        case int() | float():
+            read = f"the number {quote(value)}"
+        case date():
+            read = f"the date {value}"
+        case None:
+            read = "nothing"
+        case _:
+            return ""
+    return f"YAML reads this as {read}"
+
+
+def explain(source: str, error: ValidationError, model: type[BaseModel], unions: Mapping[str, str]) -> Iterator[str]:
+    """Yield one line per problem: file, key, what is wrong with which value.
+
+    Args:
+        source: The file.
+        error: What validation found.
+        model: What the file was held against.
+        unions: What to write under the keys that take a word or a list.
+    """
+    seen, words = set(), dict[str, list[str]]()
+    for problem in error.errors(include_url=False):
+        location, kind, value = problem["loc"], problem["type"], problem["input"]
+        expected = re.findall("'([^']+)'", problem.get("ctx", {}).get("expected", ""))
+        got = "" if isinstance(value, dict | list | BaseModel) else f"got {quote(value)}"
+        if location and location[0] in unions:
+            # Each branch of the union complains, and names itself in the location: the word, then the list, of which
+            # a value is a number or, the last to complain, text.
+            key = str(location[0])
+            if len(location) == 2 and kind == "literal_error":
+                words[key] = expected
+                continue
+            if kind == "int_type":
+                continue
+            location = (key, *(part for part in location[1:] if isinstance(part, int)))
+            expected = expected or words.get(key, [])
+            text, got = unions[key], f"got {quote(value)}"
+        elif kind in {"extra_forbidden", "invalid_key"}:
+            location = tuple(part for part in location if part != "[key]")
+            keys = _model_at(model, location[:-1]).model_fields
+            text, got = "unknown key; check the spelling or remove it", near(str(location[-1]), keys)
+        elif kind == "missing":
+            text, got = "missing; add it", ""
+        else:
+            text = _text(problem, model)
+        if kind == "string_type" and (read := _misread(value)):
+            got = f"{read}; {'if it is a label, ' if location[0] in unions else ''}write it in quotes"
+        text += notes(got, near(value, expected) if isinstance(value, str) else "")
+        names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, location)]
+        line = f"{source}: {'.'.join(names) + ': ' if names else ''}{text}"
+        if line not in seen:
+            seen.add(line)
+            yield line
+
+
+def _text(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
+    """Say what is wrong with a value, without the value."""
+    location, kind = problem["loc"], problem["type"]
+    if kind == "string_pattern_mismatch":
+        return f"must be {_model_at(model, location[:-1]).model_fields[location[-1]].description}"
+    if kind in _PHRASES:
+        return _PHRASES[kind].format(**problem.get("ctx", {}))
+    message: str = problem["msg"]
+    return message.removeprefix("Value error, ")
+
+
+def _model_at(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
+    """Return the model of the mapping at a location."""
+    for key in location:
+        if isinstance(key, str):
+            annotation = model.model_fields[key].annotation
+            kinds = (annotation, *get_args(annotation))
+            model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+    return model
