@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cluster lint bench bench-flink guard fuzz clean
+.PHONY: help setup demo test test-cluster test-kernels test-lowest test-pythons lint bench bench-flink guard fuzz clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -31,6 +31,17 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/test_graph.py tests/transforms/test_bigquery.py
+
+test-kernels: $(READY) ## Run the tests that compute with floats under three kernels of OpenBLAS.
+	tests/kernels.sh $(BIN)/python Haswell Zen SkylakeX
+
+test-lowest: $(READY) ## Run all tests with the lowest versions that pyproject.toml allows.
+	$(PYTHON) -m venv --clear build/lowest
+	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,dev,kafka,gcp]'
+	build/lowest/bin/python -m pytest -n auto
+
+test-pythons: ## Run demo and test under Python 3.13 and 3.14; as root on Debian, these are fetched if need be.
+	tests/pythons.sh 3.13 3.14
 
 lint: $(READY) ## Check style and types.
 	$(BIN)/ruff format --check .

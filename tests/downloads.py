@@ -1,47 +1,89 @@
-"""What tests download or build once: it is kept in ``build/cluster``, for all of them and for the next time."""
+"""What tests download or build once: it is kept for all of them, for the next run, and for other clones of this user.
+
+It lies in ``uldp-stream`` of the user's folder for caches, ``$XDG_CACHE_HOME`` or ``~/.cache``, and may be removed at
+any time. ``make clean`` leaves it there.
+"""
 
 import fcntl
+import hashlib
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 ROOT = Path(__file__).parents[1]
-CACHE = ROOT / "build" / "cluster"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uldp-stream"
+#: Fills an empty folder.
+Fill = Callable[[Path], object]
 
 
-def once(fetch: Callable[P, T]) -> Callable[P, T]:
-    """Let one process at a time look whether something is there, and fetch it: tests run in several.
+def kept(name: str, key: object, fill: Fill) -> Path:
+    """Return a folder of the cache, filled if it is not there.
 
-    What is fetched so may not fetch something else so.
+    One process at a time fills it: tests run in several. A folder that was not filled to the end is filled anew.
+
+    Args:
+        name: Says what is in it.
+        key: All that its content follows from, as a version or a file's bytes: another key has another folder.
+        fill: Fills the folder, which is empty, where it is: it is not moved.
     """
-
-    @wraps(fetch)
-    def fetch_alone(*args: P.args, **kwargs: P.kwargs) -> T:
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with (CACHE / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
-            return fetch(*args, **kwargs)
-
-    return fetch_alone
-
-
-@once
-def jars(pom: Path, name: str) -> Path:
-    """Return a folder of that name with all that a pom depends on, downloaded if it is not there."""
-    folder = CACHE / name
-    if not folder.exists():
-        aside = CACHE / f".{name}"
-        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
-        subprocess.run([*maven, f"-DoutputDirectory={aside}"], check=True)
-        aside.rename(folder)
+    folder = CACHE / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}"
+    filled = folder / ".filled"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        if not filled.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            fill(folder)
+            filled.touch()
     return folder
+
+
+def pip(command: str, *arguments: object, python: str | Path = sys.executable) -> None:
+    """Run a command of pip's, for this environment or that of another Python."""
+    quietly = ["--quiet", "--disable-pip-version-check"]
+    subprocess.run([python, "-m", "pip", command, *quietly, *map(str, arguments)], check=True)
+
+
+def jars(pom: Path, name: str) -> Path:
+    """Return a folder with all that a pom depends on."""
+
+    def download(folder: Path) -> None:
+        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
+        subprocess.run([*maven, f"-DoutputDirectory={folder}"], check=True)
+
+    return kept(name, pom.read_bytes(), download)
 
 
 def kafka_jars() -> Path:
     """Return the class path of a broker and of its tools."""
     return jars(ROOT / "deploy" / "local" / "kafka.xml", "kafka")
+
+
+def _go(name: str) -> str:
+    found = shutil.which("go")
+    if found is None:
+        raise RuntimeError(f"go is not installed; {name} needs Go 1.25 or newer")
+    return found
+
+
+def installed(name: str, module: str) -> Path:
+    """Return a program of a published module of Go's, with its version."""
+
+    def install(folder: Path) -> None:
+        subprocess.run([_go(name), "install", module], env=os.environ | {"GOBIN": str(folder)}, check=True)
+
+    return kept(name, module, install) / name
+
+
+def built(name: str, source: Path, package: str = ".", *options: str) -> Path:
+    """Return a program that a folder with a ``go.mod`` holds, or names."""
+
+    def build(folder: Path) -> None:
+        subprocess.run([_go(name), "build", *options, "-o", str(folder), package], cwd=source, check=True)
+
+    files = [(file.name, file.read_bytes()) for file in sorted(source.iterdir())]
+    return kept(name, (package, options, files), build) / name

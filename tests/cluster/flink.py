@@ -1,13 +1,11 @@
 """A standalone Flink cluster on this machine: a JobManager, TaskManagers that can be killed, Beam's job server.
 
-Each is a process of its own on 127.0.0.1. Flink comes from PyPI, the job server from Maven; both are kept in
-``build/cluster``.
+Each is a process of its own on 127.0.0.1. Flink comes from PyPI, the job server from Maven.
 """
 
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import urllib.request
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.daemons import Daemon, Server, Service, free_port, listens, wait_until
-from tests.downloads import CACHE, ROOT, jars, once
+from tests.downloads import ROOT, jars, kept, pip
 
 DEPLOY = ROOT / "deploy" / "flink"
 FLINK = "apache-flink-libraries-1.19.3"
@@ -32,20 +30,18 @@ OPENED = [
 ]
 
 
-@once
 def flink_home() -> Path:
-    """Return the folder of Flink's jars, downloaded if it is not there."""
-    home = CACHE / FLINK / "deps"
-    if not home.exists():
+    """Return the folder of Flink's jars."""
+
+    def download(folder: Path) -> None:
         name, _, version = FLINK.rpartition("-")
-        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        download = ["download", "--no-deps", "--dest", str(CACHE), f"{name}=={version}"]
-        subprocess.run([*pip, *download], check=True)
-        aside = CACHE / f".{FLINK}"
-        with tarfile.open(CACHE / f"{FLINK}.tar.gz") as archive:
-            archive.extractall(aside, filter="data")
-        (aside / FLINK).rename(CACHE / FLINK)
-    return home
+        pip("download", "--no-deps", "--dest", folder, f"{name}=={version}")
+        packed = folder / f"{FLINK}.tar.gz"
+        with tarfile.open(packed) as archive:
+            archive.extractall(folder, filter="data")
+        packed.unlink()
+
+    return kept("flink", FLINK, download) / FLINK / "deps"
 
 
 def job_server_jars() -> Path:

@@ -1,7 +1,4 @@
-"""A broker of Apache Kafka on this machine: one process, which is its own controller. It comes from Maven.
-
-What is downloaded is kept in ``build/cluster``.
-"""
+"""A broker of Apache Kafka on this machine: one process, which is its own controller. It comes from Maven."""
 
 import os
 import shutil

@@ -1,8 +1,7 @@
-"""Prometheus on this machine, with the configuration of ``deploy/monitoring``; built with Go into ``build/cluster``."""
+"""Prometheus on this machine, with the configuration of ``deploy/monitoring``; built with Go."""
 
 import json
 import shutil
-import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
@@ -13,24 +12,15 @@ from typing import Any
 import yaml
 
 from tests.cluster.daemons import Daemon, Server
-from tests.downloads import CACHE, ROOT, once
+from tests.downloads import ROOT, built
 
 MONITORING = ROOT / "deploy" / "monitoring"
 MODULE = "github.com/prometheus/prometheus/cmd"
 
 
-@once
 def program(name: str) -> Path:
-    """Return ``prometheus`` or ``promtool``, built if it is not there or the version has changed."""
-    source, built = Path(__file__).with_name("promtool"), CACHE / "prometheus" / name
-    if not built.exists() or built.stat().st_mtime < (source / "go.mod").stat().st_mtime:
-        go = shutil.which("go")
-        if go is None:
-            raise RuntimeError("go is not installed; Prometheus needs Go 1.25 or newer")
-        # Without what finds targets in clouds, which is most of it.
-        build = [go, "build", "-tags", "remove_all_sd", "-o", str(built), f"{MODULE}/{name}"]
-        subprocess.run(build, cwd=source, check=True)
-    return built
+    """Return ``prometheus`` or ``promtool``, without what finds targets in clouds, which is most of it."""
+    return built(name, Path(__file__).with_name("promtool"), f"{MODULE}/{name}", "-tags=remove_all_sd")
 
 
 @dataclass

@@ -1,14 +1,12 @@
 """Pub/Sub on this machine: the server that Google's Go library has for tests, behind a proxy that can be cut.
 
 It keeps ack deadlines and delivers again what was not acknowledged, over the real protocol; all in memory. It is built
-with Go into ``build/cluster``.
+with Go.
 """
 
 import contextlib
 import json
-import shutil
 import socket
-import subprocess
 import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -24,23 +22,16 @@ from google.pubsub_v1.services.publisher.transports import PublisherGrpcTranspor
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
 from tests.cluster.daemons import Daemon, Service, free_port, listens
-from tests.downloads import CACHE, once
+from tests.downloads import built
 from transforms.pubsubname import Subscription, Topic
 
 #: The shortest deadline that Pub/Sub takes, and this server.
 ACK_DEADLINE_SECONDS = 10
 
 
-@once
 def server_program() -> Path:
-    """Return the server, built if it is not there or its source is newer."""
-    source, program = Path(__file__).with_name("pstest"), CACHE / "pstest"
-    if not program.exists() or program.stat().st_mtime < max(file.stat().st_mtime for file in source.iterdir()):
-        go = shutil.which("go")
-        if go is None:
-            raise RuntimeError("go is not installed; the server for tests of Pub/Sub needs Go 1.25 or newer")
-        subprocess.run([go, "build", "-o", str(program), "."], cwd=source, check=True)
-    return program
+    """Return the server."""
+    return built("pstest", Path(__file__).with_name("pstest"))
 
 
 @dataclass

@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from pipelines.cluster import cluster_options
-from pipelines.outputs import prepare_results
+from pipelines.outputs import keep_specs
 from pipelines.results import newest, read_counts
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting, Message, Report, SupportCounts
@@ -169,7 +169,7 @@ def test_bounded(flink: Flink, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kills", [0, 2])
 def test_every_report_is_counted_once(flink: Flink, tmp_path: Path, kills: int) -> None:
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    prepare_results(tmp_path / "out", [SPEC])
+    keep_specs(str(tmp_path / "out"), [SPEC])
     segments = iter(schedule())
     randomness = random.Random(kills)
 

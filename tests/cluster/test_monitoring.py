@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipelines.cluster import build, cluster_options
-from pipelines.outputs import prepare_results
+from pipelines.outputs import keep_specs
 from schemas.collection import CollectionSpec
 from schemas.records import Message, Report
 from tests.cluster.daemons import wait_until
@@ -70,7 +70,7 @@ def watched(tmp_path: Path) -> Iterator[tuple[Sender, Prometheus]]:
         Prometheus(tmp_path / "prometheus", flink.cluster.reporters) as prometheus,
     ):
         topic, out = broker.create("reports", PARTITIONS), tmp_path / "out"
-        prepare_results(out, [SPEC])
+        keep_specs(str(out), [SPEC])
         settings = ["--parallelism=1", "--checkpointing_interval=2000", "--max_bundle_time_mills=200"]
         pipeline = beam.Pipeline(options=cluster_options([*flink.arguments, *settings]))
         build(pipeline, [SPEC], topic, str(out), watermark_delay_ms=1000)

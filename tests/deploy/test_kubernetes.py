@@ -18,7 +18,7 @@ from pipelines.publishing import parse_topic
 from tests.deploy.dockerfile import USER
 from tests.deploy.test_compose import POOL_PORT, flink_config, options
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads, tools
-from tests.downloads import CACHE, once
+from tests.downloads import kept
 
 FOLDER = DEPLOY / "kubernetes"
 #: The operator that the manifests are for, and the Kubernetes that it is for.
@@ -140,14 +140,15 @@ def test_kubernetes_takes_it(name: str) -> None:
     assert complaints([*validate, str(FOLDER / name)]) == ""
 
 
-@once
 def deployment_schema() -> dict[str, Any]:
-    """Return the schema of a FlinkDeployment, which the operator's archive holds, downloaded if it is not there."""
-    archive = CACHE / "operator" / f"flink-kubernetes-operator-api-{OPERATOR}.jar"
-    if not archive.exists():
+    """Return the schema of a FlinkDeployment, which the operator's archive holds."""
+
+    def download(folder: Path) -> None:
         artifact = f"-Dartifact=org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
-        maven = ["mvn", "--quiet", "--batch-mode", "dependency:copy", artifact, f"-DoutputDirectory={archive.parent}"]
+        maven = ["mvn", "--quiet", "--batch-mode", "dependency:copy", artifact, f"-DoutputDirectory={folder}"]
         subprocess.run(maven, check=True)
+
+    archive = kept("operator", OPERATOR, download) / f"flink-kubernetes-operator-api-{OPERATOR}.jar"
     with zipfile.ZipFile(archive) as files:
         text = files.read("META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml")
     (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]

@@ -5,8 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ import hcl2
 import pytest
 
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads
-from tests.downloads import CACHE, kafka_jars, once
+from tests.downloads import kafka_jars, kept, pip
 from transforms.pubsub import RETENTION_MS
 from transforms.pubsubname import Subscription, Topic
 
@@ -175,13 +173,9 @@ def test_the_shell_reads_the_script() -> None:
     assert os.access(SCRIPT, os.X_OK)
 
 
-@once
 def provider_types() -> dict[str, Body]:
-    """Return the provider's types by name, downloaded if they are not there."""
-    wheels = CACHE / "provider"
-    if not list(wheels.glob("*.whl")):
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "--dest", str(wheels), PROVIDER], check=True)
+    """Return the provider's types by name."""
+    wheels = kept("provider", PROVIDER, lambda folder: pip("download", "--no-deps", "--dest", folder, PROVIDER))
     (wheel,) = wheels.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         (name,) = (name for name in files.namelist() if name.endswith(".jsii.tgz"))

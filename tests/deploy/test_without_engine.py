@@ -1,7 +1,5 @@
 """What compose starts, started without an engine: Kafka, Flink, the entrypoint, the Python of the image, the job."""
 
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,21 +11,16 @@ from tests.deploy.test_compose import SERVICES
 from tests.deploy.test_image import locked
 from tests.deploy.test_topics import SCRIPT, kafka_commands
 from tests.deploy.tools import complaints, needs_downloads
-from tests.downloads import CACHE, once
+from tests.downloads import installed
 
 REPORTS = 300
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 
 
-@once
 def boot() -> Path:
-    """Return the entrypoint of Beam's images, built if it is not there."""
+    """Return the entrypoint of Beam's images."""
     version, _ = locked("requirements.lock")["apache-beam"]
-    folder = CACHE / f"boot-{version}"
-    if not folder.exists():
-        package = f"github.com/apache/beam/sdks/v2/python/container@v{version}"
-        subprocess.run(["go", "install", package], env=os.environ | {"GOBIN": str(folder)}, check=True)
-    return folder / "container"
+    return installed("container", f"github.com/apache/beam/sdks/v2/python/container@v{version}")
 
 
 def moved(command: list[str], here: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,5 @@
-"""Linters and validators of what no engine runs here. They come from PyPI, and are kept in ``build/cluster``."""
+"""Linters and validators of what no engine runs here. They come from PyPI."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.downloads import CACHE, ROOT, once
+from tests.downloads import ROOT, kept, pip
 
 DEPLOY = ROOT / "deploy"
 
@@ -26,18 +25,14 @@ TOOLS = (
 needs_downloads = pytest.mark.skipif(os.environ.get("ULDP_CLUSTER") != "1", reason="downloads; set ULDP_CLUSTER=1")
 
 
-@once
 def tools() -> Path:
-    """Return the environment that the tools are installed in, made if it is not there."""
-    folder = CACHE / f"tools-{hashlib.sha256(repr(TOOLS).encode()).hexdigest()[:8]}"
-    done = folder / ".done"
-    if not done.exists():
-        venv.create(folder, clear=True, with_pip=True)
-        subprocess.run(
-            [folder / "bin" / "pip", *["install", "--quiet", "--disable-pip-version-check"], *TOOLS], check=True
-        )
-        done.touch()
-    return folder
+    """Return the environment that the tools are installed in."""
+
+    def install(folder: Path) -> None:
+        venv.create(folder, with_pip=True)
+        pip("install", *TOOLS, python=folder / "bin" / "python")
+
+    return kept("tools", (TOOLS, sys.base_prefix, sys.version), install)
 
 
 def site_packages(environment: Path) -> Path:

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Run `make demo` and `make test` of the last commit under other versions of Python: tests/pythons.sh 3.13 3.14
+#
+# A version that is not on the PATH is run in a root of the Debian release that has it, which later runs find again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly roots=${XDG_CACHE_HOME:-$HOME/.cache}/uldp-stream/roots
+
+fail() {
+  echo "error: $*" >&2
+  exit 1
+}
+
+release_of() { # VERSION
+  case $1 in
+    3.13) echo trixie ;;
+    3.14) echo forky ;;
+    *) fail "Python $1 is not on the PATH, and no Debian release is known for it; install it, or choose 3.13 or 3.14" ;;
+  esac
+}
+
+make_root() { # RELEASE
+  [ "$(id -u)" = 0 ] || fail "only root can make a Debian root; become root, or put Python on the PATH"
+  command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap, or put Python on the PATH"
+  mkdir -p "$roots"
+  (
+    flock 9 # two runs at once make it once
+    [ -d "$roots/$1" ] && exit
+    rm -rf "$roots/$1.part"
+    # An older debootstrap does not know a newer release: all of Debian's are made as sid is.
+    debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates \
+      "$1" "$roots/$1.part" "$(apt_mirror)" /usr/share/debootstrap/scripts/sid >"$roots/$1.log" \
+      || fail "debootstrap failed, see $roots/$1.log"
+    mv "$roots/$1.part" "$roots/$1"
+  ) 9>"$roots/.lock"
+}
+
+apt_mirror() { # The mirror of this machine; debootstrap's own default where it has none of Debian.
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
+}
+
+configure() { # ROOT: reach the network as this machine does
+  local file
+  for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+    if [ -e "$file" ]; then cp -L "$file" "$1$file"; fi
+  done
+  for file in .config/pip/pip.conf .pip/pip.conf; do
+    if [ -e "$HOME/$file" ]; then install -D "$HOME/$file" "$1/srv/$file"; fi
+  done
+}
+
+run() { # PYTHON: in the folder of a checkout; pip finds its settings, and no variable of an outer make is left
+  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV make demo test PYTHON="$1"
+}
+
+run_in_root() { # VERSION RELEASE
+  local root=$roots/$2 checkout
+  make_root "$2"
+  configure "$root"
+  checkout=$(mktemp -d "$root/srv/checkout.XXXXXX")
+  checkouts+=("$checkout")
+  git clone --quiet . "$checkout"
+  # Mounts and processes of its own, which end with it however it ends.
+  unshare --mount --pid --fork --kill-child bash -euc '
+    mount -t proc proc "$1/proc"
+    mount -t tmpfs tmpfs "$1/dev/shm"
+    export HOME=/srv PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
+    unset TMPDIR XDG_CACHE_HOME
+    exec chroot "$1" bash -euc "$2" bash "$3" "$4"
+  ' bash "$root" "$(declare -f run in_checkout); in_checkout \"\$@\"" "${checkout#"$root"}" "$1"
+}
+
+in_checkout() { # FOLDER VERSION
+  cd "$1"
+  python3 --version
+  [[ $(python3 --version) == "Python $2."* ]] \
+    || { echo "error: this Debian root has another Python than $2; remove it, and the next run makes it again" >&2; exit 1; }
+  run python3
+}
+
+checkouts=()
+trap 'rm -rf "${checkouts[@]}"' EXIT
+[ $# -gt 0 ] || fail "name versions of Python: tests/pythons.sh 3.13 3.14"
+for version in "$@"; do
+  if "python$version" -c 'import ensurepip, sqlite3, ssl' 2>/dev/null; then
+    checkouts+=("$(mktemp -d)")
+    git clone --quiet . "${checkouts[-1]}"
+    (cd "${checkouts[-1]}" && "python$version" --version && run "python$version")
+  else
+    release=$(release_of "$version")
+    run_in_root "$version" "$release"
+  fi
+done
