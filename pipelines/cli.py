@@ -6,9 +6,11 @@ Beam is imported by the commands that run it, so that ``--help`` and ``check`` a
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +21,27 @@ from schemas.collection import CollectionSpec
 from schemas.durations import milliseconds, parse_duration
 
 if TYPE_CHECKING:
+    from pipelines.results import ResultsError
     from pipelines.simulate import Stream
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
 
 _SPEC = click.Path(dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+class _Folder(click.Path):
+    """A directory of this machine: what names another place must not become a directory of that name."""
+
+    name = "directory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if scheme := re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)|kafka(?=:)|pubsub(?=:)", str(value)):
+            self.fail(f"{value}: {scheme[0]}: is not of this machine; name a directory here", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FOLDER = _Folder(file_okay=False, path_type=Path)
 _KAFKA_CONFIG = click.option(
     "--kafka-config",
     type=_SPEC,
@@ -82,14 +98,18 @@ def cli(verbose: bool) -> None:
 @click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=_SPEC)
 @click.option("--users", default=100_000, show_default=True, type=click.IntRange(1), help="n of the expected errors.")
 def check(specs: tuple[Path, ...], users: int) -> None:
-    """Validate specs; print p, q, epsilon and the errors to expect.
+    """Validate specs; print p, q, epsilon and the errors to expect, and warn of traps.
 
     Example: uldp check examples/manhattan/spec.yaml --users 179527
     """
+    from pipelines.caveats import caveats
     from pipelines.text import spec_text
 
     for path in specs:
-        click.echo(f"{path}: {spec_text(CollectionSpec.load(path), users)}")
+        spec = CollectionSpec.load(path)
+        click.echo(f"{path}: {spec_text(spec, users)}")
+        for caveat in caveats(spec, users):
+            click.echo(f"warning: {path}: {caveat}")
 
 
 @cli.command()
@@ -97,7 +117,13 @@ def check(specs: tuple[Path, ...], users: int) -> None:
 @click.option("--truth", required=True, type=_SPEC, help="CSV of value,tag,weight: the true distribution.")
 @click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
 @click.option("--to", required=True, help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Report ids follow from seed, collection, version and start: the same four make the same ids again.",
+)
 @click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
 @click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time, metavar="TIME")
 @click.option("--duration", default="3h", show_default=True, type=_duration, metavar="DURATION")
@@ -133,8 +159,11 @@ def simulate(
     loaded = CollectionSpec.load(spec)
     fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
     stream = _new_stream(to, kafka_config)
-    with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
-        sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
+    if sys.stderr.isatty():
+        with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
+            sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
+    else:  # click would print the label and nothing else
+        sent = publish(fleet, stream, speed=speed)
     click.echo(f"{to}: {sent}")
 
 
@@ -146,29 +175,38 @@ def _new_stream(to: str, kafka_config: Path | None) -> "Stream":
         return TopicWriter(KafkaTopic.parse(to, kafka_config))
     from transforms.localstream import LocalStream
 
-    return LocalStream.create(Path(to), simulated_clock=True)
+    return LocalStream.create(_FOLDER.convert(to, None, None), simulated_clock=True)
 
 
-def _job_options(command: Any) -> Any:
-    """Add what both jobs take."""
-    for option in (
-        _KAFKA_CONFIG,
-        click.option("--to", "out", required=True, help="Directory of the results, or a URL such as gs://..."),
-        click.option(
-            "--from",
-            "source",
-            required=True,
-            help="Directory, file or URL of them, kafka:HOST:PORT/TOPIC, or pubsub:...",
-        ),
-        click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
-        click.pass_context,
-    ):
-        command = option(command)
-    return command
+def _results(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse a topic: results are files."""
+    if value.startswith(("kafka:", "pubsub:")):
+        raise click.BadParameter(f"{value}: results go to a directory, or to a URL such as gs://BUCKET/results")
+    return value
+
+
+def _job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
+    """Add what both jobs take; they differ in what they read, and in where they write."""
+
+    def add(command: Any) -> Any:
+        for option in (
+            _KAFKA_CONFIG,
+            click.option("--to", "out", required=True, callback=_results, help=results),
+            click.option("--from", "source", required=True, help=sources),
+            click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
+            click.pass_context,
+        ):
+            command = option(command)
+        return command
+
+    return add
 
 
 @cli.command(context_settings=_BEAM)
-@_job_options
+@_job_options(
+    sources="Messages: a file, a directory or a URL of files, or a topic, kafka:HOST:PORT/TOPIC.",
+    results="Directory of the results, or a URL such as gs://...",
+)
 def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, kafka_config: Path | None) -> None:
     """Aggregate an archive, or all that a stream holds; one pane a window. Other options go to Beam.
 
@@ -176,14 +214,19 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str,
     """
     from pipelines import endpoints, jobs
 
-    logging.getLogger("transforms.sources").setLevel(logging.INFO)
+    reading = logging.getLogger("transforms.sources")
+    reading.setLevel(logging.INFO)
+    reading.handlers, reading.propagate = [logging.StreamHandler()], False
     archive = endpoints.parse_source(source, kafka_config)
     jobs.backfill(_load(specs), archive, out, jobs.pipeline_options(ctx.args))
     _summarize(out)
 
 
 @cli.command(context_settings=_BEAM)
-@_job_options
+@_job_options(
+    sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S.",
+    results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
+)
 @click.option(
     "--watermark-delay",
     default="10s",
@@ -207,8 +250,9 @@ def stream(
 ) -> None:
     """Follow a stream. Other options go to Beam.
 
-    A local stream is followed until it is closed; panes are printed as they fire. Stop it with Ctrl-C or SIGTERM: open
-    windows are marked incomplete. Started again, it reads the stream from its beginning and comes to the same counts.
+    A local stream is followed until it is closed; panes are printed as they fire, and where the job is while none does.
+    Stop it with Ctrl-C or SIGTERM: open windows are marked incomplete. Started again, it reads the stream from its
+    beginning and comes to the same counts.
 
     The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, is followed by a runner that
     takes checkpoints; or, Kafka's, by --runner=PrismRunner on this machine.
@@ -238,7 +282,9 @@ def stream(
     if named or simulated_clock:
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
     options = jobs.pipeline_options(ctx.args)
-    jobs.follow(loaded, followed, Path(out), options, watermark_delay_ms=watermark_delay, say=click.echo)
+    jobs.follow(
+        loaded, followed, _FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
+    )
     _summarize(out)
 
 
@@ -246,22 +292,34 @@ def stream(
 @click.argument("out", type=_FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Values to show a window.")
-def show(out: Path, as_json: bool, top: int) -> None:
+@click.option("--collection", metavar="NAME", help="Only windows of this collection.")
+@click.option("--since", type=_time, metavar="TIME", help="Only windows that end after this time.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection.")
+@click.option("--estimator", metavar="NAME", help="Only estimates of this estimator.")
+def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     """Print the newest pane of each window.
 
-    Example: uldp show results --json
+    A damaged file hides its window and no other. It is named at the end, and the exit code is 1.
+
+    Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
     from pipelines import results, text
+    from pipelines.selection import ALL, Selection
 
-    specs = results.read_specs(out)
-    estimates, silent = results.current(out, specs)
-    for estimate in estimates:
+    specs, selection = results.read_specs(out), Selection(**chosen)
+    results.check_selection(out, specs, selection)
+    damaged: list[ResultsError] = []
+    estimates, silent = results.current(out, specs, selection, damaged.append)
+    for estimate, spec in results.with_specs(estimates, specs, damaged.append):
         if as_json:
             click.echo(json.dumps(results.to_json(estimate)))
         else:
-            click.echo(text.estimate_text(estimate, results.spec_of(estimate, specs).labels, top=top))
+            click.echo(text.estimate_text(estimate, spec.labels, top=top))
     for pane in silent:
         click.echo(text.silence_text(pane), err=as_json)
+    if not (estimates or silent or damaged):
+        click.echo(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
+    _name(damaged)
 
 
 @cli.command()
@@ -287,8 +345,10 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
         raise ResultsError(f"--truth is of which collection? Add --collection, one of: {names}")
     truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
-    write_report(results, out, truth=truths, grid=grid)
+    damaged: list[ResultsError] = []
+    write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
     click.echo(f"wrote {out}")
+    _name(damaged)
 
 
 @cli.command()
@@ -314,7 +374,13 @@ def replay(rejected: Path, to: Path, max_attempts: int) -> None:
 
 
 @cli.command()
-@click.option("--out", default="demo", show_default=True, type=_FOLDER, help="Directory to make anew.")
+@click.option(
+    "--out",
+    default="demo",
+    show_default=True,
+    type=_FOLDER,
+    help="A new directory, or that of an earlier demo, to make anew.",
+)
 @click.option("--users", default=180_000, show_default=True, type=click.IntRange(1000))
 @click.option("--speed", default=240.0, show_default=True, type=click.FloatRange(1), help="Simulated seconds a second.")
 def demo(out: Path, users: int, speed: float) -> None:
@@ -335,7 +401,18 @@ def _summarize(out: str) -> None:
     from pipelines.progress import summary
     from transforms.remote import is_remote
 
-    click.echo(f"{out}: written; copy it here to show it" if is_remote(out) else summary(Path(out)))
+    if is_remote(out):
+        click.echo(f"{out}: written; copy it here to show it")
+        return
+    damaged: list[ResultsError] = []
+    click.echo(summary(Path(out), damaged.append))
+    _name(damaged)
+
+
+def _name(damaged: "list[ResultsError]") -> None:
+    """Fail if files are damaged, when all else has been shown."""
+    if damaged:
+        raise ValueError("\n".join(map(str, damaged)))
 
 
 def main() -> None:

@@ -14,8 +14,10 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.runners.runner import PipelineResult
 
 from pipelines.endpoints import BrokerStream, read_stream
+from pipelines.identity import JobIdentity
 from pipelines.jobs import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
-from pipelines.outputs import begin_results, mark_open_windows
+from pipelines.outputs import claimed, mark_open_windows
+from pipelines.progress import following, marked_incomplete
 from pipelines.publishing import BrokerTopic, PublishResults, check_topic, keyed_estimate, keyed_rejected
 from schemas.collection import CollectionSpec
 from transforms.aggregate import Aggregate
@@ -57,9 +59,10 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
     runner = pipeline_options(arguments).view_as(StandardOptions).runner
     if runner in (None, LOCAL_RUNNER):
         raise JobError(
-            "a broker's stream needs a runner that takes checkpoints: add --runner=FlinkRunner"
-            " --flink_master=HOST:PORT, or --runner=DataflowRunner; --runner=PrismRunner --prism_location=FILE follows"
-            " Kafka here; or read what is there with uldp backfill"
+            "a broker's stream needs a runner that takes checkpoints: for Flink, add --runner=PortableRunner"
+            " --job_endpoint=HOST:PORT of its job server; for Dataflow, --runner=DataflowRunner; Kafka on this machine"
+            " is followed by --runner=PrismRunner --prism_location=FILE; docs/running.md shows each; or count what is"
+            " there now with uldp backfill"
         )
     own = _FLINK if runner in JOB_SERVERS else _PRISM if runner == PRISM else ()
     return pipeline_options([*_ALWAYS, *own, *arguments])
@@ -112,26 +115,32 @@ def follow_broker(
         if topic is not None:
             check_topic(topic)
     pipeline = beam.Pipeline(options=options)  # first: Beam's file systems take their options from it
-    out = begin_results(out, specs)
-    build(
-        pipeline,
-        specs,
-        source,
-        out,
-        watermark_delay_ms=watermark_delay_ms,
-        simulated_clock=simulated_clock,
-        estimates_to=estimates_to,
-        rejected_to=rejected_to,
-    )
+    job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
+    with claimed(out, specs, job) as results:
+        build(
+            pipeline,
+            specs,
+            source,
+            results,
+            watermark_delay_ms=watermark_delay_ms,
+            simulated_clock=simulated_clock,
+            estimates_to=estimates_to,
+            rejected_to=rejected_to,
+        )
+        say(following(specs, source, results))
+        _follow(pipeline, results, in_memory=in_memory, say=say)
+
+
+def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:
+    """Run a job until it ends, or until the user stops this command."""
     result = _run_apart(pipeline) if in_memory else pipeline.run()
-    say(f"{source}: followed into {out}")
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:
         if in_memory:
             result.cancel()
             if not is_remote(out) and (marked := mark_open_windows(Path(out))):
-                say(f"{marked} open windows are marked incomplete")
+                say(marked_incomplete(marked))
         else:
             say("the job goes on without this command; stop it by the runner's own means")
         raise

@@ -24,23 +24,44 @@ DURATION_MS = 3 * 3_600_000
 SEGMENT_MS = 8 * 60_000
 
 
+#: The file that says that a directory is the demonstration's, to be made anew.
+_MARK = ".uldp-demo"
+
+
+class DemoError(ValueError):
+    """A directory that the demonstration does not touch; the message says what to do."""
+
+
 def example(name: str) -> Path:
     """Return the folder of an example: inside of the wheel, or beside the packages in a checkout."""
     shipped = Path(str(resources.files("pipelines"))) / "examples" / name
     return shipped if shipped.is_dir() else Path(__file__).parent.parent / "examples" / name
 
 
+def _begin(out: Path) -> None:
+    """Make the directory anew, if it is this command's own."""
+    if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise DemoError(f"{out}: holds what uldp demo did not make; choose another --out, or empty it yourself")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _MARK).touch()
+    for left in ("stream", "results"):
+        if (out / left).exists():
+            shutil.rmtree(out / left)
+
+
 def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None]) -> None:
     """Run the main job live into ``out``, which is made anew: ``stream``, ``results`` and ``report.html``.
 
     Args:
-        out: A directory; what an earlier demonstration left there is removed.
+        out: A directory that is new, empty, or of an earlier demonstration, which is removed.
         users: Devices that report, once each, over three hours of simulated time.
         speed: Simulated seconds a second.
         say: Takes each line of what happens.
+
+    Raises:
+        DemoError: if the directory holds anything else.
     """
-    for left in ("stream", "results"):
-        shutil.rmtree(out / left, ignore_errors=True)
+    _begin(out)
     folder = example("manhattan")
     spec = CollectionSpec.load(folder / "spec.yaml")
     truth = Truth.load(folder / "truth.csv", spec)
@@ -72,7 +93,7 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
     )
     say("the newest pane of each window, which late reports have amended:")
     for estimate in current(out / "results", {spec.key: spec})[0]:
-        say(pane_line(estimate))
+        say(pane_line(estimate, spec.labels))
     say(summary(out / "results"))
     report = out / "report.html"
     write_report(out / "results", report, truth={spec.key: truth.distribution}, grid=(25, 25))

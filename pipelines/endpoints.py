@@ -1,5 +1,6 @@
 """What ``--from`` names: a directory or file, here or elsewhere, or the stream of a broker."""
 
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from transforms.kafkatopic import KafkaTopic
 from transforms.pubsub import PubSubSource, ReadSubscription
 from transforms.pubsubname import Subscription
 from transforms.remote import is_remote
-from transforms.sources import ReadArchive
+from transforms.sources import ReadArchive, archive_digest
 
 #: A stream that a broker keeps.
 BrokerStream = KafkaTopic | Subscription
@@ -51,6 +52,40 @@ def parse_source(text: str, kafka_config: Path | None = None) -> Source:
     if text.startswith("pubsub:"):
         return Subscription.parse(text)
     return RemoteArchive(text) if is_remote(text) else Path(text)
+
+
+def named(source: Source) -> str:
+    """Return the name of a source that is the same in each directory from which a user names it."""
+    return str(source.absolute()) if isinstance(source, Path) else str(source)
+
+
+def refuse_overlap(source: Source, out: str) -> None:
+    """Refuse results in the directory that is read, or one inside of the other: the next job would read them too.
+
+    Raises:
+        EndpointError: if it is so.
+    """
+    if isinstance(source, Path) and not is_remote(out):
+        one, other = source.resolve(), Path(out).resolve()
+        overlap = one == other or one in other.parents or other in one.parents
+    elif isinstance(source, RemoteArchive) and is_remote(out):
+        one_url, other_url = (f"{url.rstrip('/')}/" for url in (source.url, out))
+        overlap = one_url.startswith(other_url) or other_url.startswith(one_url)
+    else:
+        overlap = False
+    if overlap:
+        raise EndpointError(f"--from {source} and --to {out} overlap; choose a --to apart from what is read")
+
+
+def content_of_whole(source: Source) -> str:
+    """Return a name for all that is there now: other content, another name.
+
+    A topic is read as far as it goes at the time, and in other pieces each time, so that no two readings are the same.
+
+    Raises:
+        ValueError: if the source is not there.
+    """
+    return archive_digest(str(source)) if isinstance(source, Path | RemoteArchive) else secrets.token_hex(16)
 
 
 def read_whole(pipeline: beam.Pipeline, source: Source) -> PCollection[Chunk]:

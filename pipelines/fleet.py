@@ -18,7 +18,8 @@ class Fleet:
         spec: The collection.
         truth: Where the users are.
         users: How many they are.
-        seed: Of all randomness.
+        seed: Of all randomness, together with the collection, its version and ``start_ms``: fleets that differ in one
+            of these have no report id in common.
         start_ms: From when on they report, in milliseconds since 1970-01-01 UTC.
         duration_ms: In how many milliseconds they all do.
         batch_size: Reports in a message at the most, if a gateway batches them; None for one message each.

@@ -16,9 +16,10 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.pvalue import PCollection
 
-from pipelines.endpoints import Source, read_whole
-from pipelines.outputs import begin_results, mark_open_windows, prepare_results
-from pipelines.progress import announce_pane, announce_stopped
+from pipelines.endpoints import Source, content_of_whole, named, read_whole, refuse_overlap
+from pipelines.identity import JobIdentity
+from pipelines.outputs import claimed, mark_open_windows
+from pipelines.progress import Heartbeat, announce_pane, announce_stopped, following, marked_incomplete, position
 from schemas.collection import CollectionSpec
 from transforms.aggregate import Aggregate
 from transforms.chunks import Chunk
@@ -73,12 +74,15 @@ def backfill(specs: Sequence[CollectionSpec], source: Source, out: str | Path, o
     """
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
+    refuse_overlap(source, str(out))
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
-        pipeline = stack.enter_context(beam.Pipeline("FnApiRunner" if local else None, options))
-        messages = read_whole(pipeline, source)
-        results = begin_results(str(out), specs)
-        aggregated = messages | "Aggregate" >> Aggregate(specs, spill=spill)
+        pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
+        messages, aggregate = read_whole(pipeline, source), Aggregate(specs, spill=spill)
+        job = JobIdentity.of("backfill", named(source), content_of_whole(source), specs)
+        results = stack.enter_context(claimed(str(out), specs, job))
+        stack.enter_context(pipeline)  # it runs when this context ends, before the others do
+        aggregated = messages | "Aggregate" >> aggregate
         _ = aggregated | "WriteResults" >> WriteResults(results)
 
 
@@ -105,16 +109,23 @@ def follow(
     if runner not in (None, LOCAL_RUNNER):
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or backfill the directory")
     stream = LocalStream.open(source)
-    prepare_results(out, specs)
+    aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock)
+    refuse_overlap(source, str(out))
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
-    with LocalStreamEvents(stream, watermark_delay_ms) as events:
+    job = JobIdentity.of("stream", named(source), stream.id, specs)
+    with ExitStack() as stack:
+        stack.enter_context(claimed(str(out), specs, job))
+        say(following(specs, source, out))
+        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms))
+        beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
-        aggregated: Any = messages | "Aggregate" >> Aggregate(specs, simulated_clock=stream.simulated_clock)
+        aggregated: Any = messages | "Aggregate" >> aggregate
         _ = aggregated | "WriteResults" >> WriteResults(str(out))
-        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, say))
+        labels = {spec.key: spec.labels for spec in specs}
+        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, labels))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
-        _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, say, stopping))
+        _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, stopping))
         result = pipeline.run()
         try:
             result.wait_until_finish()
@@ -123,5 +134,15 @@ def follow(
             result.cancel()
             with suppress(OSError):  # on a full disk, what ended the job is what there is to say
                 if marked := mark_open_windows(out):
-                    say(f"{marked} open windows are marked incomplete")
+                    say(marked_incomplete(marked))
             raise
+
+
+def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str:
+    return position(
+        [spec.window for spec in specs],
+        messages=events.messages,
+        segments=events.segments,
+        ahead=events.announced - events.segments,
+        watermark=events.watermark,
+    )

@@ -1,9 +1,10 @@
 """The way from a simulated fleet to the stream: obfuscated reports as messages in order of publication, memory bounded.
 
-Its randomness is a seeded ``numpy.random.Generator``, so the same fleet gives the same bytes, and who knows the seed
-knows every true value; devices draw from ``SystemRandomness``.
+Its randomness follows from the seed, the collection, its version and the start, so the same fleet gives the same bytes,
+and who knows the seed knows every true value; devices draw from ``SystemRandomness``.
 """
 
+import hashlib
 from collections.abc import Iterator
 from enum import IntEnum
 from itertools import pairwise
@@ -108,7 +109,7 @@ class _Network:
     """What lies between the devices and the stream, at one moment of the simulation."""
 
     def __init__(self, fleet: Fleet) -> None:
-        self.rng = np.random.default_rng(fleet.seed)
+        self.rng, self._ids = _generators(fleet)
         self._fleet = fleet
         self._target = targets([fleet.spec])[fleet.spec.key]
         self._layout = Layout.of(report_schema(), *fleet.spec.key, self._target.bits_width)
@@ -149,7 +150,7 @@ class _Network:
         faults = np.zeros(n, dtype=np.int8)
         faults[:damaged] = self._injector.draw(damaged, self.rng)
         self._injector.damage_columns(faults, times, payloads)
-        ids = self.rng.integers(0, 1 << 64, (n, 2), dtype=np.uint64)
+        ids = self._ids.integers(0, 1 << 64, (n, 2), dtype=np.uint64)
         return _Arrivals(at, np.full(n, way, dtype=np.int8), faults, ids, times, payloads)
 
     def _hold_back(self, times: Times) -> None:
@@ -239,6 +240,19 @@ class _Network:
             late_after=int((sound & closed).sum()),
             malformed=int((~sound).sum()),
         )
+
+
+def _generators(fleet: Fleet) -> tuple[np.random.Generator, np.random.Generator]:
+    """Return a generator of all that happens, and one of report ids alone.
+
+    Both are keyed by seed, collection, version and start, so that two simulated hours are two samples with ids of their
+    own, under the same seed too. The n-th report to be made has the n-th id, whatever the network does to it.
+    """
+    # No collection has a space in its name, so no two keys are the same text.
+    key = f"{fleet.seed} {fleet.spec.collection} {fleet.spec.version} {fleet.start_ms}"
+    entropy = int.from_bytes(hashlib.sha256(key.encode()).digest())
+    rng, ids = map(np.random.default_rng, np.random.SeedSequence(entropy).spawn(2))
+    return rng, ids
 
 
 def _order(times: Times) -> Rows:

@@ -1,68 +1,110 @@
 """A results directory as a job finds or makes it, and as it leaves it: specs, and windows that it did not finish."""
 
 import csv
-import tempfile
-from collections.abc import Callable, Sequence
+import fcntl
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.results import Fired, ResultsError, newest, read_counts, read_estimates
+from pipelines.identity import JobIdentity, name_of
+from pipelines.results import ResultsError, newest, read_counts, read_estimates
 from schemas.collection import CollectionSpec
 from schemas.flags import Flag
 from schemas.records import Floats, PaneKind, SupportCounts
-from transforms.remote import fetched, is_remote, matching
+from transforms.folders import JOB, Kind, kind_of
+from transforms.remote import check_scheme, fetched, is_remote, matching
 from transforms.sinks import counts_file, estimate_file, write_file
 
 
-def prepare_results(out: Path, specs: Sequence[CollectionSpec]) -> None:
-    """Make the directory and put the specs into it, with the files that they name, so that results can be read later.
+@contextmanager
+def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iterator[str]:
+    """Give a job its directory of results: with its identity, and the specs by which the results can be read later.
+
+    A directory on this machine is locked until the context ends. Only this machine's processes see the lock.
+
+    Args:
+        out: A new or empty directory, or one of the same job; or a URL of another of Beam's file systems.
+        specs: The specs of the job.
+        job: Its identity.
+
+    Yields:
+        Where workers find the directory: the URL, or an absolute path.
 
     Raises:
-        ResultsError: if results of a spec with the same version but another channel are there: their counts do not
-            mix. Nothing is written then.
-    """
-    _refuse_other_channels(str(out), out, specs)
-    for spec in specs:
-        _keep(_folder(out, spec), spec)
-
-
-def begin_results(out: str, specs: Sequence[CollectionSpec]) -> str:
-    """Do as ``prepare_results`` for a path here or a URL.
-
-    Returns:
-        Where workers find it: the URL, or an absolute path.
-
-    Raises:
-        ResultsError: as ``prepare_results``.
+        ResultsError: if the directory holds anything but results of the same job, another process writes to it, or
+            its counts are of another channel. Nothing is written then.
         RemoteError: if the URL's file system does not answer well.
     """
-    if is_remote(out):
-        send_specs(out, specs)
-        return out
-    prepare_results(Path(out), specs)
-    return str(Path(out).absolute())
+    with ExitStack() as stack:
+        kept = Path(out)
+        if is_remote(out):
+            check_scheme(out)
+            kept = Path(stack.enter_context(TemporaryDirectory()))
+            _fetch(out, kept)
+        else:
+            _refuse_others(kept)
+            stack.enter_context(_locked(kept))
+        _refuse_other_job(out, kept, job)
+        _refuse_other_channels(out, kept, specs)
+        write_file(FileSystems.join(out, JOB), _joined(kept, job).encode())  # before specs, which alone are of nobody
+        keep_specs(out, specs)
+        yield out if is_remote(out) else str(kept.absolute())
 
 
-def send_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
-    """Do as ``prepare_results`` on any of Beam's file systems.
+def _fetch(out: str, folder: Path) -> None:
+    """Copy from a URL what there is of a job's identity and specs."""
+    for pattern in (JOB, "specs/*/*"):
+        for found in matching(FileSystems.join(out, *pattern.split("/"))):
+            path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with fetched(found.path) as file:
+                path.write_bytes(file.read())
 
-    Raises:
-        ResultsError, RemoteError: as ``begin_results``.
-    """
-    with tempfile.TemporaryDirectory() as there, tempfile.TemporaryDirectory() as made:
-        for spec in specs:
-            folder = _folder(Path(there), spec)
-            folder.mkdir(parents=True)
-            for url in matching(FileSystems.join(out, *folder.relative_to(there).parts, "*")):
-                with fetched(url) as file:
-                    (folder / url.rpartition("/")[2]).write_bytes(file.read())
-        _refuse_other_channels(out, Path(there), specs)
-        prepare_results(Path(made), specs)
-        for path in sorted(path for path in Path(made).rglob("*") if path.is_file()):
-            write_file(FileSystems.join(out, *path.relative_to(made).parts), path.read_bytes())
+
+def _refuse_others(out: Path) -> None:
+    if out.exists() and (kind := kind_of(out)) not in (Kind.RESULTS, Kind.EMPTY):
+        raise ResultsError(f"{out}: holds {kind}; choose another --to, a new or empty directory")
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Keep other processes of this machine out until the context ends, however this process ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResultsError(
+                f"{out}: another job is writing to it; wait for its end, or choose another --to"
+            ) from None
+        yield
+
+
+def _refuse_other_job(out: str, kept: Path, job: JobIdentity) -> None:
+    before = _kept_identity(kept)
+    if before is None and any(kept.glob("specs/*")):
+        raise ResultsError(f"{out}: holds results, but no {JOB} that says of which job; choose another --to")
+    difference = None if before is None else before.difference(job)
+    if difference is not None:
+        raise ResultsError(f"{out}: {difference}. Choose another --to, or remove {out}")
+
+
+def _joined(kept: Path, job: JobIdentity) -> JobIdentity:
+    before = _kept_identity(kept)
+    return job if before is None else before.join(job)
+
+
+def _kept_identity(kept: Path) -> JobIdentity | None:
+    path = kept / JOB
+    try:
+        return JobIdentity.decode(path.read_bytes()) if path.exists() else None
+    except ValueError as error:
+        raise ResultsError(f"{path}: {error}; put back the file that was there, or choose another --to") from error
 
 
 def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
@@ -75,26 +117,32 @@ def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpe
             )
 
 
+def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
+    """Put specs into a directory of results, here or elsewhere, with the files that they name."""
+    with TemporaryDirectory() as made:
+        for spec in specs:
+            _keep(_folder(Path(made), spec), spec)
+        for path in sorted(path for path in Path(made).rglob("*") if path.is_file()):
+            write_file(FileSystems.join(out, *path.relative_to(made).parts), path.read_bytes())
+
+
 def mark_open_windows(out: Path) -> int:
     """Flag the newest pane of each window that has not fired on time as incomplete: its job has ended.
 
     Returns:
         How many windows these are.
     """
-    windows = {pane.key: pane for pane in _newest(read_counts, out) if pane.pane.kind is PaneKind.EARLY}
+    windows = {pane.key: pane for pane in newest(read_counts(out, _pass_over)) if pane.pane.kind is PaneKind.EARLY}
     for pane in windows.values():
         _write(out, *counts_file(_incomplete(pane)))
-    for estimate in _newest(read_estimates, out):
+    for estimate in newest(read_estimates(out, _pass_over)):
         if estimate.support.key in windows:
             _write(out, *estimate_file(replace(estimate, support=_incomplete(estimate.support))))
     return len(windows)
 
 
-def _newest(read: Callable[[Path], list[Fired]], out: Path) -> list[Fired]:
-    try:
-        return newest(read(out))
-    except ResultsError:  # none has fired yet
-        return []
+def _pass_over(damage: ResultsError) -> None:
+    """Leave a damaged file to those who read results: it hides its own window."""
 
 
 def _incomplete(pane: SupportCounts) -> SupportCounts:
@@ -116,11 +164,11 @@ def same_channel(one: CollectionSpec, other: CollectionSpec) -> bool:
 
 
 def _folder(out: Path, spec: CollectionSpec) -> Path:
-    return out / "specs" / f"{spec.collection}-v{spec.version}"
+    return out / "specs" / name_of(spec)
 
 
 def _keep(folder: Path, spec: CollectionSpec) -> None:
-    """Write a spec that stands alone: its labels and backgrounds beside it, under names of our own."""
+    """Write a spec that needs no other files: its labels and backgrounds are beside it, under names of our own."""
     folder.mkdir(parents=True, exist_ok=True)
     data = spec.model_dump(mode="json", exclude_none=True)
     if spec.domain.labels_file is not None:

@@ -13,8 +13,8 @@ import numpy as np
 from mechanisms.catalog import build_mechanism
 from mechanisms.mechanism import Mask
 from mechanisms.pum import Pum
-from pipelines.results import current, read_rejected, read_specs, spec_of
-from pipelines.text import accounting_text, decimals, largest, percent, window_text
+from pipelines.results import Damaged, ResultsError, current, read_rejected, read_specs, refuse, with_specs
+from pipelines.text import accounting_text, decimals, largest, number_of, percent, window_text
 from schemas import flags
 from schemas.collection import CollectionSpec
 from schemas.durations import format_duration
@@ -126,6 +126,7 @@ def write_report(
     *,
     truth: Mapping[tuple[str, int], Floats] | None = None,
     grid: tuple[int, int] | None = None,
+    damaged: Damaged = refuse,
 ) -> None:
     """Write the newest pane of every window in ``out`` as one HTML page. The same input gives the same bytes.
 
@@ -136,9 +137,10 @@ def write_report(
             simulation.
         grid: Rows and columns, for collections whose |X| values are the cells of a map: value i is in row
             i // columns, row 0 at the bottom.
+        damaged: Is called for each damaged file. The page says how many there are, and shows all other windows.
 
     Raises:
-        ResultsError: if ``out`` cannot be read.
+        ResultsError: if ``out`` is no directory of results; and what ``damaged`` raises.
         SpecError: if a spec in ``out`` cannot be used.
         ReportError: if jinja2 or matplotlib is missing, a truth is no distribution over its X, or no collection has
             rows x columns values.
@@ -149,11 +151,18 @@ def write_report(
     except ImportError as error:
         raise ReportError(f"a report needs {error.name}; install it: pip install 'uldp-stream[report]'") from error
     specs = read_specs(out)
-    estimates, silent = current(out, specs)
+    unread = 0
+
+    def leave_out(error: ResultsError) -> None:
+        nonlocal unread
+        damaged(error)
+        unread += 1
+
+    estimates, silent = current(out, specs, damaged=leave_out)
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
-    for estimate in estimates:
-        by_spec.setdefault(spec_of(estimate, specs).key, []).append(estimate)
-    if grid is not None and math.prod(grid) not in {specs[key].size for key in by_spec}:
+    for estimate, spec in with_specs(estimates, specs, leave_out):
+        by_spec.setdefault(spec.key, []).append(estimate)
+    if grid is not None and by_spec and math.prod(grid) not in {specs[key].size for key in by_spec}:
         sizes = ", ".join(f"{specs[key].size} ({specs[key].collection})" for key in by_spec)
         raise ReportError(
             f"a grid of {grid[0]} x {grid[1]} is {math.prod(grid)} cells, |X| is {sizes}; correct the grid"
@@ -166,6 +175,7 @@ def write_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    rejected = _rejections(out, leave_out)
     environment.filters["duration"] = format_duration
     environment.filters["window"] = window_text
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
@@ -174,7 +184,8 @@ def write_report(
         chapters=chapters,
         silent=silent,
         flag_meanings=flags.MEANING,
-        rejected=_rejections(out),
+        rejected=rejected,
+        unread=number_of(unread, "file") if unread else "",
     )
     target.write_text(page, encoding="utf-8")
 
@@ -299,8 +310,8 @@ def _uri(svg: bytes) -> str:
     return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
-def _rejections(out: Path) -> list[tuple[str, int, str]]:
+def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:
     """Reason, count and meaning, the most frequent first."""
-    counts = Counter(rejected.reason for rejected in read_rejected(out))
+    counts = Counter(rejected.reason for rejected in read_rejected(out, damaged))
     meaning: Mapping[str, str] = {reason.value: text for reason, text in MEANING.items()}
     return [(reason, n, meaning.get(reason, "")) for reason, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mechanisms.catalog import build_mechanism
-from schemas.collection import CollectionSpec, Limits
+from schemas.collection import CollectionSpec
 from schemas.durations import format_duration
 from schemas.records import SKEW_RANGES, Accounting, Estimate, Floats, SupportCounts, iso
 
@@ -34,7 +34,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
-    rows.append(f"  limits      {', '.join(_limits(spec.limits))}")
+    rows.append(f"  limits      {', '.join(_limits(spec))}")
     worst = float(np.sqrt(channel.variance(uniform, users)).max())
     rows.append(
         f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
@@ -43,15 +43,15 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     return "\n".join(rows)
 
 
-def _limits(limits: Limits) -> Iterator[str]:
+def _limits(spec: CollectionSpec) -> Iterator[str]:
+    limits = spec.limits
     yield f"{limits.min_reports:,} reports or more"
     if limits.max_rejected_ratio is not None:
         yield f"{limits.when_exceeded} above {limits.max_rejected_ratio:.3g} rejected"
     if limits.max_reports_per_sender is not None:
         yield f"flag above {limits.max_reports_per_sender:,} of a sender"
     yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
-    if limits.max_age is not None:
-        yield f"reports up to {format_duration(limits.max_age)} old"
+    yield f"reports up to {format_duration(spec.max_age)} old"
 
 
 def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
@@ -64,8 +64,7 @@ def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -
     """
     support = estimate.support
     order = largest(estimate.distribution, top)
-    # Labels are data: what a terminal would obey instead of showing is replaced.
-    names = ["".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in labels[i]) for i in order]
+    names = [printable(labels[i]) for i in order]
     stderrs = [*estimate.stderr[order].tolist(), *(tag.stderr for tag in estimate.tags.values())]
     places = decimals(np.array(stderrs))
     width = max(map(len, [*names, *estimate.tags]))
@@ -87,7 +86,7 @@ def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -
         lines.append("  behind tags, in % ± standard error")
         lines += [row(name, tag.mass, tag.stderr) for name, tag in estimate.tags.items()]
         lines.append(f"    wrong background knowledge costs at most {estimate.bound:.3g} in l1 (Theorem 1)")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def silence_text(support: SupportCounts) -> str:
@@ -99,7 +98,7 @@ def silence_text(support: SupportCounts) -> str:
         f"  {accounting_text(support.accounting)}",
         *_notes(support),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _notes(support: SupportCounts) -> Iterator[str]:
@@ -111,9 +110,10 @@ def _notes(support: SupportCounts) -> Iterator[str]:
         yield f"  supersedes revision {support.supersedes.revision}, n {support.supersedes.n:,}"
     for direction, counts in (("past", signals.past), ("early", signals.early)):
         if counts:
-            yield f"  clocks {direction}: {sum(counts):,} reports, {skew_text(counts)}"
+            yield f"  clocks {direction}: {number_of(sum(counts), 'report')}, {skew_text(counts)}"
     if signals.busiest_sender is not None:
-        yield f"  busiest sender: {signals.busiest_sender.digest}, {signals.busiest_sender.reports:,} reports"
+        reports = number_of(signals.busiest_sender.reports, "report")
+        yield f"  busiest sender: {signals.busiest_sender.digest}, {reports}"
 
 
 def skew_text(counts: Sequence[int]) -> str:
@@ -149,6 +149,20 @@ def accounting_text(accounting: Accounting) -> str:
         f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
     )
     return text if accounting.closes() else f"{text} (does not add up: reports were lost or counted twice)"
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal would obey instead of showing: labels, and all else that a file says, are data."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def number_of(number: int, noun: str) -> str:
+    """Write how many of something there are.
+
+    >>> number_of(1, "window"), number_of(1200, "window")
+    ('1 window', '1,200 windows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def largest(distribution: Floats, top: int) -> list[int]:

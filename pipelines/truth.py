@@ -5,7 +5,6 @@ and hide it behind a tag of the spec, or, with an empty tag, do not. A value is 
 where the domain has labels.
 """
 
-import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +17,9 @@ import numpy.typing as npt
 
 from mechanisms.pum import preprocess
 from schemas.collection import CollectionSpec
+from schemas.mistakes import near, quote
 from schemas.records import Floats
+from schemas.specfile import read_rows, read_weight
 
 Indices = npt.NDArray[np.int64]
 
@@ -56,17 +57,14 @@ class Truth:
         Raises:
             TruthError: at the first line that cannot be used.
         """
-        tags = {"": -1} | {tag.name: index for index, tag in enumerate(spec.tags)}
-        cells: list[tuple[int, int, float]] = []
-        for line, row in _read_rows(path):
-            try:
-                cells.append(_parse_row(row, tags, spec))
-            except ValueError as error:
-                raise TruthError(f"{path}: line {line}: {','.join(row)!r}: {error}") from error
+        try:
+            cells = list(_read_cells(path, spec))
+        except ValueError as error:
+            raise TruthError(f"{path}: {error}") from error
         values, tag_indices, weights = zip(*cells, strict=True) if cells else ((), (), ())
         total = sum(weights)
         if not 0 < total < math.inf:
-            raise TruthError(f"{path}: the weights sum to {total}; give at least one row a weight above 0")
+            raise TruthError(f"{path}: the weights sum to {total:g}; give at least one row a weight above 0")
         return cls(
             spec.size,
             len(spec.tags),
@@ -114,21 +112,22 @@ class Truth:
         return np.asarray(shares, dtype=np.float64)
 
 
-def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row below the header with the number of its line."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file)
-            header = next(rows, [])
-            if header != _HEADER:
-                raise TruthError(f"{path}: line 1: {','.join(header)!r} must be the header {','.join(_HEADER)}")
-            for row in rows:
-                if row:
-                    yield rows.line_num, row
-    except OSError as error:
-        raise TruthError(f"{path}: {error.strerror or error}; check the path") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise TruthError(f"{path}: not a CSV file in UTF-8: {error}") from error
+def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[int, int, float]]:
+    """Yield value, tag and weight of each row.
+
+    Raises:
+        ValueError: at the first line that cannot be used.
+    """
+    tags = {"": -1} | {tag.name: index for index, tag in enumerate(spec.tags)}
+    rows = iter(read_rows(path))
+    line, header = next(rows, (1, []))
+    if header != _HEADER:
+        raise ValueError(f"line {line}: {quote(','.join(header))} must be the header {','.join(_HEADER)}")
+    for line, row in rows:
+        try:
+            yield _parse_row(row, tags, spec)
+        except ValueError as error:
+            raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
 
 
 def _parse_row(row: list[str], tags: dict[str, int], spec: CollectionSpec) -> tuple[int, int, float]:
@@ -141,16 +140,10 @@ def _parse_row(row: list[str], tags: dict[str, int], spec: CollectionSpec) -> tu
         raise ValueError(f"{len(row)} fields; write value,tag,weight and leave the tag empty where there is none")
     value, tag, weight = row
     try:
-        index = spec.index(int(value) if value.isdecimal() and spec.domain.size is not None else value)
+        index = spec.read_value(value)
     except ValueError as error:
         raise ValueError(f"{error}; write a value of the domain of {spec.collection} version {spec.version}") from error
     if tag not in tags:
-        known = ", ".join(name for name in tags if name) or "it has none"
-        raise ValueError(f"tag {tag!r} is not in the spec ({known}); correct it or leave it empty")
-    try:
-        amount = float(weight)
-    except ValueError:
-        amount = math.nan
-    if not 0 <= amount < math.inf:
-        raise ValueError(f"weight {weight!r} must be a finite number of 0 or more")
-    return index, tags[tag], amount
+        known = near(tag, tags) or ", ".join(name for name in tags if name) or "it has none"
+        raise ValueError(f"tag {quote(tag)} is not in the spec ({known}); correct it or leave it empty")
+    return index, tags[tag], read_weight(weight)

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import IO
 
 import fastavro
@@ -93,3 +94,10 @@ class EncodedMessages:
             file.write(write_varint(len(block)) + write_varint(len(block.buffer)))
             file.write(block.buffer.data)
             file.write(sync_marker)
+
+
+def sync_marker(path: Path) -> bytes:
+    """Return the end of a container file: the marker that its writer drew at random, or made of what it wrote."""
+    with path.open("rb") as file:
+        file.seek(max(file.seek(0, io.SEEK_END) - _SYNC_SIZE, 0))
+        return file.read()

@@ -129,6 +129,17 @@ class KafkaTopic:
         Raises:
             KafkaError: if there is no such topic for this client, or no broker answers within ``CHECK_SECONDS``.
         """
+        return sorted(partition.id for partition in self._describe(needs).partitions)
+
+    def identity(self) -> str:
+        """Ask a broker for the id of the topic, which another topic of this name does not have.
+
+        Raises:
+            KafkaError: as ``check``.
+        """
+        return str(self._describe("READ").topic_id)
+
+    def _describe(self, needs: Literal["READ", "WRITE"]) -> Any:
         met: list[Any] = []
         admin = self._connect(library().admin.AdminClient, {}, met.append)
         topics, asking = library().TopicCollection([self.name]), {"request_timeout": CHECK_SECONDS}
@@ -143,7 +154,7 @@ class KafkaTopic:
         allowed = {operation.name for operation in found.authorized_operations or ()}
         if allowed and needs not in allowed:
             raise KafkaError(f"{self}: {_REMEDIES[_NOT_PERMITTED]} (it has no {needs})")
-        return sorted(partition.id for partition in found.partitions)
+        return found
 
     def consumer(self, refused: Callable[[Any], None]) -> Any:
         """Connect in the background, to read; ``refused`` is told what no waiting heals."""

@@ -20,8 +20,8 @@ import fastavro
 from schemas.framing import Schema, load_schema, schema_fingerprint
 from schemas.records import Message
 from transforms.container import EncodedMessages
+from transforms.folders import STREAM_SETTINGS, Kind, kind_of_records, mismatch
 
-_SETTINGS = "stream.json"
 _CLOSED = "closed"
 _DIGITS = 12
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
@@ -39,10 +39,12 @@ class LocalStream:
         path: The directory.
         simulated_clock: Whether publish times are a simulation's. Then an idle stream says nothing about the time,
             and only its messages advance the watermark.
+        id: Names this stream, wherever its directory is. Another one in the same place has another.
     """
 
     path: Path
     simulated_clock: bool = False
+    id: str = ""
     _next: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -55,8 +57,10 @@ class LocalStream:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StreamError(f"{path}: holds something already; choose another directory or remove it")
         path.mkdir(parents=True, exist_ok=True)
-        (path / _SETTINGS).write_text(json.dumps({"simulated_clock": simulated_clock}) + "\n", encoding="utf-8")
-        return cls(path, simulated_clock)
+        stream = cls(path, simulated_clock, secrets.token_hex(16))
+        settings = {"simulated_clock": simulated_clock, "id": stream.id}
+        (path / STREAM_SETTINGS).write_text(json.dumps(settings) + "\n", encoding="utf-8")
+        return stream
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -66,12 +70,14 @@ class LocalStream:
             StreamError: if there is none.
         """
         try:
-            settings = json.loads((path / _SETTINGS).read_text(encoding="utf-8"))
-            return cls(path, bool(settings["simulated_clock"]))
+            settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
+            return cls(path, bool(settings["simulated_clock"]), str(settings["id"]))
         except (FileNotFoundError, NotADirectoryError):
-            raise StreamError(f"{path}: no local stream; make one with: uldp simulate SPEC ... --to {path}") from None
+            raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate makes one") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise StreamError(f"{path / _SETTINGS}: not the settings of a local stream: {error}") from error
+            raise StreamError(
+                f"{path / STREAM_SETTINGS}: not the settings of a local stream; put back the file that was there"
+            ) from error
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
         """Append messages, in the order of their publish times, as one segment."""
@@ -158,19 +164,23 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
     Raises:
         StreamError: if it is none.
     """
-    name = path.rpartition("/")[2]
+    name, read = path.rpartition("/")[2], 0
     try:
-        for index, record in enumerate(_records(file)):
-            yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{index}")
-    except OSError:
+        records = fastavro.reader(file)
+        if (kind := kind_of_records(records)) is not Kind.MESSAGES:
+            raise StreamError(f"{path}: holds {kind}, not messages; see schemas/message.avsc")
+        for record in _resolved(file, records):
+            yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{read}")
+            read += 1
+    except (OSError, StreamError):
         raise
     except Exception as error:  # the reader raises what its C code happens to meet in other files
-        raise StreamError(f"{path}: not an Avro file of messages ({error}); see schemas/message.avsc") from error
+        wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
+        raise StreamError(f"{path}: {wrong}; put a whole file there, or take it out") from error
 
 
-def _records(file: IO[bytes]) -> Iterator[dict[str, Any]]:
+def _resolved(file: IO[bytes], records: Any) -> Iterator[dict[str, Any]]:
     """Read the records of a container file, resolved to the message schema of today."""
-    records = fastavro.reader(file)
     if schema_fingerprint(cast(Schema, records.writer_schema)) != _message_fingerprint():
         # To resolve takes three times as long as to read, even where there is nothing to resolve.
         file.seek(0)

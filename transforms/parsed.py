@@ -16,6 +16,8 @@ from transforms.targets import YEAR_10000, Target
 Misfit = tuple[Reason, str]
 #: The index of a message, and the record that it holds.
 Record = tuple[int, dict[str, Any]]
+#: Other units of time that a client may count in by mistake: how many of each are a millisecond.
+_UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 #: The largest symbol that a single report can hold: an Avro int.
 MAX_INT = (1 << 31) - 1
 
@@ -59,14 +61,21 @@ class ParsedReports:
         if self.misfit is not None:
             return self.misfit
         if not 0 <= time < YEAR_10000:
-            return Reason.INVALID_TIME, f"event time {time}"
+            return Reason.INVALID_TIME, f"event time {time}{_other_unit(time, earliest, latest)}"
         if time > latest:
             return Reason.TOO_EARLY, f"event time is {time - published} ms ahead of the stream's clock"
         if time < earliest:
-            return Reason.EXPIRED, f"event time is {published - time} ms before the stream's clock"
+            unit = _other_unit(time, earliest, latest)
+            return Reason.EXPIRED, f"event time is {published - time} ms before the stream's clock{unit}"
         if target.bits_width is None:
             return Reason.OUT_OF_DOMAIN, f"symbol {self.payloads[row]} of {target.mechanism.size}"
         return Reason.IMPOSSIBLE_BITS, f"not an output of {target.spec.mechanism.name}"
+
+
+def _other_unit(time: int, earliest: int, latest: int) -> str:
+    """Name the unit in which an event time would be one that a report may claim; return nothing if there is none."""
+    unit = next((unit for unit, number in _UNITS.items() if earliest <= time / number <= latest), None)
+    return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
 
 
 class RejectError(Exception):

@@ -133,6 +133,10 @@ class Subscription(_Resource):
     KIND = "subscriptions"
     ROLE = "roles/pubsub.subscriber"
 
+    def identity(self) -> str:
+        """Return what another subscription does not have: Pub/Sub gives it nothing but its name."""
+        return self.path
+
     def check(self) -> None:
         """Ask whether messages can be pulled from it; for ten seconds a question at the most.
 

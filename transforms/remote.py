@@ -4,9 +4,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import IO
 
-from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 
@@ -19,7 +20,7 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
-def matching(pattern: str) -> list[str]:
+def matching(pattern: str) -> list[FileMetadata]:
     """Return the files of a pattern in order of name, without hidden ones; ``**`` stands for any folders too.
 
     Raises:
@@ -27,8 +28,8 @@ def matching(pattern: str) -> list[str]:
     """
     with _told(pattern):
         (found,) = FileSystems.match([pattern])
-    paths = sorted(file.path for file in found.metadata_list)
-    return [path for path in paths if not path.rpartition("/")[2].startswith(".")]
+    files = sorted(found.metadata_list, key=attrgetter("path"))
+    return [file for file in files if not file.path.rpartition("/")[2].startswith(".")]
 
 
 @contextmanager
@@ -45,8 +46,31 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
         yield local
 
 
+#: What to install for the file systems that Beam knows and does not bring.
+_EXTRAS = {
+    "gs": "uldp-stream[gcp]",
+    "s3": "apache-beam[aws]",
+    "hdfs": "apache-beam[hadoop]",
+    "azfs": "apache-beam[azure]",
+}
+
+
+def check_scheme(url: str) -> None:
+    """Look whether there is a file system for a URL.
+
+    Raises:
+        RemoteError: if there is none; says what to install.
+    """
+    scheme = url.partition("://")[0]
+    if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
+        known = ", ".join(f"{name}://" for name in sorted(_EXTRAS))
+        install = f"install it: pip install '{_EXTRAS[scheme]}'" if scheme in _EXTRAS else f"known are {known}"
+        raise RemoteError(f"{url}: no file system for {scheme}:// here; {install}")
+
+
 @contextmanager
 def _told(url: str) -> Iterator[None]:
+    check_scheme(url)
     try:
         yield
     except Exception as error:  # each file system raises what its client library does

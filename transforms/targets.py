@@ -61,9 +61,7 @@ class Target:
 
     def event_times(self, published: Times) -> tuple[Times, Times]:
         """Return the earliest and the latest event time, in milliseconds, that reports published then may claim."""
-        limits = self.spec.limits
-        age = YEAR_10000 if limits.max_age is None else milliseconds(limits.max_age)
-        skew = milliseconds(limits.max_clock_skew)
+        age, skew = milliseconds(self.spec.max_age), milliseconds(self.spec.limits.max_clock_skew)
         return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_10000 - 1)
 
     def admits(self, times: Times, published: Times) -> Mask:

@@ -1,10 +1,12 @@
 """The documents: what they show is what happens, what they list is complete, and their links lead somewhere.
 
-The blocks of a document are taken in order, in one new directory that holds the examples:
+The blocks of a document are taken in order, in one new directory that holds what a clone holds after ``make demo``, and
+in one shell, in which nothing was done but what the document says. That shell does not know the project's environment:
+a document that uses it has to say how.
 
 - ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
   such a line, all are commands. A command fails only where what it prints is shown to be an error.
-- ``python``: a program of its own. ``text``: what the program above prints.
+- ``python``: a program, which ``python`` runs. ``text``: what the program above prints.
 - ``yaml`` and ``csv``: a file, of the last name with that ending that the text above says.
 
 In what is shown, ``...`` stands for anything.
@@ -14,12 +16,15 @@ import doctest
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
+from types import TracebackType
+from typing import Self, get_args
 
 import pytest
 
@@ -32,13 +37,18 @@ from schemas.records import Report
 from transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS_OF_PAGES = ("docs", "examples", "benchmarks", "fuzz")
 PAGES = [
-    DOCUMENTS[0],
-    *(page for name in ("docs", "examples", "benchmarks") for page in sorted((ROOT / name).rglob("*.md"))),
+    *sorted(ROOT.glob("*.md")),
+    *(page for name in FOLDERS_OF_PAGES for page in sorted((ROOT / name).rglob("*.md"))),
 ]
-#: These make the environment that tests run in. Continuous integration runs them, from a clean checkout.
-ELSEWHERE = ("make ", "git clone ", "pip install ")
+#: Targets of the Makefile make the environment that tests run in, or take minutes. Continuous integration runs them.
+ELSEWHERE = "make "
+#: Variables by which a shell knows an environment of Python.
+OF_AN_ENVIRONMENT = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
+#: After so long a command hangs, on however slow a machine.
+HANGS_AFTER_SECONDS = 600
 #: What is no option of a command of ours: a help page's, and Beam's, most of which have an underscore.
 OTHER_OPTIONS = {"--help", "--runner"}
 FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines", "tests", "examples", "docs", "benchmarks", "fuzz")
@@ -89,33 +99,64 @@ def assert_shown(where: str, shown: str, printed: str) -> None:
     assert matches, f"{where} shows\n{shown}\nbut what is printed is\n{printed}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reader:
-    """Somebody who does what a document says, in a directory."""
+    """Somebody who does what a document says, in a directory and in one shell; a context manager.
+
+    Attributes:
+        folder: What a clone holds: the examples, and the environment that ``make`` made.
+    """
 
     folder: Path
+    _shell: subprocess.Popen[str] = field(init=False, repr=False)
 
-    def run(self, where: str, *arguments: str, fails: bool = False) -> str:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            arguments,
+    def __enter__(self) -> Self:
+        shutil.copytree(ROOT / "examples", self.folder / "examples")
+        (self.folder / ".venv").symlink_to(sys.prefix)
+        elsewhere = [path for path in os.get_exec_path() if not Path(path, "uldp").exists()]
+        self._shell = subprocess.Popen(
+            ["bash", "--noprofile", "--norc", "-uo", "pipefail"],
             cwd=self.folder,
-            env=os.environ | {"PATH": path},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+            env={name: value for name, value in os.environ.items() if name not in OF_AN_ENVIRONMENT}
+            | {"PATH": os.pathsep.join(elsewhere)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-            timeout=120,
-            check=False,
+            start_new_session=True,  # so that a command that hangs ends with its shell
         )
-        assert (done.returncode != 0) == fails, f"{where}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr if fails else done.stdout
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._kill()
+        self._shell.communicate()
+
+    def _kill(self) -> None:
+        os.killpg(self._shell.pid, signal.SIGKILL)
+
+    def run(self, where: str, command: str, *, fails: bool = False) -> str:
+        """Run a command, and return what it prints; errors too if it is to fail."""
+        out, err = self.folder / ".out", self.folder / ".err"
+        assert self._shell.stdin is not None
+        assert self._shell.stdout is not None
+        self._shell.stdin.write(f"{{ {command}\n}} > '{out}' 2> '{err}' < /dev/null; echo $?\n")
+        self._shell.stdin.flush()
+        too_long = threading.Timer(HANGS_AFTER_SECONDS, self._kill)
+        too_long.start()
+        status = self._shell.stdout.readline().strip()
+        too_long.cancel()
+        printed, errors = out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+        assert status, f"{where}: it hangs, or has ended the shell\n{printed}{errors}"
+        assert (status != "0") == fails, f"{where}: exit code {status}\n{printed}{errors}"
+        return printed + errors if fails else printed
 
     def type_in(self, block: Block) -> None:
         for command, shown in block.commands():
             if command.startswith(ELSEWHERE):
                 continue
             fails = re.search("^error: ", shown, flags=re.MULTILINE) is not None
-            printed = self.run(f"{block.where}: {command}", "bash", "-euo", "pipefail", "-c", command, fails=fails)
+            printed = self.run(f"{block.where}: {command}", command, fails=fails)
             if shown:
                 assert_shown(block.where, shown, printed)
 
@@ -127,7 +168,7 @@ class Reader:
                     self.type_in(block)
                 case "python":
                     (self.folder / "program.py").write_text(block.text, encoding="utf-8")
-                    printed = self.run(block.where, sys.executable, "program.py")
+                    printed = self.run(block.where, "python program.py")
                 case "text":
                     assert_shown(block.where, block.text, printed)
                 case "yaml" | "csv":
@@ -138,8 +179,16 @@ class Reader:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=id_of)
 def test_what_is_shown_is_what_happens(document: Path, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    Reader(tmp_path).read(document)
+    with Reader(tmp_path) as reader:
+        reader.read(document)
+
+
+def test_a_reader_finds_the_environment_where_a_page_says_how_and_nowhere_else(tmp_path: Path) -> None:
+    with Reader(tmp_path) as reader:
+        with pytest.raises(AssertionError, match="exit code 127"):
+            reader.run("no activation", "uldp --version")
+        reader.run("activation", ". .venv/bin/activate")
+        assert reader.run("after it", "uldp --version").startswith("uldp, version ")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=id_of)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,8 +60,28 @@ def test_check_prints_the_channel_and_the_errors_to_expect(uldp: Run) -> None:
     assert code == 0
     assert "manhattan-checkins version 1" in out
     assert "epsilon 6.43775" in out
-    assert "limits      100 reports or more, flag above 0.1 rejected, clocks up to 10m ahead\n" in out
+    assert (
+        "limits      100 reports or more, flag above 0.1 rejected, clocks up to 10m ahead, reports up to 365d old\n"
+        in out
+    )
     assert "17 symbols: p 0.975039, q 0.00156006" in out  # 15 cells and 2 tags: c1, c2 of Definition 4 with v = 17
+
+
+def test_check_warns_of_what_a_spec_is_hardly_meant_to_say(uldp: Run, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text(
+        "{collection: c, version: 1, domain: {labels: [home, work]}, sensitive: [home], tags: [{name: home}], "
+        "mechanism: {name: urr, epsilon: 0.1}, window: {size: 1h, early_every: 2h}}"
+    )
+    code, out, err = uldp("check", path, "--users", "10")
+    assert (code, err) == (0, "")
+    warnings = [line for line in out.splitlines() if line.startswith("warning: ")]
+    assert [line.removeprefix(f"warning: {path}: ").split()[0] for line in warnings] == [
+        "window.early_every,",
+        "tag",
+        "the",
+    ]
+    assert "warning" not in uldp("check", SPEC)[1]
 
 
 def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, tmp_path: Path) -> None:
@@ -67,6 +89,7 @@ def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, 
 
     code, streamed, err = uldp("stream", "--spec", SPEC, "--from", simulated, "--to", live, "--runner=DirectRunner")
     assert (code, err) == (0, "")
+    assert streamed.startswith(f"following {simulated} into {live}: manhattan-checkins v1\n")
     assert " on time " in streamed
     assert " late " in streamed
 
@@ -149,7 +172,7 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
 
     assert process.returncode == 130
     assert err.strip() == "error: stopped; what was written stays, and the same command begins anew"
-    assert "1 open windows are marked incomplete" in said
+    assert "1 open window is marked incomplete" in said
     (pane,) = newest(read_counts(tmp_path / "out"))
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.EARLY, 300, ("incomplete",))
     (source / "closed").touch()
@@ -158,11 +181,118 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.ON_TIME, 300, ())
 
 
+def test_an_empty_stream_is_no_report_and_no_error(uldp: Run, tmp_path: Path) -> None:
+    source = tmp_path / "stream"
+    LocalStream.create(source).close()
+    nothing = "0 received = 0 counted + 0 duplicate + 0 late + 0 rejected\n"
+    for command in ("backfill", "stream"):
+        out = tmp_path / "out" / command
+        code, said, err = uldp(command, "--spec", SPEC, "--from", source, "--to", out)
+        assert (code, err) == (0, "")
+        assert said.endswith(f"manhattan-checkins v1: 0 windows, {nothing}in all: {nothing}")
+        assert uldp("show", out) == (0, f"{out}: no window has fired\n", "")
+        assert uldp("show", out, "--json") == (0, "", f"{out}: no window has fired\n")
+        page = tmp_path / "page.html"
+        assert uldp("report", out, "--out", page, "--grid", "25x25", "--truth", TRUTH) == (0, f"wrote {page}\n", "")
+        assert "No window has fired." in page.read_text(encoding="utf-8")
+
+
+def test_simulate_says_nothing_but_what_it_sent(uldp: Run, tmp_path: Path) -> None:
+    code, out, err = uldp("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", tmp_path / "stream")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{tmp_path / 'stream'}: 5 reports, ")
+
+
+@pytest.fixture(scope="module")
+def results(simulated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a backfill makes of the simulated stream."""
+    out = tmp_path_factory.mktemp("backfilled") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["uldp", "backfill", "--spec", SPEC, "--from", str(simulated), "--to", str(out)])
+        main()
+    return out
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [
+        ((), ["09", "10", "11"]),
+        (("--last", "2"), ["10", "11"]),
+        (("--since", "2026-01-05T10:30"), ["10", "11"]),
+        (("--since", "2026-01-05T10:30", "--last", "1", "--collection", "manhattan-checkins"), ["11"]),
+        (("--estimator", "mle", "--last", "1"), ["11"]),
+        (("--since", "2026-01-05T12:00"), []),
+    ],
+)
+def test_show_chooses(options: tuple[str, ...], starts: list[str], uldp: Run, results: Path) -> None:
+    code, out, err = uldp("show", results, "--json", *options)
+    shown = [json.loads(line)["window_start"] for line in out.splitlines()]
+    assert (code, shown) == (0, [f"2026-01-05T{hour}:00:00Z" for hour in starts])
+    assert err == ("" if starts else f"{results}: no window of these has fired\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--collection", "manhattan", "no collection 'manhattan' is there; did you mean 'manhattan-checkins'?"),
+        ("--estimator", "mlee", "no estimator 'mlee' is there; did you mean 'mle'? choose one of: mle"),
+    ],
+)
+def test_show_names_what_there_is(option: str, name: str, message: str, uldp: Run, results: Path) -> None:
+    code, out, err = uldp("show", results, option, name)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize("kind", ["estimates", "counts"])
+def test_a_damaged_file_hides_its_window_and_is_named(kind: str, uldp: Run, results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    shutil.copytree(results, out)
+    path = sorted((out / kind).rglob("*.avro"))[1]
+    path.write_bytes(path.read_bytes()[:-9])
+    error = f"error: {path}: not a whole Avro file of schema "
+
+    code, shown, err = uldp("show", out, "--json")
+    assert [json.loads(line)["window_start"][11:13] for line in shown.splitlines()] == ["09", "11"]
+    assert (code, err.startswith(error), len(err.splitlines())) == (1, True, 1)
+
+    code, said, err = uldp("report", out, "--out", tmp_path / "page.html")
+    assert (code, said, err.startswith(error)) == (1, f"wrote {tmp_path / 'page.html'}\n", True)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "1 file of these results cannot be read." in page
+    assert "2026-01-05 09:00 to 10:00" in page
+    assert "2026-01-05 10:00 to 11:00" not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("uldp sh", ["show"]),
+        ("uldp show --", ["--json", "--top", "--collection", "--since", "--last", "--estimator", "--help"]),
+        ("uldp stream --watermark", ["--watermark-delay"]),
+    ],
+)
+def test_a_shell_completes_commands_and_options_without_beam(words: str, offered: list[str]) -> None:
+    variables = {
+        "_ULDP_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+        "PYTHONPROFILEIMPORTTIME": "1",
+    }
+    done = subprocess.run([ULDP], env=os.environ | variables, capture_output=True, text=True, check=True)
+    assert [line.removeprefix("plain,") for line in done.stdout.splitlines()] == offered
+    assert "pipelines.cli" in done.stderr
+    assert "apache_beam" not in done.stderr
+
+
 BAD_INPUT = [
     ((), 2, "Usage"),
     (("check",), 2, "Missing argument 'SPEC...'"),
     (("check", "no-such.yaml"), 1, "no-such.yaml: No such file or directory; check the path"),
     (("check", "wrong.yaml"), 1, "wrong.yaml: version: missing; add it"),
+    (("check", "empty"), 2, "File 'empty' is a directory."),
+    (("check", "twice.yaml"), 1, "error: twice.yaml: line 2: key 'version' stands twice; remove one"),
+    (("check", "junk/junk.avro"), 1, "error: junk/junk.avro: not a text file; is this the right file?"),
     (("check", SPEC, "--userz", "5"), 2, "No such option '--userz'"),
     (("frobnicate",), 2, "No such command 'frobnicate'"),
     (("simulate", SPEC, "--truth", "no.csv", "--users", "5", "--to", "s"), 1, "no.csv: No such file or directory"),
@@ -180,14 +310,50 @@ BAD_INPUT = [
     (("backfill", "--spec", SPEC, "--from", "full", "--to", "out", "stray"), 1, "unexpected argument 'stray'"),
     (("backfill", "--spec", SPEC, "--spec", SPEC, "--from", "full", "--to", "out"), 1, "two specs for manhattan"),
     (("backfill", "--spec", SPEC, "--from", "junk", "--to", "out"), 1, "junk.avro: not an Avro file of messages"),
-    (("stream", "--spec", SPEC, "--from", "empty", "--to", "out"), 1, "empty: no local stream; make one with"),
-    (("stream", "--spec", SPEC, "--from", "kafka:broker:9092/t", "--to", "out"), 1, "add --runner=FlinkRunner"),
+    (
+        ("stream", "--spec", SPEC, "--from", "empty", "--to", "out"),
+        1,
+        "empty: holds nothing; give a directory",
+    ),
+    (("stream", "--spec", SPEC, "--from", "kafka:broker:9092/t", "--to", "out"), 1, "add --runner=PortableRunner"),
     (("stream", "--spec", SPEC, "--from", "kafka:broker/t", "--to", "out"), 1, "write kafka:HOST:PORT/TOPIC"),
     (("stream", "--spec", SPEC, "--from", "full", "--to", "out", "--runner=FlinkRunner"), 1, "--runner=FlinkRunner"),
     (("show", "nowhere"), 1, "nowhere: "),
     (("show", "empty"), 1, "empty: "),
     (("report", "empty", "--out", "r.html"), 1, "empty: "),
-    (("replay", "empty", "--to", "again"), 1, "empty: no rejected reports"),
+    (("replay", "empty", "--to", "again"), 1, "empty: holds nothing; give a directory that holds rejected reports"),
+    (
+        ("replay", "full", "--to", "again"),
+        1,
+        "full: holds a local stream; give a directory that holds rejected reports",
+    ),
+    (("show", "full"), 1, "full: holds a local stream; give a directory that holds results"),
+    (("report", "full", "--out", "r.html"), 1, "full: holds a local stream; give a directory that holds results"),
+    (
+        ("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "gs://b/s"),
+        2,
+        "gs://b/s: gs: is not of this machine",
+    ),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "gs://b/out"), 2, "gs://b/out: gs: is not of this machine"),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "bogus://b"), 2, "bogus://b: bogus: is not of this machine"),
+    (
+        ("stream", "--spec", SPEC, "--from", "full", "--to", "kafka:b:9092/t"),
+        2,
+        "results go to a directory, or to a URL",
+    ),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "pubsub:t"), 2, "results go to a directory, or "),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "bogus://b"), 1, "no file system for bogus:// here"),
+    (("replay", "full", "--to", "s3://b/again"), 2, "s3://b/again: s3: is not of this machine"),
+    (("show", "gs://b/results"), 2, "gs://b/results: gs: is not of this machine"),
+    (("demo", "--out", "gs://b/demo"), 2, "gs://b/demo: gs: is not of this machine"),
+    (("demo", "--out", "full"), 1, "full: holds what uldp demo did not make"),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "full"), 1, "--from full and --to full overlap"),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "full/out"), 1, "--from full and --to full/out"),
+    (
+        ("stream", "--spec", SPEC, "--from", "archive", "--to", "out"),
+        1,
+        "archive: holds messages; give a directory that ",
+    ),
     (("replay", "nowhere", "--to", "again"), 1, "nowhere: "),
     (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
 ]
@@ -200,11 +366,17 @@ def test_bad_input_is_one_clear_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     LocalStream.create(tmp_path / "full").append([Message(b"no report", 0)])
+    LocalStream.create(tmp_path / "archive").append([Message(b"no report", 0)])
+    (tmp_path / "archive" / "stream.json").unlink()
     (tmp_path / "junk").mkdir()
-    (tmp_path / "junk" / "junk.avro").write_bytes(b"no Avro")
+    (tmp_path / "junk" / "junk.avro").write_bytes(b"no Avro\0")
+    (tmp_path / "twice.yaml").write_text("version: 1\nversion: 2\n")
     (tmp_path / "wrong.yaml").write_text(Path(SPEC).read_text(encoding="utf-8").replace("version: 1", ""))
+    before = sorted(tmp_path.rglob("*"))
     found, out, err = uldp(*arguments)
     assert found == code
+    if "junk" not in arguments:  # which is not known before it is read
+        assert sorted(tmp_path.rglob("*")) == before
     assert message in out + err
     assert "Traceback" not in err
     if arguments:
@@ -216,3 +388,19 @@ def test_help_has_an_example(command: str, uldp: Run) -> None:
     code, out, _ = uldp(command, "--help")
     assert code == 0
     assert f"Example: uldp {command} " in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "sources"),
+    [
+        ("backfill", {"a file, a directory", "a URL", "kafka:HOST:PORT/TOPIC"}),
+        ("stream", {"A local stream's directory", "kafka:HOST:PORT/TOPIC", "pubsub:projects/P/subscriptions/S"}),
+    ],
+)
+def test_help_of_a_job_offers_the_sources_that_it_reads_and_no_others(
+    command: str, sources: set[str], uldp: Run
+) -> None:
+    _, out, _ = uldp(command, "--help")
+    (offered,) = re.findall(r" --from TEXT (.*?) --to ", " ".join(out.split()))
+    assert all(source in offered for source in sources)
+    assert ("pubsub:" in offered) == (command == "stream")

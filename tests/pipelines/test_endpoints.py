@@ -1,5 +1,7 @@
 """What --from and --to name, and what each command says of it. Brokers themselves are in tests/cluster."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ from pipelines.cli import main
 from pipelines.cluster import cluster_options, follow_broker
 from pipelines.endpoints import RemoteArchive, parse_source, read_whole
 from pipelines.fleet import Fleet
+from pipelines.identity import JobIdentity
 from pipelines.jobs import JobError, backfill, pipeline_options
-from pipelines.outputs import begin_results, prepare_results, send_specs
+from pipelines.outputs import claimed
 from pipelines.results import ResultsError
 from pipelines.simulate import simulate
 from pipelines.truth import Truth
@@ -56,8 +59,15 @@ def test_a_subscription_has_no_end() -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["--runner=DirectRunner"]])
 def test_a_broker_needs_a_runner_with_checkpoints(arguments: list[str]) -> None:
-    with pytest.raises(JobError, match="needs a runner that takes checkpoints: add --runner=FlinkRunner"):
+    with pytest.raises(
+        JobError, match=r"checkpoints: for Flink, add --runner=PortableRunner --job_endpoint="
+    ) as refused:
         cluster_options(arguments)
+    assert "docs/running.md" in str(refused.value)
+    shown = (EXAMPLE.parents[2] / "docs" / "running.md").read_text(encoding="utf-8")
+    options = re.findall(r"--[a-z_]+(?:=\w+Runner)?", str(refused.value))
+    assert len(options) == 5
+    assert [option for option in options if option not in shown] == []
 
 
 def test_flink_is_told_to_take_checkpoints_unless_a_user_says_otherwise() -> None:
@@ -93,21 +103,31 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
         follow_broker([], subscription, "out", options, simulated_clock=False, say=print, **nothing)
 
 
+def identity(*specs: CollectionSpec, resumes: bool = True) -> JobIdentity:
+    return JobIdentity.of("stream", "kafka:broker:9092/reports", "topic", specs, resumes=resumes)
+
+
+def begin(out: str, *specs: CollectionSpec) -> str:
+    with claimed(out, specs, identity(*specs)) as results:
+        return results
+
+
 def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
-    specs = [CollectionSpec.load(EXAMPLE)]
-    prepare_results(tmp_path / "put", specs)
-    send_specs(str(tmp_path / "sent"), specs)
-    put, sent = (
-        {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-        for folder in (tmp_path / "put", tmp_path / "sent")
-    )
-    assert len(put) > 1
-    assert put == sent
+    spec = CollectionSpec.load(EXAMPLE)
+    try:
+        assert begin("mem://sent", spec) == "mem://sent"
+        begin(str(tmp_path), spec)
+        put = {file.relative_to(tmp_path): file for file in tmp_path.rglob("*") if file.is_file()}
+        sent = {Path(url.removeprefix("mem://sent/")): content for url, content in memory.FILES.items()}
+        assert len(sent) > 2
+        assert {path: file.read_bytes() for path, file in put.items() if path.name != ".lock"} == sent
+    finally:
+        memory.FILES.clear()
 
 
 def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert begin_results("out", [CollectionSpec.load(EXAMPLE)]) == str(tmp_path / "out")
+    assert begin("out", CollectionSpec.load(EXAMPLE)) == str(tmp_path / "out")
     assert (tmp_path / "out" / "specs").is_dir()
 
 
@@ -122,12 +142,29 @@ def test_results_elsewhere_are_not_mixed_with_those_of_another_channel() -> None
     next_version = other.model_copy(update={"version": 2})
     try:
         for accepted in (spec, spec, retired, next_version):
-            assert begin_results("mem://out", [accepted]) == "mem://out"
+            assert begin("mem://out", accepted) == "mem://out"
         before = dict(memory.FILES)
         with pytest.raises(ResultsError, match=MISMATCH):
-            begin_results("mem://out", [next_version, other])
+            begin("mem://out", next_version, other)
         assert before == memory.FILES
-        begin_results("mem://another", [other])
+        begin("mem://another", other)
+    finally:
+        memory.FILES.clear()
+
+
+def test_results_elsewhere_are_of_one_job() -> None:
+    spec = CollectionSpec.load(EXAMPLE)
+    try:
+        begin("mem://out", spec)
+        for job in (identity(spec, resumes=False), replace(identity(spec), source="other", content="other")):
+            with (
+                pytest.raises(ResultsError, match=r"^mem://out: holds the results of another job, uldp stream --from "),
+                claimed("mem://out", [spec], job),
+            ):
+                pass
+        del memory.FILES["mem://out/job.json"]
+        with pytest.raises(ResultsError, match=r"^mem://out: holds results, but no job\.json "):
+            begin("mem://out", spec)
     finally:
         memory.FILES.clear()
 
@@ -148,6 +185,10 @@ def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path) 
         names = [name for name in here if name.startswith(("counts", "estimates"))]
         assert len(names) > 1
         assert {name: here[name].read_bytes() for name in names} == {name: there[name] for name in names}
+        backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+        memory.FILES["mem://archive/another.avro"] = stream.segments()[0].read_bytes()
+        with pytest.raises(ResultsError, match=r"^mem://out: holds the results of what mem://archive was before;"):
+            backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
     finally:
         memory.FILES.clear()
 

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,21 @@ from schemas.framing import report_store
 from schemas.reasons import Reason
 from schemas.records import Accounting, Message
 from tests.messages import read_back
-from transforms.columns import concatenate
+from transforms.columns import ReportColumns, concatenate
 from transforms.decoder import Decoded, ReportDecoder
 
 MINUTE, HOUR = 60_000, 3_600_000
 START = 1_767_603_600_000 + 7 * MINUTE  # inside of a window, as is the end
 
 
-def make_spec(name: str = "urr", domain: int = 12, **window: str) -> CollectionSpec:
+def make_spec(
+    name: str = "urr", domain: int = 12, *, collection: str = "small", version: int = 2, **window: str
+) -> CollectionSpec:
     optimized = name in {"urr", "urap"}
     return CollectionSpec.parse(
         {
-            "collection": "small",
-            "version": 2,
+            "collection": collection,
+            "version": version,
             "domain": {"size": domain},
             "sensitive": [1, 2, 5] if optimized else "all",
             "mechanism": {"name": name} if name == "identity" else {"name": name, "epsilon": 1.5},
@@ -105,7 +107,7 @@ def test_a_collector_finds_what_the_summary_says(
     batch_size: int | None,
     rates: tuple[int, int, int],
 ) -> None:
-    spec = make_spec(name, domain, **window)
+    spec = make_spec(name, domain, **cast(Any, window))
     duplicates, late, malformed = (rate / 100 for rate in rates)
     fleet = make_fleet(
         spec,
@@ -132,6 +134,38 @@ def test_equal_arguments_give_equal_bytes() -> None:
     )
     assert first == second
     assert first != other
+
+
+def columns_of(fleet: Fleet) -> ReportColumns:
+    """All reports of a fleet whose reports arrive well, late or twice."""
+    return concatenate(decode(fleet.spec, run(fleet)[0], judge_lateness=False).columns)
+
+
+def ids_of(fleet: Fleet) -> set[bytes]:
+    return {id_.tobytes() for id_ in columns_of(fleet).report_ids}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        make_fleet(start_ms=START + HOUR),
+        make_fleet(start_ms=START + 1),
+        make_fleet(seed=2),
+        make_fleet(make_spec(collection="smaller")),
+        make_fleet(make_spec(version=3)),
+    ],
+    ids=["next hour", "next millisecond", "seed", "collection", "version"],
+)
+def test_another_hour_seed_collection_or_version_is_another_sample_with_ids_of_its_own(other: Fleet) -> None:
+    first, second = columns_of(make_fleet()), columns_of(other)
+    assert len(ids_of(make_fleet())) == len(ids_of(other)) == 2000
+    assert ids_of(make_fleet()).isdisjoint(ids_of(other))
+    # Half of the symbols of two independent samples would have to agree by chance; all would, were they the same.
+    assert (first.payloads == second.payloads).mean() < 0.5
+
+
+def test_ids_are_those_of_the_reports_whatever_the_network_does_to_them() -> None:
+    assert ids_of(make_fleet(late=0.2, duplicates=0.2, batch_size=20)) == ids_of(make_fleet())
 
 
 @pytest.mark.parametrize("batch_size", [None, 50])

@@ -41,3 +41,12 @@ def test_windows_that_did_not_fire_on_time_are_incomplete(tmp_path: Path) -> Non
 
 def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> None:
     assert mark_open_windows(tmp_path) == 0
+
+
+def test_a_damaged_file_keeps_no_other_window_from_being_marked(tmp_path: Path) -> None:
+    for support in (pane(0, "early", 0, 5), pane(1, "early", 0, 3)):
+        save(tmp_path, support)
+    (tmp_path / counts_file(pane(0, "early", 0, 5))[0]).write_bytes(b"damaged")
+    assert mark_open_windows(tmp_path) == 1
+    (counts,) = read_counts(tmp_path, lambda _: None)
+    assert (counts.window_start, counts.flags) == (HOUR, ("incomplete",))

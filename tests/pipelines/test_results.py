@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -6,11 +7,13 @@ from typing import Any, ClassVar
 import fastavro
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.results import (
     ResultsError,
+    check_selection,
     current,
     newest,
     read_counts,
@@ -19,7 +22,9 @@ from pipelines.results import (
     read_specs,
     spec_of,
     to_json,
+    with_specs,
 )
+from pipelines.selection import Selection, SelectionError
 from pipelines.text import accounting_text, decimals, estimate_text, percent, silence_text, skew_text, window_text
 from schemas.collection import CollectionSpec
 from schemas.framing import Schema, load_schema, parse_schema
@@ -35,6 +40,7 @@ from schemas.records import (
     SupportCounts,
     TagMass,
 )
+from transforms.sinks import counts_file, estimate_file, window_folder, write_file
 
 NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 
@@ -137,26 +143,21 @@ class TestReading:
                 "fields": [field for field in schema["fields"] if field["name"] not in NEW],
             }
         )
-        write(tmp_path / "estimates/c-v1/w/000000.mle.avro", older, ESTIMATE.to_avro())
+        write(tmp_path / "estimates/c-v1/w/000000.empirical.avro", older, ESTIMATE.to_avro())
         (estimate,) = read_estimates(tmp_path)
         assert (estimate.support.flags, estimate.support.supersedes, estimate.support.signals) == ((), None, Signals())
 
     @pytest.mark.parametrize("read", [read_estimates, read_counts, read_rejected, read_specs])
     def test_no_directory(self, tmp_path: Path, read: Any) -> None:
-        with pytest.raises(ResultsError, match=r"nowhere: no such directory; give the one"):
+        with pytest.raises(ResultsError, match="nowhere: no such file or directory; give a directory that holds"):
             read(tmp_path / "nowhere")
 
-    @pytest.mark.parametrize(
-        ("read", "message"),
-        [
-            (read_estimates, "no estimates in it yet; they appear when the first window fires"),
-            (read_counts, "no counts in it yet"),
-            (read_specs, r"no specs/\*/spec.yaml in it"),
-        ],
-    )
-    def test_no_results_yet(self, tmp_path: Path, read: Any, message: str) -> None:
-        with pytest.raises(ResultsError, match=f"{tmp_path}: {message}"):
-            read(tmp_path)
+    def test_no_results_yet(self, tmp_path: Path) -> None:
+        assert read_estimates(tmp_path) == read_counts(tmp_path) == []
+
+    def test_no_results(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultsError, match=f"{tmp_path}: holds nothing; give a directory that holds results"):
+            read_specs(tmp_path)
 
     @pytest.mark.parametrize(
         "damage",
@@ -294,8 +295,172 @@ class TestCurrent:
         ]
 
     def test_nothing_yet(self, tmp_path: Path) -> None:
-        with pytest.raises(ResultsError, match="no estimates in it yet"):
-            current(tmp_path, self.SPECS)
+        assert current(tmp_path, self.SPECS) == ([], [])
+
+
+def at(hour: int, estimator: str = "mle", revision: int = 2) -> Estimate:
+    """An estimate of an hour of the day."""
+    start = NINE + hour * HOUR
+    support = replace(COUNTS, window_start=start, window_end=start + HOUR, pane=Pane(PaneKind.ON_TIME, revision))
+    return replace(ESTIMATE, support=support, estimator=estimator)
+
+
+def save(out: Path, *estimates: Estimate) -> None:
+    for estimate in estimates:
+        for name, content in (estimate_file(estimate), counts_file(estimate.support)):
+            write_file(str(out / name), content)
+
+
+def hours(estimates: list[Estimate]) -> list[int]:
+    return [(estimate.support.window_start - NINE) // HOUR for estimate in estimates]
+
+
+class TestDamage:
+    """A damaged file hides its window and no other."""
+
+    SPECS = TestCurrent.SPECS
+
+    def damage(self, out: Path, kind: str, hour: int, change: Callable[[bytes], bytes]) -> Path:
+        folder = window_folder(at(hour).support)
+        path = min((out / kind / folder).glob("*.avro"))
+        path.write_bytes(change(path.read_bytes()))
+        return path
+
+    @pytest.mark.parametrize("kind", ["estimates", "counts"])
+    def test_hides_its_window_alone(self, tmp_path: Path, kind: str) -> None:
+        save(tmp_path, at(0), at(1, revision=0), at(1, revision=1), at(2))
+        path = self.damage(tmp_path, kind, 1, lambda data: data[:-30])
+        damaged: list[ResultsError] = []
+        estimates, silent = current(tmp_path, self.SPECS, damaged=damaged.append)
+        assert (hours(estimates), silent) == ([0, 2], [])
+        assert [str(error).startswith(f"{path}: not a whole Avro file") for error in damaged] == [True]
+
+    def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:
+        save(tmp_path, at(0))
+        path = self.damage(tmp_path, "counts", 0, lambda data: b"")
+        for read in (read_counts, lambda out: current(out, self.SPECS)):
+            with pytest.raises(ResultsError, match=str(path)):
+                read(tmp_path)
+
+    def test_all_damaged_files_are_named(self, tmp_path: Path) -> None:
+        save(tmp_path, at(0), at(1))
+        paths = [
+            self.damage(tmp_path, kind, hour, lambda data: b"") for hour in (0, 1) for kind in ("counts", "estimates")
+        ]
+        damaged: list[ResultsError] = []
+        assert current(tmp_path, self.SPECS, damaged=damaged.append) == ([], [])
+        assert [str(error).split(": ")[0] for error in damaged] == [str(path) for path in paths]
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            {"window_end": 2**62},
+            {"window_start": NINE + 2 * HOUR},
+            {"collection": "other"},
+            {"estimator": "em"},
+            {"counts": [-1, 0, 0, 0]},
+            {"counts": [101, 0, 0, 0]},
+            {"counts": []},
+            {"accounting": {"received": 107, "counted": -100, "duplicate": 4, "late": 2, "rejected": 1}},
+            {"accounting": {"received": 0, "counted": 0, "duplicate": 0, "late": 0, "rejected": 0}, "counts": [0]},
+            {"signals": COUNTS.signals.to_avro() | {"past": [0] * 5000}},
+            {"distribution": [float("nan")] * 3},
+            {"distribution": [1.0, 0.0]},
+            {"distribution": [], "stderr": []},
+            {"stderr": [float("inf")] * 3},
+            {"stderr": [-1.0] * 3},
+            {"bound": 1e300},
+            {"tags": {"home": {"mass": float("nan"), "stderr": 0.0}}},
+        ],
+        ids=str,
+    )
+    def test_what_no_job_writes_is_damage(self, tmp_path: Path, forged: dict[str, Any]) -> None:
+        save(tmp_path, at(0), at(1))
+        name, _ = estimate_file(at(1))
+        write(tmp_path / name, load_schema("estimate"), at(1).to_avro() | forged)
+        damaged: list[ResultsError] = []
+        estimates, _ = current(tmp_path, self.SPECS, damaged=damaged.append)
+        assert (hours(estimates), len(damaged)) == ([0], 1)
+
+    @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
+    def test_any_bytes_are_shown_or_named(
+        self, tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
+    ) -> None:
+        out = tmp_path_factory.getbasetemp() / "any bytes"
+        save(out, at(0), at(1))
+        name, content = estimate_file(at(1))
+        forged = bytearray(content)
+        for place, byte in changes:
+            forged[place % len(forged)] = byte
+        (out / name).write_bytes(forged)
+        damaged: list[ResultsError] = []
+        estimates, _ = current(out, self.SPECS, damaged=damaged.append)
+        assert hours(estimates)[0] == 0
+        assert len(estimates) + len(damaged) == 2
+        for estimate in estimates:
+            text = estimate_text(estimate, ["red", "green", "blue"][: len(estimate.distribution)] * 9)
+            assert all(line.isprintable() for line in text.splitlines())
+            json.loads(json.dumps(to_json(estimate), allow_nan=False))
+
+    def test_an_estimate_under_another_spec_hides_no_other(self) -> None:
+        spec = CollectionSpec.parse(yaml.safe_load(SPEC))
+        other = replace(ESTIMATE, epsilon=9.0)
+        damaged: list[ResultsError] = []
+        found = list(with_specs([other, ESTIMATE, other], {spec.key: spec}, damaged.append))
+        assert found == [(ESTIMATE, spec)]
+        assert len(damaged) == 1
+
+
+class TestSelection:
+    SPECS = TestCurrent.SPECS
+
+    @pytest.mark.parametrize(
+        ("selection", "found"),
+        [
+            (Selection(), [0, 0, 1, 1, 2, 2]),
+            (Selection(last=2), [1, 1, 2, 2]),
+            (Selection(since=NINE + 2 * HOUR), [2, 2]),
+            (Selection(estimator="em"), [0, 1, 2]),
+            (Selection(last=1, estimator="mle", collection="c"), [2]),
+            (Selection(collection="other"), []),
+        ],
+    )
+    def test_chooses(self, tmp_path: Path, selection: Selection, found: list[int]) -> None:
+        save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
+        estimates, _ = current(tmp_path, self.SPECS, selection)
+        assert hours(estimates) == found
+
+    def test_files_of_others_are_not_opened(self, tmp_path: Path) -> None:
+        save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
+        for path in tmp_path.rglob("*.avro"):
+            if window_folder(at(2).support) not in str(path) or path.name.endswith(".em.avro"):
+                path.write_bytes(b"opened")
+        estimates, _ = current(tmp_path, self.SPECS, Selection(last=1, estimator="mle"))
+        assert hours(estimates) == [2]
+
+    def test_a_window_without_an_estimate_is_one_of_the_last(self, tmp_path: Path) -> None:
+        save(tmp_path, at(0))
+        name, content = counts_file(replace(at(1).support, flags=("few_reports",)))
+        write_file(str(tmp_path / name), content)
+        estimates, (pane,) = current(tmp_path, self.SPECS, Selection(last=1))
+        assert (estimates, pane.window_start) == ([], NINE + HOUR)
+
+    def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:
+        write(tmp_path / "estimates/c-v1/w/000002.mle.avro", load_schema("estimate"), at(0).to_avro())
+        save(tmp_path, at(1))
+        assert hours(current(tmp_path, self.SPECS, Selection(last=1))[0]) == [1]
+        assert hours(current(tmp_path, self.SPECS, Selection(last=2))[0]) == [0, 1]
+
+    def test_names_are_checked_against_specs_and_files(self, tmp_path: Path) -> None:
+        save(tmp_path, at(0, "em"))
+        for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="empirical")):
+            check_selection(tmp_path, self.SPECS, good)
+        with pytest.raises(
+            SelectionError, match=r"no estimator 'emm' is there; did you mean 'em'[?] choose one of: em, emp"
+        ):
+            check_selection(tmp_path, self.SPECS, Selection(estimator="emm"))
+        with pytest.raises(SelectionError, match=r"no collection 'd' is there; choose one of: c$"):
+            check_selection(tmp_path, self.SPECS, Selection(collection="d"))
 
 
 class TestJson:

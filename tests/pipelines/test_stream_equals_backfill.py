@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mechanisms.catalog import build_mechanism
 from pipelines import jobs
-from pipelines.results import ResultsError, newest, read_counts
+from pipelines.results import newest, read_counts
 from schemas.collection import CollectionSpec
 from schemas.records import Accounting, Message, Report, SupportCounts
 from transforms.localstream import LocalStream, read_messages
@@ -177,5 +177,4 @@ def test_a_stream_that_cannot_be_read_fails_and_completes_no_window(tmp_path: Pa
     (stream.path / "000000000001.avro").write_bytes(b"not Avro")
     with pytest.raises(Exception, match="not an Avro file of messages"):
         follow(stream, tmp_path / "out")
-    with pytest.raises(ResultsError, match="no counts"):
-        read_counts(tmp_path / "out")
+    assert read_counts(tmp_path / "out") == []

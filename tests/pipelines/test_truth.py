@@ -116,12 +116,22 @@ def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:
         ("", "line 1: '' must be the header value,tag,weight"),
         ("0,,1\n", "line 1: '0,,1' must be the header"),
         ("value,tag,weight\n", "the weights sum to 0; give at least one row a weight above 0"),
-        ("value,tag,weight\n0,,0\n", "the weights sum to 0.0"),
+        ("value,tag,weight\n0,,0\n", "the weights sum to 0; "),
         ("value,tag,weight\n0,,1e308\n1,,1e308\n", "the weights sum to inf"),
         ("value,tag,weight\n0,,1\n4,,1\n", "line 3: '4,,1': 4 is outside of the domain 0 to 3"),
         ("value,tag,weight\n-1,,1\n", "line 2: '-1,,1': '-1' is a label, but the domain has only a size"),
         ("value,tag,weight\n1.5,,1\n", "line 2: '1.5,,1'.*; write a value of the domain of small version 1"),
         ("value,tag,weight\n0,gym,1\n", r"line 2: '0,gym,1': tag 'gym' is not in the spec \(home, work\); correct it"),
+        (
+            "value,tag,weight\n0,hoem,1\n",
+            r"tag 'hoem' is not in the spec \(did you mean 'home'\?\); correct it or leave",
+        ),
+        ("value,tag,weight\n0,\x1b[2J,1\n", r"line 2: '0,\\x1b\[2J,1': tag '\\x1b\[2J' is not in the spec \(home"),
+        (
+            f"value,tag,weight\n{'1' * 5000},,1\n",
+            r"line 2: '1{37}\.\.\.1{35},,1': '1+\.\.\.1+' is a label, but the domain",
+        ),
+        (f"value,tag,weight\n0,,{'9' * 5000}\n", r"line 2: .*: weight '9{37}\.\.\.9{38}' must be a finite number"),
         ("value,tag,weight\n0,,x\n", "line 2: '0,,x': weight 'x' must be a finite number of 0 or more"),
         ("value,tag,weight\n0,,-1\n", "weight '-1' must be a finite"),
         ("value,tag,weight\n0,,nan\n", "weight 'nan' must be a finite"),
@@ -145,5 +155,17 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(TruthError, match=r"no\.csv: No such file or directory; check the path"):
         Truth.load(tmp_path / "no.csv", make_spec())
     (tmp_path / "latin.csv").write_bytes(b"value,tag,weight\n\xe9,,1\n")
-    with pytest.raises(TruthError, match=r"latin\.csv: not a CSV file in UTF-8"):
+    with pytest.raises(TruthError, match=r"latin\.csv: not UTF-8 text; is this the right file\?$"):
         Truth.load(tmp_path / "latin.csv", make_spec())
+    with pytest.raises(TruthError, match=rf"^{tmp_path}: Is a directory; check the path$"):
+        Truth.load(tmp_path, make_spec())
+
+
+def test_a_label_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
+    spec = make_spec(domain={"labels": ["never", "once", "often"]}, sensitive=["often"])
+    with pytest.raises(TruthError) as error:
+        load(tmp_path, "value,tag,weight\nnever,,1\noftn,,1\n", spec)
+    assert str(error.value) == (
+        f"{tmp_path}/truth.csv: line 3: 'oftn,,1': 'oftn' is no label of the domain (did you mean 'often'?); "
+        "write a value of the domain of small version 1"
+    )

@@ -1,6 +1,7 @@
 """A sink that cannot be written: the job fails loudly, and resumes without loss once there is room."""
 
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,7 +64,6 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
     stream.append([Message(report.encode(), report.event_time) for report in reports])
     stream.close()
     out = tmp_path / "out"
-    out.mkdir()
     uldp: list[str | Path] = [
         Path(sys.executable).with_name("uldp"),
         command,
@@ -74,6 +74,11 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
         "--to",
         "out",
     ]
+
+    # What is in the way is so in a directory of the same job: any other is refused before.
+    subprocess.run(uldp, cwd=tmp_path, capture_output=True, check=True)
+    for folder in ("counts", "estimates"):
+        shutil.rmtree(out / folder)
 
     before(out)
     failed = subprocess.run(uldp, cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit)

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -181,7 +182,7 @@ def test_the_table_that_is_shipped_is_the_table() -> None:
 def view_of(rows: Sequence[Row]) -> list[Row]:
     """What the shipped view shows of a table with these rows; SQLite knows all the SQL that is in it."""
     names = [column["name"] for column in estimates_table()]
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("ATTACH ':memory:' AS uldp")
         connection.execute(f"CREATE TABLE uldp.estimate_panes ({', '.join(names)})")
         for row in rows:

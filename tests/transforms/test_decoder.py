@@ -26,6 +26,7 @@ from transforms.targets import AMENDABLE_FOR, YEAR_10000
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
 MINUTE, HOUR = 60_000, 3_600_000
+YEAR = 365 * 24 * HOUR
 ID = bytes(range(16))
 
 
@@ -132,7 +133,7 @@ def judge(report: Report, published: int) -> Outcome:
         refusal = Reason.INVALID_TIME
     elif time > published + milliseconds(spec.limits.max_clock_skew):
         refusal = Reason.TOO_EARLY
-    elif spec.limits.max_age is not None and time < published - milliseconds(spec.limits.max_age):
+    elif time < published - (2 * HOUR if spec is YOUNG else YEAR):
         refusal = Reason.EXPIRED
     else:
         refusal = None
@@ -228,11 +229,41 @@ CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.INVALID_TIME, report(time=YEAR_10000), f"event time {YEAR_10000}"),
     (Reason.INVALID_TIME, report(11, time=YEAR_10000), f"event time {YEAR_10000}"),
     (Reason.TOO_EARLY, report(time=START + 10 * MINUTE + 1), "600001 ms ahead"),
+    (Reason.INVALID_TIME, report(time=START * 1000), f"event time {START}000; it looks like microseconds since 1970"),
+    (Reason.INVALID_TIME, report(time=START * 10**6 + 1), "it looks like nanoseconds since 1970, and must be milli"),
+    (Reason.EXPIRED, report(time=START - YEAR - 1), f"{YEAR + 1} ms before the stream's clock"),
+    (Reason.EXPIRED, report(time=START // 1000), "it looks like seconds since 1970, and must be milliseconds"),
+    (Reason.EXPIRED, report(time=START // 1000, key=YOUNG.key), "it looks like seconds since 1970"),
     (Reason.EXPIRED, report(time=START - 2 * HOUR - 1, key=YOUNG.key), "7200001 ms before"),
     (Reason.EXPIRED, report(99, time=START - 3 * HOUR, key=YOUNG.key), "10800000 ms before"),
     (Reason.WRONG_PAYLOAD, report(b"\0\0", START - 3 * HOUR, key=YOUNG.key), "bits, but urr"),
     (Reason.TOO_EARLY, report(11, time=START + 10 * MINUTE + 1), "600001 ms ahead"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("time", "reason", "detail"),
+    [
+        (START - 3 * HOUR, Reason.EXPIRED, f"event time is {3 * HOUR} ms before the stream's clock"),
+        (START // 1000 - 3 * 3600, Reason.EXPIRED, f"event time is {START - START // 1000 + 10_800} ms before the"),
+        (0, Reason.EXPIRED, f"event time is {START} ms before the stream's clock"),
+        (-1, Reason.INVALID_TIME, "event time -1"),
+        (-(1 << 63), Reason.INVALID_TIME, f"event time {-(1 << 63)}"),
+        ((1 << 63) - 1, Reason.INVALID_TIME, f"event time {(1 << 63) - 1}"),
+    ],
+)
+def test_a_time_that_no_other_unit_makes_right_is_of_no_other_unit(time: int, reason: Reason, detail: str) -> None:
+    (rejected,) = decode(Message(report(time=time, key=YOUNG.key), START)).rejected
+    assert rejected.reason is reason
+    assert rejected.detail.startswith(detail)
+    assert "looks like" not in rejected.detail
+
+
+def test_the_age_of_a_report_is_judged_by_when_it_was_published() -> None:
+    old = START - 20 * YEAR  # of an archive
+    for judge_lateness in (False, True):
+        decoded = decode(Message(report(time=old), old + 5), judge_lateness=judge_lateness)
+        assert [len(columns) for columns in decoded.columns] == [1]
 
 
 def test_there_is_a_case_of_every_reason() -> None:

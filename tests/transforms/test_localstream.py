@@ -64,20 +64,32 @@ def test_a_stream_is_not_begun_twice(stream: LocalStream) -> None:
         LocalStream.create(stream.path)
 
 
-@pytest.mark.parametrize("name", ["nowhere", "empty", "file"])
-def test_where_there_is_no_stream_the_error_says_how_to_make_one(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("nowhere", "no such file or directory"),
+        ("empty", "holds nothing"),
+        ("file", "holds nothing that uldp writes"),
+        ("archive", "holds messages"),
+    ],
+)
+def test_where_there_is_no_stream_the_error_says_how_to_make_one(tmp_path: Path, name: str, holds: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "1.avro").write_bytes(WHOLE)
     path = tmp_path / name
     with pytest.raises(StreamError) as caught:
         LocalStream.open(path)
-    assert str(caught.value) == f"{path}: no local stream; make one with: uldp simulate SPEC ... --to {path}"
+    assert str(caught.value) == (
+        f"{path}: {holds}; give a directory that holds a local stream; uldp simulate makes one"
+    )
 
 
 @pytest.mark.parametrize("settings", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe"])
 def test_settings_that_cannot_be_read_are_named(tmp_path: Path, settings: bytes) -> None:
     (tmp_path / "stream.json").write_bytes(settings)
-    with pytest.raises(StreamError, match=rf"^{tmp_path}/stream\.json: not the settings of a local stream: "):
+    with pytest.raises(StreamError, match=rf"^{tmp_path}/stream\.json: not the settings of a local stream; put back "):
         LocalStream.open(tmp_path)
 
 
@@ -238,16 +250,24 @@ REJECTED = Rejected("decode", "malformed", "", b"", {}, 0, "", 1, "0")
         b"Obj\x01",
         b"Obj\x01" + b"\xff" * 40,
         container_bytes("message", [message.to_avro() for message in messages(1, 2)])[:-20],
-        container_bytes("rejected", [REJECTED.to_avro()]),
         json.dumps({"data": "x"}).encode(),
     ],
-    ids=["empty", "text", "magic", "garbage", "truncated", "rejected", "json"],
+    ids=["empty", "text", "magic", "garbage", "truncated", "json"],
 )
 def test_a_file_that_holds_no_messages_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.avro"
     path.write_bytes(content)
-    with pytest.raises(StreamError, match=rf"^{path}: not an Avro file of messages \(.*\); see schemas/message\.avsc$"):
+    with pytest.raises(StreamError) as refused:
         list(read_messages(path))
+    assert str(refused.value) == f"{path}: not an Avro file of messages; put a whole file there, or take it out"
+
+
+def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "other.avro"
+    path.write_bytes(container_bytes("rejected", [REJECTED.to_avro()]))
+    with pytest.raises(StreamError) as refused:
+        list(read_messages(path))
+    assert str(refused.value) == f"{path}: holds rejected reports, not messages; see schemas/message.avsc"
 
 
 def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> None:

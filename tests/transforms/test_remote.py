@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystem import BeamIOError, FileSystem
 from apache_beam.testing.util import assert_that, equal_to
 
 from schemas.records import Message
@@ -87,8 +87,17 @@ def test_one_file_of_any_name_is_an_archive() -> None:
 
 
 def test_a_scheme_that_nobody_knows_is_one_line() -> None:
-    with pytest.raises(RemoteError, match=r"^nope://b/\*\*\.avro: .*pip install[^\n]*$"):
+    with pytest.raises(RemoteError) as refused:
         message_files("nope://b")
+    assert str(refused.value) == (
+        "nope://b/**.avro: no file system for nope:// here; known are azfs://, gs://, hdfs://, s3://"
+    )
+
+
+def test_a_file_system_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileSystem, "get_all_subclasses", classmethod(lambda _: []))
+    with pytest.raises(RemoteError, match=r"^gs://b/x: no file system for gs:// here; .*'uldp-stream\[gcp\]'$"):
+        matching("gs://b/x")
 
 
 @pytest.mark.parametrize(

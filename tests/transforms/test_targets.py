@@ -7,6 +7,8 @@ from schemas.collection import CollectionSpec
 from transforms.targets import YEAR_10000, Target, targets
 
 MINUTE, HOUR = 60_000, 3_600_000
+YEAR = 365 * 24 * HOUR
+NOW = 1_767_258_000_000
 
 
 def make_spec(version: int = 1, **keys: object) -> CollectionSpec:
@@ -51,15 +53,31 @@ def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> No
 @pytest.mark.parametrize(
     ("limits", "earliest", "latest"),
     [
-        ({"max_clock_skew": "5m"}, 0, 10 * HOUR + 5 * MINUTE),
-        ({"max_clock_skew": "0s", "max_age": "2h"}, 8 * HOUR, 10 * HOUR),
-        ({"max_clock_skew": "0s", "max_age": "1d"}, 0, 10 * HOUR),
+        ({"max_clock_skew": "5m"}, NOW - YEAR, NOW + 5 * MINUTE),
+        ({"max_clock_skew": "0s", "max_age": "2h"}, NOW - 2 * HOUR, NOW),
+        ({"max_clock_skew": "0s", "max_age": "36500d"}, 0, NOW),
+        ({"max_clock_skew": "0s", "max_age": "999999999d"}, 0, NOW),
     ],
 )
 def test_event_times_that_a_report_may_claim(limits: object, earliest: int, latest: int) -> None:
-    bounds = target(limits=limits).event_times(np.array([10 * HOUR, YEAR_10000]))
+    bounds = target(limits=limits).event_times(np.array([NOW, YEAR_10000, HOUR]))
     assert [bound[0] for bound in bounds] == [earliest, latest]
     assert bounds[1][1] == YEAR_10000 - 1
+    assert bounds[0][2] == 0  # no report is from before 1970
+
+
+@pytest.mark.parametrize(
+    ("window", "age"),
+    [
+        ({"size": "1h"}, 365),
+        ({"size": "200d", "allowed_lateness": "165d"}, 365),
+        ({"size": "200d", "allowed_lateness": "166d"}, 366),
+        ({"size": "730d"}, 730),
+    ],
+)
+def test_a_report_may_be_a_year_old_or_as_old_as_a_window_counts(window: object, age: int) -> None:
+    (earliest,), _ = target(window=window).event_times(np.array([NOW]))
+    assert earliest == NOW - age * 24 * HOUR
 
 
 @given(

@@ -1,0 +1,59 @@
+from typing import Any
+
+import pytest
+
+from pipelines.caveats import caveats
+from schemas.collection import CollectionSpec
+
+
+def warned(users: int = 1_000_000, **changes: Any) -> list[str]:
+    base: dict[str, Any] = {
+        "collection": "small",
+        "version": 1,
+        "domain": {"labels": ["never", "once", "often"]},
+        "sensitive": ["often"],
+        "mechanism": {"name": "urr", "epsilon": 1.0},
+        "window": {"size": "1h"},
+    }
+    return list(caveats(CollectionSpec.parse(base | changes), users))
+
+
+def test_a_sound_spec_has_no_caveat() -> None:
+    assert warned(window={"size": "1h", "early_every": "1h"}, tags=[{"name": "home"}]) == []
+
+
+def test_early_panes_that_come_after_the_window() -> None:
+    (warning,) = warned(window={"size": "1h", "early_every": "61m"})
+    assert warning == (
+        "window.early_every, 61m, is longer than the window, 1h: no estimate comes early; "
+        "make it shorter, or leave it out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("domain", "tag"),
+    [({"labels": ["never", "often"]}, "often"), ({"size": 4}, "3")],
+)
+def test_a_tag_that_has_the_name_of_a_value(domain: dict[str, Any], tag: str) -> None:
+    assert warned(domain=domain, sensitive=[1], tags=[{"name": "home"}, {"name": tag}]) == [
+        f"tag {tag} has the name of a value: nobody can tell them apart in results; rename the tag"
+    ]
+
+
+@pytest.mark.parametrize(("domain", "tag"), [({"labels": ["1", "2"]}, "3"), ({"size": 4}, "4"), ({"size": 4}, "home")])
+def test_a_tag_that_is_no_value(domain: dict[str, Any], tag: str) -> None:
+    assert warned(domain=domain, sensitive=[0 if "size" in domain else "1"], tags=[{"name": tag}]) == []
+
+
+def test_an_expected_error_that_says_nothing_and_the_users_that_mend_it() -> None:
+    few = {"domain": {"size": 100}, "sensitive": "all", "mechanism": {"name": "rr", "epsilon": 1.0}}
+    (warning,) = warned(1000, **few)
+    assert warning.startswith("the expected l1 error of the unbiased estimate is 14")
+    users = int(warning.split("take ")[1].split(" ")[0].replace(",", ""))
+    assert warned(users, **few) == []
+    assert len(warned(users * 9 // 10, **few)) == 1
+
+
+def test_an_epsilon_that_lets_nothing_through() -> None:
+    (warning,) = warned(mechanism={"name": "urr", "epsilon": 1e-14})
+    assert "the expected l1 error" in warning

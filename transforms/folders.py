@@ -1,0 +1,81 @@
+"""Kinds of folders and files: an error names the kind that a command wants, and the kind that the user gave."""
+
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import fastavro
+
+#: The file that makes a directory a local stream.
+STREAM_SETTINGS = "stream.json"
+#: The file that says which job a results directory is of.
+JOB = "job.json"
+#: Entries of a folder that are looked at.
+_MAX_ENTRIES = 1000
+
+
+class Kind(StrEnum):
+    """What a folder or a file holds, as an error calls it."""
+
+    STREAM = "a local stream"
+    RESULTS = "results"
+    MESSAGES = "messages"
+    REJECTED = "rejected reports"
+    ESTIMATES = "estimates"
+    COUNTS = "support counts"
+    EMPTY = "nothing"
+    OTHER = "nothing that uldp writes"
+
+
+_BY_SCHEMA = {
+    "Message": Kind.MESSAGES,
+    "Rejected": Kind.REJECTED,
+    "Estimate": Kind.ESTIMATES,
+    "SupportCounts": Kind.COUNTS,
+}
+
+
+def kind_of(path: Path) -> Kind:
+    """Return the kind of a folder, by its own files or by the first Avro file below it; or that of one file."""
+    if path.is_file():
+        return _kind_of_file(path)
+    if (path / STREAM_SETTINGS).is_file():
+        return Kind.STREAM
+    if (path / JOB).is_file() or any(path.glob("specs/*/spec.yaml")):
+        return Kind.RESULTS
+    entries = [entry for entry in islice(path.rglob("*"), _MAX_ENTRIES) if not entry.name.startswith(".")]
+    first = next((entry for entry in entries if entry.suffix == ".avro"), None)
+    return _kind_of_file(first) if first is not None else Kind.OTHER if entries else Kind.EMPTY
+
+
+def _kind_of_file(path: Path) -> Kind:
+    try:
+        with path.open("rb") as file:
+            return kind_of_records(fastavro.reader(file))
+    except OSError:
+        raise
+    except Exception:  # the reader raises what its C code happens to meet in other files
+        return Kind.OTHER
+
+
+def kind_of_records(records: Any) -> Kind:
+    """Return the kind of what a reader of fastavro reads, by its writer's schema."""
+    schema = records.writer_schema
+    name = str(schema.get("name")) if isinstance(schema, dict) else ""
+    return _BY_SCHEMA.get(name.rpartition(".")[2], Kind.OTHER)
+
+
+def mismatch(path: Path, wanted: Kind) -> str:
+    """Say what ``path`` holds in place of what is wanted, and name a folder around or below it that holds that.
+
+    >>> mismatch(Path("no/such/folder"), Kind.RESULTS)
+    'no/such/folder: no such file or directory; give a directory that holds results'
+    """
+    below = islice(path.iterdir(), _MAX_ENTRIES) if path.is_dir() else ()
+    near = sorted(entry for entry in below if entry.is_dir())
+    if wanted is Kind.RESULTS:  # known by files of their own, not by what is anywhere below
+        near.append(path.parent)
+    hint = next((f", such as {entry}" for entry in near if kind_of(entry) is wanted), "")
+    found = f"holds {kind_of(path)}" if path.exists() else "no such file or directory"
+    return f"{path}: {found}; give a directory that holds {wanted}{hint}"
