@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
 
@@ -17,7 +18,7 @@ from pipelines.endpoints import BrokerStream, read_stream
 from pipelines.identity import JobIdentity
 from pipelines.jobs import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
 from pipelines.outputs import claimed, mark_open_windows
-from pipelines.progress import following, marked_incomplete
+from pipelines.progress import Heartbeat, following, marked_incomplete, progress_of
 from pipelines.publishing import BrokerTopic, PublishResults, check_topic, keyed_estimate, keyed_rejected
 from schemas.collection import CollectionSpec
 from transforms.aggregate import Aggregate
@@ -46,6 +47,8 @@ _FLINK = (
 )
 #: What it logs by default is of no use to a user.
 _PRISM = ("--prism_log_level=error",)
+#: How often the command says that its job runs, which may be for months.
+_BEAT_SECONDS = 60.0
 #: The runner that reads Pub/Sub by itself.
 _DATAFLOW = "DataflowRunner"
 
@@ -134,12 +137,14 @@ def follow_broker(
 def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:
     """Run a job until it ends, or until the user stops this command."""
     result = _run_apart(pipeline) if in_memory else pipeline.run()
+    here = None if is_remote(out) else Path(out)
     try:
-        result.wait_until_finish()
+        with Heartbeat(say, partial(progress_of, here), _BEAT_SECONDS):
+            result.wait_until_finish()
     except KeyboardInterrupt:
         if in_memory:
             result.cancel()
-            if not is_remote(out) and (marked := mark_open_windows(Path(out))):
+            if here is not None and (marked := mark_open_windows(here)):
                 say(marked_incomplete(marked))
         else:
             say("the job goes on without this command; stop it by the runner's own means")

@@ -71,13 +71,14 @@ class Heartbeat:
     unpickled, in this process, is itself.
     """
 
-    #: Seconds of silence.
+    #: Seconds of silence before it says something, unless it is given others.
     EVERY = 10.0
     _beating: ClassVar[dict[int, "Heartbeat"]] = {}
 
-    def __init__(self, say: Callable[[str], None], position: Callable[[], str]) -> None:
+    def __init__(self, say: Callable[[str], None], position: Callable[[], str], every: float | None = None) -> None:
         self._say = say
         self._position = position
+        self._every = self.EVERY if every is None else every
         self._said = time.monotonic()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -104,7 +105,7 @@ class Heartbeat:
 
     def silence_left(self) -> float:
         """Return in how many seconds there was silence for long enough, at the least 0."""
-        return max(self._said + self.EVERY - time.monotonic(), 0.0)
+        return max(self._said + self._every - time.monotonic(), 0.0)
 
     def _beat(self) -> None:
         while not self._ended.wait(self.silence_left()):
@@ -135,6 +136,15 @@ def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahe
         end = min(next_end(window, watermark) for window in windows)
         then = f"watermark {iso(watermark)}, the next window can fire when it reaches {iso(end)}"
     return f"nothing new at {iso(int(time.time()) * 1000)}: {read}, {then}"
+
+
+def progress_of(out: Path | None) -> str:
+    """Say that a job of a cluster runs, and how many panes its workers have written to ``out``, if that is here."""
+    running = f"the job runs at {iso(int(time.time()) * 1000)}"
+    if out is None:
+        return running
+    panes = sum(not path.name.startswith(".") for path in out.glob("counts/*/*/*.avro"))
+    return f"{running}: {number_of(panes, 'pane')} in {out}"
 
 
 def next_end(window: WindowSpec, after: int) -> int:

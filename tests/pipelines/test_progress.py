@@ -10,7 +10,16 @@ import pytest
 
 from pipelines import jobs
 from pipelines.outputs import keep_specs
-from pipelines.progress import Heartbeat, following, marked_incomplete, next_end, pane_line, position, summary
+from pipelines.progress import (
+    Heartbeat,
+    following,
+    marked_incomplete,
+    next_end,
+    pane_line,
+    position,
+    progress_of,
+    summary,
+)
 from schemas.collection import CollectionSpec, WindowSpec
 from schemas.records import Accounting, Estimate, Message, Pane, PaneKind, SupportCounts, TagMass
 from transforms.localstream import LocalStream
@@ -117,9 +126,21 @@ class TestHeartbeat:
         beat("pane")
         assert beat.silence_left() == pytest.approx(10)
 
+    def test_each_has_a_silence_of_its_own(self) -> None:
+        assert Heartbeat(lambda line: None, lambda: "here", 3600).silence_left() > 3000
+
     def test_stays_itself_where_beam_pickles_it(self) -> None:
         with Heartbeat(lambda line: None, lambda: "") as beat:
             assert pickle.loads(pickle.dumps(beat)) is beat
+
+
+def test_a_job_of_a_cluster_says_how_many_panes_are_written(tmp_path: Path) -> None:
+    assert progress_of(tmp_path).endswith(f"Z: 0 panes in {tmp_path}")
+    name, content = counts_file(COUNTS)
+    write_file(str(tmp_path / name), content)
+    (tmp_path / name).with_name(".half-written.avro").touch()
+    assert progress_of(tmp_path).endswith(f"Z: 1 pane in {tmp_path}")
+    assert progress_of(None).endswith("Z")
 
 
 def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
