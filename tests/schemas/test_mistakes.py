@@ -12,6 +12,7 @@ from schemas.mistakes import MAX_COMPARED, near, plain, quote
         ("x" * 100, f"'{'x' * 37}...{'x' * 38}'"),
         ([1, [2, [3, [4]]]], "[1, [2, [...]]]"),
         pytest.param(-(16**5000), "a number of thousands of digits", id="a number without a name"),
+        ([1, 16**5000], "[1, a number of thousands of digits]"),
     ],
 )
 def test_what_is_quoted_is_one_short_line_that_a_terminal_shows(value: object, text: str) -> None:
