@@ -2,6 +2,7 @@
 # Run `make demo` and `make test` of the last commit under other versions of Python: tests/pythons.sh 3.13 3.14
 #
 # A version that is not on the PATH is run in a root of the Debian release that has it, which later runs find again.
+# With --prepare before the versions, the roots are made and nothing is run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly roots=${XDG_CACHE_HOME:-$HOME/.cache}/uldp-stream/roots
@@ -55,7 +56,6 @@ run() { # PYTHON: in the folder of a checkout; pip finds its settings, and no va
 
 run_in_root() { # VERSION RELEASE
   local root=$roots/$2 checkout
-  make_root "$2"
   configure "$root"
   checkout=$(mktemp -d "$root/srv/checkout.XXXXXX")
   checkouts+=("$checkout")
@@ -78,11 +78,28 @@ in_checkout() { # FOLDER VERSION
   run python3
 }
 
+on_path() { # VERSION: whether this machine has it, with all that the project needs of it
+  "python$1" -c 'import ensurepip, sqlite3, ssl' 2>/dev/null
+}
+
+prepare() { # VERSION
+  local release
+  on_path "$1" && return
+  release=$(release_of "$1")
+  make_root "$release"
+  unshare --mount --pid --fork true || fail "this machine lets nobody mount; put Python $1 on the PATH"
+}
+
 checkouts=()
 trap 'rm -rf "${checkouts[@]}"' EXIT
+only_prepare=false
+if [ "${1-}" = --prepare ]; then only_prepare=true && shift; fi
 [ $# -gt 0 ] || fail "name versions of Python: tests/pythons.sh 3.13 3.14"
 for version in "$@"; do
-  if "python$version" -c 'import ensurepip, sqlite3, ssl' 2>/dev/null; then
+  prepare "$version"
+  if $only_prepare; then
+    continue
+  elif on_path "$version"; then
     checkouts+=("$(mktemp -d)")
     git clone --quiet . "${checkouts[-1]}"
     (cd "${checkouts[-1]}" && "python$version" --version && run "python$version")
