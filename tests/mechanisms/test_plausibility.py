@@ -1,3 +1,5 @@
+import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -372,6 +374,19 @@ def test_honest_totals_are_outside_as_often_as_the_tail_says(name: str, truth: s
 def test_excess_is_the_upper_tail_of_the_binomial(n: int, data: st.DataObject, tail: float) -> None:
     observed = data.draw(st.integers(0, min(n, 3 * int(n * tail) + 10)))
     expected = stats.binom.sf(observed - 1, n, tail)
+    assert excess_p_value(observed, n, tail) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@given(n=st.integers(1, 10**6), data=st.data(), tail=st.floats(1e-9, 1e-3))
+def test_excess_is_a_sum_of_probabilities(n: int, data: st.DataObject, tail: float) -> None:
+    # From 2 n tail on, each term is at most about half of the one before, and 64 of them are the sum.
+    observed = data.draw(st.integers(min(n, 2 * int(n * tail) + 2), min(n, 2 * int(n * tail) + 40)))
+    p = Fraction(tail)
+    first = math.comb(n, observed) * p**observed
+    terms, ratio = [Fraction(1)], p / (1 - p)
+    for k in range(observed, min(n, observed + 64)):
+        terms.append(terms[-1] * (n - k) / (k + 1) * ratio)
+    expected = float(first) * math.exp((n - observed) * math.log1p(-tail)) * float(sum(terms))
     assert excess_p_value(observed, n, tail) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
