@@ -16,6 +16,9 @@ from typing import Self, TypeVar
 
 T = TypeVar("T")
 
+#: Options of a JVM that runs for minutes, beside others: it compiles quickly rather than well.
+SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 #: The first port that is handed out, and how many each process of the tests has to itself. They lie below those that
 #: systems lend to connections and to who asks for any port: a daemon that is away finds its own free when it returns.
 _FIRST_PORT, PORTS, _PROCESSES = 20_000, 500, 24

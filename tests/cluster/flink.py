@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.daemons import Daemon, Server, Service, free_port, listens, wait_until
+from tests.cluster.daemons import SHORT_LIVED, Daemon, Server, Service, free_port, listens, wait_until
 from tests.downloads import ROOT, jars, kept, pip
 
 DEPLOY = ROOT / "deploy" / "flink"
@@ -55,7 +55,7 @@ def java(main: str, jars: Path, *arguments: str, heap: str, options: Sequence[st
     if found is None:
         raise RuntimeError("java is not installed; Flink needs Java 11 or 17")
     opened = [f"--add-opens={module}=ALL-UNNAMED" for module in OPENED]
-    jvm = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-Dlog4j.configurationFile={DEPLOY / 'log4j.properties'}", *options]
+    jvm = [f"-Xmx{heap}", *SHORT_LIVED, f"-Dlog4j.configurationFile={DEPLOY / 'log4j.properties'}", *options]
     return [found, *opened, *jvm, "-classpath", str(jars / "*"), main, *arguments]
 
 
@@ -99,7 +99,7 @@ class FlinkCluster(Service):
             "taskmanager.memory.managed.size": "128m",
             "taskmanager.memory.network.min": "64m",
             "taskmanager.memory.network.max": "64m",
-            "taskmanager.memory.jvm-metaspace.size": "256m",
+            "taskmanager.memory.jvm-metaspace.size": "1g",  # each job loads Beam again
             "taskmanager.memory.jvm-overhead.min": "128m",
             "taskmanager.memory.jvm-overhead.max": "128m",
         }
@@ -116,7 +116,7 @@ class FlinkCluster(Service):
 
     def _task_manager(self, index: int) -> Daemon:
         entry = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-        memory = ["-XX:MaxDirectMemorySize=256m", "-XX:MaxMetaspaceSize=256m"]
+        memory = ["-XX:MaxDirectMemorySize=256m", "-XX:MaxMetaspaceSize=1g"]
         command = java(entry, self._jars, *self._arguments, heap="512m", options=memory)
         return Daemon(command, self.folder / f"taskmanager-{index}.log", self._environment)
 

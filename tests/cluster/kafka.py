@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from schemas.records import Message
-from tests.cluster.daemons import Daemon, free_port, wait_until
+from tests.cluster.daemons import SHORT_LIVED, Daemon, free_port, wait_until
 from tests.downloads import kafka_jars
 from transforms.kafkaconsumers import CONSUMERS
 from transforms.kafkatopic import KafkaTopic
@@ -38,7 +38,7 @@ def java(main: str, *arguments: str) -> list[str]:
     found = shutil.which("java")
     if found is None:
         raise RuntimeError("java is not installed; Kafka needs Java 17")
-    return [found, "-Xmx512m", "-XX:+UseSerialGC", "-classpath", str(kafka_jars() / "*"), main, *arguments]
+    return [found, "-Xmx512m", *SHORT_LIVED, "-classpath", str(kafka_jars() / "*"), main, *arguments]
 
 
 @dataclass

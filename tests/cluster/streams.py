@@ -1,5 +1,6 @@
 """The stream of a broker as tests of jobs send to it, and where they keep what they sent."""
 
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ class KafkaStream:
     batch = 1
 
     def __init__(self, broker: KafkaBroker) -> None:
-        topic = broker.create("reports", PARTITIONS, retention_ms="-1", message_timestamp_type="LogAppendTime")
+        name = f"reports-{secrets.token_hex(4)}"  # tests share a broker
+        topic = broker.create(name, PARTITIONS, retention_ms="-1", message_timestamp_type="LogAppendTime")
         self.uri, self._producer = str(topic), KafkaProducer(topic)
 
     def publish(self, bodies: Sequence[bytes]) -> None:

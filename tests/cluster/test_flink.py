@@ -132,12 +132,6 @@ def schedule() -> list[list[Message]]:
     return [messages[part[0] : part[-1] + 1] for part in np.array_split(np.arange(len(messages)), SEGMENTS)]
 
 
-@pytest.fixture(scope="module")
-def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
-    with Flink(tmp_path_factory.mktemp("flink")) as started:
-        yield started
-
-
 @contextmanager
 def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
     """Run the job that aggregates a stream; gives its id, and cancels it at the end."""

@@ -1,12 +1,10 @@
 """A topic of a real broker, followed by a real Flink cluster whose TaskManagers are killed: every report once."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from schemas.records import Message
@@ -51,18 +49,6 @@ class Senders:
             for partition in range(PARTITIONS):
                 chosen = np.flatnonzero(partitions == partition)
                 send(self.topic, partition, [Message(bodies[index], now) for index in chosen])
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
-    with Flink(tmp_path_factory.mktemp("flink")) as started:
-        yield started
 
 
 def test_readers_that_take_turns_read_every_message_once(broker: KafkaBroker) -> None:

@@ -62,14 +62,13 @@ class Sender:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[tuple[Sender, Prometheus]]:
+def watched(broker: KafkaBroker, tmp_path: Path) -> Iterator[tuple[Sender, Prometheus]]:
     """A job that follows a topic, and Prometheus beside it."""
     with (
-        KafkaBroker(tmp_path / "kafka") as broker,
         Flink(tmp_path / "flink", size=1) as flink,  # a job of one slot once fired no window at all
         Prometheus(tmp_path / "prometheus", flink.cluster.reporters) as prometheus,
     ):
-        topic, out = broker.create("reports", PARTITIONS), tmp_path / "out"
+        topic, out = broker.create("monitored", PARTITIONS), tmp_path / "out"
         keep_specs(str(out), [SPEC])
         settings = ["--parallelism=1", "--checkpointing_interval=2000", "--max_bundle_time_mills=200"]
         pipeline = beam.Pipeline(options=cluster_options([*flink.arguments, *settings]))

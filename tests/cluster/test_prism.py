@@ -27,9 +27,8 @@ STOPPED = 130
 
 
 @pytest.fixture
-def stream(tmp_path: Path) -> Iterator[KafkaStream]:
-    with KafkaBroker(tmp_path / "kafka") as broker:
-        yield KafkaStream(broker)
+def stream(broker: KafkaBroker) -> KafkaStream:
+    return KafkaStream(broker)
 
 
 @contextmanager

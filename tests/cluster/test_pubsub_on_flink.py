@@ -30,18 +30,11 @@ SPEC = one_each(BATCHES * EACH)
 COMES_AGAIN_SECONDS = EXTENSION_SECONDS + 120
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module")  # before Flink, whose workers take from the environment where the server is
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PubSubServer]:
     with PubSubServer(tmp_path_factory.mktemp("pubsub")) as started, pytest.MonkeyPatch.context() as patch:
         for name, value in started.environment.items():
             patch.setenv(name, value)
-        yield started
-
-
-@pytest.fixture(scope="module")
-def flink(server: PubSubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
-    """Its workers take from the environment where the server is."""
-    with Flink(tmp_path_factory.mktemp("flink")) as started:
         yield started
 
 

@@ -36,9 +36,8 @@ def refusal(out: Path, source: object, *options: object) -> str:
     return line
 
 
-def test_a_topic_of_kafka_that_is_not_there(tmp_path: Path) -> None:
-    with KafkaBroker(tmp_path / "kafka") as broker:
-        line = refusal(tmp_path / "out", KafkaTopic(broker.servers, "missing"))
+def test_a_topic_of_kafka_that_is_not_there(broker: KafkaBroker, tmp_path: Path) -> None:
+    line = refusal(tmp_path / "out", KafkaTopic(broker.servers, "missing"))
     assert "/missing: the topic does not exist; create it, or correct its name" in line
 
 

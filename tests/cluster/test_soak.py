@@ -21,7 +21,6 @@ from tests.cluster.daemons import wait_until
 from tests.cluster.devices import write_spec
 from tests.cluster.flink import Flink, FlinkCluster
 from tests.cluster.following import Results, following, run_uldp
-from tests.cluster.kafka import KafkaBroker
 from tests.cluster.pubsub import PubSubServer
 from tests.cluster.streams import KafkaStream, PubSubStream, Sender, Stream
 from transforms.localstream import LocalStream
@@ -39,8 +38,7 @@ SECONDS = 240.0
 @pytest.fixture(params=["kafka", "pubsub"])
 def stream(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
     if request.param == "kafka":
-        with KafkaBroker(tmp_path / "kafka") as broker:
-            yield KafkaStream(broker)
+        yield KafkaStream(request.getfixturevalue("broker"))
     else:
         with PubSubServer(tmp_path / "pubsub") as server:
             for name, value in server.environment.items():  # of every process that is started from here on
@@ -49,9 +47,8 @@ def stream(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.fixture
-def flink(stream: Stream, tmp_path: Path) -> Iterator[Flink]:  # its workers have the environment of the stream
-    with Flink(tmp_path / "flink") as started:
-        yield started
+def flink(stream: Stream, flink: Flink) -> Flink:  # its workers have the environment of the stream
+    return flink
 
 
 @dataclass(frozen=True)

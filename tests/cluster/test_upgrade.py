@@ -1,7 +1,7 @@
 """A job that goes on where another has ended, with other code: nothing is lost, and nothing is counted twice."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,15 +22,8 @@ NEWER = "newer"
 
 
 @pytest.fixture
-def stream(tmp_path: Path) -> Iterator[KafkaStream]:
-    with KafkaBroker(tmp_path / "kafka") as broker:
-        yield KafkaStream(broker)
-
-
-@pytest.fixture
-def flink(tmp_path: Path) -> Iterator[Flink]:
-    with Flink(tmp_path / "flink") as started:
-        yield started
+def stream(broker: KafkaBroker) -> KafkaStream:
+    return KafkaStream(broker)
 
 
 @pytest.fixture
