@@ -2,11 +2,13 @@
 
 import csv
 import fcntl
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TextIO
 
 import yaml
 from apache_beam.io.filesystems import FileSystems
@@ -19,6 +21,9 @@ from schemas.records import Floats, PaneKind, SupportCounts
 from transforms.folders import JOB, Kind, kind_of
 from transforms.remote import check_scheme, fetched, is_remote, matching
 from transforms.sinks import counts_file, estimate_file, write_file
+
+#: How long to wait for a directory that another process has locked: a job that was stopped ends soon after.
+LOCK_SECONDS = 20.0
 
 
 @contextmanager
@@ -76,13 +81,20 @@ def _locked(out: Path) -> Iterator[None]:
     """Keep other processes of this machine out until the context ends, however this process ends."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ResultsError(
-                f"{out}: another job is writing to it; wait for its end, or choose another --to"
-            ) from None
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not _lock(lock):
+            if time.monotonic() > deadline:
+                raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another --to")
+            time.sleep(0.1)
         yield
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _refuse_other_job(out: str, kept: Path, job: JobIdentity) -> None:

@@ -1,11 +1,13 @@
 """Whose results a directory holds: the same job may come again, and another is refused before it writes anything."""
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipelines import outputs
 from pipelines.endpoints import parse_source, refuse_overlap
 from pipelines.identity import JobIdentity
 from pipelines.jobs import backfill, follow, pipeline_options
@@ -158,7 +160,8 @@ def test_an_identity_that_cannot_be_read_is_named(text: bytes, tmp_path: Path) -
         pass
 
 
-def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path) -> None:
+def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "LOCK_SECONDS", 0.0)
     identity = JobIdentity.of("backfill", "stream", "content", [spec()])
     with claimed(str(tmp_path / "out"), [spec()], identity):
         stream_of(tmp_path / "stream", 0, 1)
@@ -166,6 +169,23 @@ def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path) -> None:
             count(tmp_path / "stream", tmp_path / "out")
     with claimed(str(tmp_path / "out"), [spec()], identity):
         pass
+
+
+def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path) -> None:
+    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
+    out, order = str(tmp_path / "out"), []
+
+    def next_job() -> None:
+        with claimed(out, [spec()], identity):
+            order.append("next")
+
+    with claimed(out, [spec()], identity):
+        waiting = threading.Thread(target=next_job)
+        waiting.start()
+        waiting.join(0.3)
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "next"]
 
 
 @pytest.mark.parametrize(
