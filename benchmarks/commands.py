@@ -26,7 +26,7 @@ def run_uldp(arguments: list[str], log: Path) -> float:
 
     Only in a process of its own: it never gets its output back.
     """
-    from pipelines.cli import cli
+    from uldp.pipelines.cli import cli
 
     with log.open("wb") as file:
         for stream in (1, 2):  # of the workers too, which are processes of Beam's

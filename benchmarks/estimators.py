@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 
 from benchmarks.rows import Row, clock, in_turn, print_table, timed
-from mechanisms.estimators import empirical, norm_sub, threshold
-from mechanisms.likelihood import em, exact_mle
-from mechanisms.pum import Pum
-from mechanisms.symbols import RandomizedResponse
-from schemas.records import Floats
+from uldp.mechanisms.estimators import empirical, norm_sub, threshold
+from uldp.mechanisms.likelihood import em, exact_mle
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.records import Floats
 
 SIZE, SENSITIVE, USERS, EPSILON = 12_800, 2_432, 240_000, 6.0
 REPEAT, EM_STEPS = 21, 5_000

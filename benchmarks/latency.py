@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.rows import Row, alone, print_table
-from pipelines import jobs
-from schemas.collection import CollectionSpec
-from schemas.records import Message, Report
-from transforms.localstream import LocalStream
+from uldp.pipelines import jobs
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report
+from uldp.transforms.localstream import LocalStream
 
 #: Seconds between early panes, how long reports are published, and between segments.
 FIRING_INTERVAL, DURATION, BETWEEN_SEGMENTS = 1, 30.0, 0.2

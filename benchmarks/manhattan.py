@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from mechanisms.bits import UnaryEncoding
-from mechanisms.catalog import build_mechanism
-from mechanisms.likelihood import em_bits, exact_mle
-from mechanisms.mechanism import Mechanism, Values
-from mechanisms.pum import Pum, preprocess, theorem1_terms
-from pipelines.truth import Truth
-from schemas.collection import CollectionSpec, MechanismName, MechanismSpec
-from schemas.records import Floats
+from uldp.mechanisms.bits import UnaryEncoding
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.likelihood import em_bits, exact_mle
+from uldp.mechanisms.mechanism import Mechanism, Values
+from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
+from uldp.pipelines.truth import Truth
+from uldp.schemas.collection import CollectionSpec, MechanismName, MechanismSpec
+from uldp.schemas.records import Floats
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS = 20, 179_527

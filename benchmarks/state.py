@@ -16,13 +16,13 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.rows import Row, alone, clock, print_table
-from pipelines import jobs
-from schemas.collection import CollectionSpec
-from schemas.records import Message, ReportBatch
-from transforms import deduplicate
-from transforms.columns import ReportIds
-from transforms.deduplicate import pack_ids, unexpired, unpack_ids
-from transforms.localstream import LocalStream
+from uldp.pipelines import jobs
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, ReportBatch
+from uldp.transforms import deduplicate
+from uldp.transforms.columns import ReportIds
+from uldp.transforms.deduplicate import pack_ids, unexpired, unpack_ids
+from uldp.transforms.localstream import LocalStream
 
 WINDOWS, REPORTS_PER_WINDOW, BATCH = 100, 25_000, 1_000
 START, HOUR = 1_767_225_600_000, 3_600_000

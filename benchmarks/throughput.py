@@ -17,9 +17,9 @@ from typing import NamedTuple
 from benchmarks.graphs import Run, Totals, aggregate, naive, run_graph, source
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
-from mechanisms.catalog import build_mechanism
-from transforms.columnar import Layout, decode_columns, report_schema
-from transforms.targets import targets
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.transforms.columnar import Layout, decode_columns, report_schema
+from uldp.transforms.targets import targets
 
 REPEAT = 3
 #: How many messages the graph decodes at once.

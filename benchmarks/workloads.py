@@ -7,13 +7,13 @@ from functools import cache, partial
 
 import numpy as np
 
-from mechanisms.catalog import build_mechanism
-from mechanisms.mechanism import Payloads
-from schemas.collection import CollectionSpec, MechanismName
-from schemas.durations import milliseconds
-from schemas.records import Counts, Message
-from transforms.columnar import Layout, report_schema
-from transforms.encode import encode_batch, encode_columns
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.mechanism import Payloads
+from uldp.schemas.collection import CollectionSpec, MechanismName
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.records import Counts, Message
+from uldp.transforms.columnar import Layout, report_schema
+from uldp.transforms.encode import encode_batch, encode_columns
 
 #: Reports of a chunk, and of a message that holds many.
 CHUNK, BATCH_SIZE = 10_000, 1000

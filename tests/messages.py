@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import fastavro
 
-from schemas.records import Message
-from transforms.container import EncodedMessages
+from uldp.schemas.records import Message
+from uldp.transforms.container import EncodedMessages
 
 
 def read_back(encoded: EncodedMessages) -> list[Message]:

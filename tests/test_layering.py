@@ -15,10 +15,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 #: From the lowest floor to the highest.
-PACKAGES = ("schemas", "mechanisms", "transforms", "pipelines")
+FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines")
+PACKAGES = tuple(f"uldp.{folder}" for folder in FOLDERS)
 #: What stands beside the house and uses it.
 OUTBUILDINGS = ("tests", "benchmarks", "fuzz", "examples", "docs", "deploy")
-MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -37,15 +38,21 @@ def at_import(path: Path) -> set[str]:
     nodes = ast.parse(path.read_text(encoding="utf-8")).body
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+    return {first(name) for name in names} - sys.stdlib_module_names
 
 
 def top_level(path: Path) -> set[str]:
-    return {name.partition(".")[0] for name in imports(path)} - sys.stdlib_module_names
+    """The top-level names that a file imports; of ours, ``uldp.`` and the package."""
+    return {first(name) for name in imports(path)} - sys.stdlib_module_names
+
+
+def first(name: str) -> str:
+    ours = name.removeprefix("uldp.").partition(".")[0]
+    return f"uldp.{ours}" if name.startswith("uldp.") else ours
 
 
 def package_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0]
+    return f"uldp.{path.relative_to(ROOT).parts[0]}"
 
 
 def distributions(requirements: list[str]) -> set[str]:
@@ -89,14 +96,14 @@ def test_imports_run_downwards(path: Path) -> None:
     assert top_level(path) & {*PACKAGES, *OUTBUILDINGS} <= lower_or_same
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "mechanisms"], ids=id_of)
+@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "uldp.mechanisms"], ids=id_of)
 def test_mechanisms_are_numpy_and_special_functions(path: Path) -> None:
-    assert top_level(path) <= {"numpy", "schemas", "mechanisms", "scipy"}
+    assert top_level(path) <= {"numpy", "uldp.schemas", "uldp.mechanisms", "scipy"}
     # scipy.stats takes longer to import than all else together.
     assert {name for name in imports(path) if name.startswith("scipy")} <= {"scipy", "scipy.special"}
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "schemas"], ids=id_of)
+@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "uldp.schemas"], ids=id_of)
 def test_schemas_know_no_beam(path: Path) -> None:
     assert not top_level(path) & {"apache_beam", "grpc", "scipy"}
 
@@ -105,7 +112,9 @@ def test_schemas_know_no_beam(path: Path) -> None:
 def test_what_users_run_imports_what_is_declared(path: Path) -> None:
     extras = set[str]().union(*(names for extra, names in EXTRAS.items() if extra != "dev"))
     assert not undeclared(top_level(path), REQUIRED | extras)
-    if package_of(path) != "pipelines":  # who has no extra can import all of the library, and is told when it is used
+    if (
+        package_of(path) != "uldp.pipelines"
+    ):  # who has no extra can import all of the library, and is told when it is used
         assert not undeclared(at_import(path), REQUIRED)
 
 

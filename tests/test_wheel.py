@@ -1,8 +1,12 @@
-"""The wheel, in an environment that holds nothing else: schemas, examples, command and transform work."""
+"""The wheel, in an environment that holds nothing else: schemas, examples, command and transform work.
+
+It is built from the source distribution, as an index would do it.
+"""
 
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,11 +15,10 @@ ROOT = Path(__file__).parent.parent
 
 USE_AS_A_LIBRARY = """
 import apache_beam as beam
-from mechanisms.device import Device
-from pipelines.demo import example
-from schemas.collection import CollectionSpec
-from schemas.records import Message
-from transforms.aggregate import Aggregate
+from uldp.mechanisms import Device
+from uldp.pipelines.demo import example
+from uldp.schemas import CollectionSpec, Message
+from uldp.transforms import Aggregate
 
 spec = CollectionSpec.load(example("manhattan") / "spec.yaml")
 device = Device(spec, hidden={300: "home"})
@@ -29,6 +32,24 @@ with beam.Pipeline("FnApiRunner") as pipeline:
 """
 
 
+#: Packages of a user's own, by names that ours once had: a regular one, a plain folder, and a module.
+OF_A_USER = {
+    "transforms/__init__.py": "",
+    "transforms/shout.py": "def shout(text): return text.upper()",
+    "schemas/words.py": "WORDS = ['a', 'b']",
+    "pipelines.py": "NAME = 'mine'",
+}
+USE_BOTH = """
+from pipelines import NAME
+from schemas.words import WORDS
+from transforms.shout import shout
+from uldp.transforms import Aggregate
+from uldp.schemas import CollectionSpec
+
+print(shout(NAME), WORDS, Aggregate.__module__, CollectionSpec.__module__)
+"""
+
+
 def run(*command: str | Path, cwd: Path) -> str:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -38,12 +59,31 @@ def run(*command: str | Path, cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT, cwd=folder)
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)  # sdist, and from that the wheel
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "venv", with_pip=True)
     pip = (folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, wheel, cwd=folder)
     return folder
+
+
+def test_it_holds_what_git_holds(environment: Path) -> None:
+    folders = ("schemas", "mechanisms", "transforms", "pipelines")
+    files = run("git", "ls-files", "--cached", "--others", "--exclude-standard", *folders, cwd=ROOT).splitlines()
+    (wheel,) = environment.glob("*.whl")
+    packed = [name for name in zipfile.ZipFile(wheel).namelist() if "/examples/" not in name]
+    assert sorted(name.partition("/")[2] for name in files if (ROOT / name).exists()) == sorted(
+        name for name in packed if ".dist-info/" not in name
+    )
+
+
+def test_it_hides_no_package_of_a_user_and_none_of_theirs_hides_it(environment: Path) -> None:
+    project = environment / "project"
+    for name, code in {**OF_A_USER, "use.py": USE_BOTH}.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(code, encoding="utf-8")
+    printed = run(environment / "venv" / "bin" / "python", "use.py", cwd=project)
+    assert printed == "MINE ['a', 'b'] uldp.transforms.aggregate uldp.schemas.collection\n"
 
 
 def test_it_works_as_a_library(environment: Path) -> None:
@@ -57,7 +97,10 @@ def test_it_works_as_a_library(environment: Path) -> None:
 def test_the_command_runs_on_the_examples(environment: Path) -> None:
     uldp = environment / "venv" / "bin" / "uldp"
     where = run(
-        uldp.with_name("python"), "-c", "from pipelines.demo import example; print(example('census'))", cwd=environment
+        uldp.with_name("python"),
+        "-c",
+        "from uldp.pipelines.demo import example; print(example('census'))",
+        cwd=environment,
     )
     census = Path(where.strip())
     assert environment in census.parents

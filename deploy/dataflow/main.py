@@ -2,7 +2,7 @@
 
 import sys
 
-from pipelines.cli import main
+from uldp.pipelines.cli import main
 
 if __name__ == "__main__":
     sys.argv.insert(1, "stream")

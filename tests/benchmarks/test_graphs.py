@@ -8,11 +8,11 @@ import pytest
 from benchmarks import graphs, workloads
 from benchmarks.graphs import Totals, aggregate, naive, run_graph, source
 from benchmarks.workloads import Workload, batches, singles
-from mechanisms.catalog import build_mechanism
-from schemas.collection import MechanismName
-from schemas.durations import milliseconds
-from schemas.framing import report_store
-from schemas.records import Counts
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.schemas.collection import MechanismName
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.framing import report_store
+from uldp.schemas.records import Counts
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.peers import BITS, SYMBOLS, as_vectors, ours, protocols
-from schemas.records import Floats
+from uldp.schemas.records import Floats
 
 LIBRARIES = ("pure_ldp", "multi_freq_ldpy")
 

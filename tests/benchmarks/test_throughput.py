@@ -7,7 +7,7 @@ from benchmarks import throughput, workloads
 from benchmarks.graphs import Run
 from benchmarks.throughput import MEASUREMENTS, WORKLOADS, Measurement, count_alone, decode_alone, measure
 from benchmarks.workloads import Workload, batches, singles
-from transforms.columnar import Layout, decode_columns
+from uldp.transforms.columnar import Layout, decode_columns
 
 Make = Callable[[int], Workload]
 

@@ -9,14 +9,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.catalog import build_mechanism
-from mechanisms.mechanism import Payloads
-from schemas.collection import CollectionSpec
-from schemas.durations import milliseconds
-from schemas.records import Accounting
-from transforms.columnar import Layout, report_schema
-from transforms.columns import ReportIds, Times
-from transforms.encode import encode_batch, encode_columns
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.mechanism import Payloads
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.records import Accounting
+from uldp.transforms.columnar import Layout, report_schema
+from uldp.transforms.columns import ReportIds, Times
+from uldp.transforms.encode import encode_batch, encode_columns
 
 SPEC = CollectionSpec.parse(
     {

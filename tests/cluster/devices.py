@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from schemas.collection import CollectionSpec
-from schemas.records import Accounting, Report
 from tests.cluster.daemons import wait_until
 from tests.cluster.following import Results
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting, Report
 
 #: Of each batch, so many are sent again with the next, and so many are sent beside it that are late or impossible.
 COPIES, LATE, IMPOSSIBLE = 10, 2, 3

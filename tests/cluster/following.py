@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import fastavro
 
-from pipelines.results import newest
-from schemas.records import Accounting, PaneKind, SupportCounts
 from tests.cluster.daemons import Daemon, wait_until
 from tests.cluster.flink import Flink
+from uldp.pipelines.results import newest
+from uldp.schemas.records import Accounting, PaneKind, SupportCounts
 
 #: What tests wait for comes the sooner, the more often these are.
 OFTEN = ["--checkpointing_interval=2000", "--max_bundle_time_mills=200"]

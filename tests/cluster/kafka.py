@@ -21,11 +21,11 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.cimpl import NewTopic
 
-from schemas.records import Message
 from tests.cluster.daemons import SHORT_LIVED, Daemon, free_port, wait_until
 from tests.downloads import kafka_jars
-from transforms.kafkaconsumers import CONSUMERS
-from transforms.kafkatopic import KafkaTopic
+from uldp.schemas.records import Message
+from uldp.transforms.kafkaconsumers import CONSUMERS
+from uldp.transforms.kafkatopic import KafkaTopic
 
 #: Any 16 bytes in Base64: whose the data is.
 CLUSTER_ID = "dWxkcC1zdHJlYW0tdGVzdA"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from schemas.records import Message
 from tests.cluster.crowd import Crowd
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.pubsub import PubSubServer
-from transforms.kafkaproducer import KafkaProducer
-from transforms.localstream import LocalStream
+from uldp.schemas.records import Message
+from uldp.transforms.kafkaproducer import KafkaProducer
+from uldp.transforms.localstream import LocalStream
 
 PARTITIONS = 4
 #: Messages that are made at once.

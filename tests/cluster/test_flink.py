@@ -14,16 +14,16 @@ from apache_beam.io.unbounded_source import CheckpointMark, UnboundedReader, Unb
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
-from pipelines.cluster import cluster_options
-from pipelines.outputs import keep_specs
-from pipelines.results import newest, read_counts
-from schemas.collection import CollectionSpec
-from schemas.records import Accounting, Message, Report, SupportCounts
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
-from transforms.aggregate import Aggregate
-from transforms.localstream import LocalStream, last_publish_time, read_messages
-from transforms.sinks import WriteResults
+from uldp.pipelines.cluster import cluster_options
+from uldp.pipelines.outputs import keep_specs
+from uldp.pipelines.results import newest, read_counts
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting, Message, Report, SupportCounts
+from uldp.transforms.aggregate import Aggregate
+from uldp.transforms.localstream import LocalStream, last_publish_time, read_messages
+from uldp.transforms.sinks import WriteResults
 
 REPORTS, SEGMENTS = 6_000, 60
 HOUR = 3_600_000

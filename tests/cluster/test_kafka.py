@@ -12,11 +12,11 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from schemas.records import Message
 from tests.cluster.daemons import free_port, wait_until
 from tests.cluster.kafka import KafkaBroker, send
-from transforms.kafka import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
-from transforms.kafkatopic import CHECK_SECONDS, KafkaError, KafkaTopic
+from uldp.schemas.records import Message
+from uldp.transforms.kafka import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
+from uldp.transforms.kafkatopic import CHECK_SECONDS, KafkaError, KafkaTopic
 
 #: A moment in the past, in ms, so that publish times are those that were sent.
 START = 1767258000000

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
-from schemas.records import Message
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import (
     Devices,
@@ -20,8 +19,9 @@ from tests.cluster.devices import (
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker, send
-from transforms.kafka import MAX_MESSAGES, KafkaSource
-from transforms.kafkatopic import KafkaTopic
+from uldp.schemas.records import Message
+from uldp.transforms.kafka import MAX_MESSAGES, KafkaSource
+from uldp.transforms.kafkatopic import KafkaTopic
 
 PARTITIONS, BATCHES, EACH = 4, 60, 100
 SPEC = one_each(BATCHES * EACH)

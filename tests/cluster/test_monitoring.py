@@ -10,17 +10,17 @@ import apache_beam as beam
 import numpy as np
 import pytest
 
-from pipelines.cluster import build, cluster_options
-from pipelines.outputs import keep_specs
-from schemas.collection import CollectionSpec
-from schemas.records import Message, Report
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
 from tests.cluster.kafka import KafkaBroker, send
 from tests.cluster.prometheus import MONITORING, Prometheus, program
 from tests.deploy.test_monitoring import ALERTS, OURS, SHOWN, metrics
-from transforms.kafkatopic import KafkaTopic
-from transforms.metrics import CounterName
+from uldp.pipelines.cluster import build, cluster_options
+from uldp.pipelines.outputs import keep_specs
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report
+from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.transforms.metrics import CounterName
 
 MINUTE_MS, PARTITIONS = 60_000, 4
 

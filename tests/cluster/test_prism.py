@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.flags import Flag
-from schemas.records import PaneKind
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import Devices, assert_counted_once, one_each, write_spec
 from tests.cluster.following import Results, run_uldp, uldp
@@ -18,6 +16,8 @@ from tests.cluster.kafka import KafkaBroker
 from tests.cluster.prism import on_prism
 from tests.cluster.streams import KafkaStream
 from tests.downloads import ROOT
+from uldp.schemas.flags import Flag
+from uldp.schemas.records import PaneKind
 
 MANHATTAN = ROOT / "examples" / "manhattan"
 BATCHES, EACH = 30, 100

@@ -7,7 +7,6 @@ from typing import cast
 import fastavro
 import pytest
 
-from pipelines.results import read_rejected
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import (
     Devices,
@@ -20,9 +19,10 @@ from tests.cluster.devices import (
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.pubsub import PubSubServer, Tally
-from transforms.leases import EXTENSION_SECONDS
-from transforms.pubsub import PubSubSource
-from transforms.pubsubname import Topic
+from uldp.pipelines.results import read_rejected
+from uldp.transforms.leases import EXTENSION_SECONDS
+from uldp.transforms.pubsub import PubSubSource
+from uldp.transforms.pubsubname import Topic
 
 BATCHES, EACH = 40, 100
 SPEC = one_each(BATCHES * EACH)

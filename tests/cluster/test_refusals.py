@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from pipelines.results import newest, read_counts
 from tests.cluster.following import run_uldp, uldp
 from tests.cluster.kafka import PASSWORD, KafkaBroker, SecureKafkaBroker
 from tests.cluster.pubsub import PubSubServer
-from transforms.kafkatopic import KafkaTopic
+from uldp.pipelines.results import newest, read_counts
+from uldp.transforms.kafkatopic import KafkaTopic
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan"
 SPEC, TRUTH = EXAMPLE / "spec.yaml", EXAMPLE / "truth.csv"

@@ -4,10 +4,10 @@ import re
 from functools import partial
 from pathlib import Path
 
-from schemas.records import PaneKind
 from tests.cluster.following import Results
 from tests.cluster.terminal import Terminal, typed
 from tests.downloads import ROOT
+from uldp.schemas.records import PaneKind
 
 
 def test_a_newcomer_gets_the_same_counts_from_each_runner_and_keeps_them(tmp_path: Path) -> None:

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.results import read_rejected
-from schemas.records import Accounting, PaneKind
 from tests.cluster.crowd import SPEC, Crowd
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import write_spec
@@ -23,7 +21,9 @@ from tests.cluster.flink import Flink, FlinkCluster
 from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.pubsub import PubSubServer
 from tests.cluster.streams import KafkaStream, PubSubStream, Sender, Stream
-from transforms.localstream import LocalStream
+from uldp.pipelines.results import read_rejected
+from uldp.schemas.records import Accounting, PaneKind
+from uldp.transforms.localstream import LocalStream
 
 LOGGER = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.results import read_rejected
 from tests.cluster.crowd import SPEC, Crowd
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import write_spec
@@ -15,6 +14,7 @@ from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.streams import KafkaStream, Sender
 from tests.downloads import ROOT
+from uldp.pipelines.results import read_rejected
 
 SHARE = 10_000
 #: What the newer code calls itself in the reports that it rejects.
@@ -31,8 +31,10 @@ def newer(tmp_path: Path) -> Path:
     """A copy of the packages that says so."""
     folder = tmp_path / "newer"
     for package in ("schemas", "mechanisms", "transforms", "pipelines"):
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    decoder = folder / "transforms" / "decoder.py"
+        shutil.copytree(
+            ROOT / package / "uldp", folder / "uldp", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    decoder = folder / "uldp" / "transforms" / "decoder.py"
     code = decoder.read_text(encoding="utf-8")
     changed = code.replace('metadata.version("uldp-stream")', repr(NEWER))
     assert changed != code

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import cli
+from uldp.pipelines.cli import cli
 
 TEMPLATE = (Path(__file__).parents[2] / "deploy" / "dataflow" / "template.json").read_text(encoding="utf-8")
 PARAMETERS = {parameter["name"]: parameter for parameter in json.loads(TEMPLATE)["metadata"]["parameters"]}

@@ -12,13 +12,13 @@ import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.stager import Stager
 
-from pipelines.cli import cli
-from pipelines.endpoints import parse_source
-from pipelines.publishing import parse_topic
 from tests.deploy.dockerfile import USER
 from tests.deploy.test_compose import POOL_PORT, flink_config, options
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads, tools
 from tests.downloads import kept
+from uldp.pipelines.cli import cli
+from uldp.pipelines.endpoints import parse_source
+from uldp.pipelines.publishing import parse_topic
 
 FOLDER = DEPLOY / "kubernetes"
 #: The operator that the manifests are for, and the Kubernetes that it is for.

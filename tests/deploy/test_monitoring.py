@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.docs.test_documents import anchors
-from transforms.metrics import NAMESPACE, CounterName
+from uldp.transforms.metrics import NAMESPACE, CounterName
 
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"

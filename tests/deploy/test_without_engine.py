@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipelines.results import newest, read_counts
 from tests.deploy.dockerfile import Image
 from tests.deploy.test_compose import SERVICES
 from tests.deploy.test_image import locked
 from tests.deploy.test_topics import SCRIPT, kafka_commands
 from tests.deploy.tools import complaints, needs_downloads
 from tests.downloads import installed
+from uldp.pipelines.results import newest, read_counts
 
 REPORTS = 300
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"

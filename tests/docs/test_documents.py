@@ -28,13 +28,13 @@ from typing import Self, get_args
 
 import pytest
 
-from pipelines.cli import cli
-from schemas import flags
-from schemas.collection import EstimatorName, MechanismName
-from schemas.framing import load_schema
-from schemas.reasons import MEANING
-from schemas.records import Report
-from transforms.metrics import CounterName
+from uldp.pipelines.cli import cli
+from uldp.schemas import flags
+from uldp.schemas.collection import EstimatorName, MechanismName
+from uldp.schemas.framing import load_schema
+from uldp.schemas.reasons import MEANING
+from uldp.schemas.records import Report
+from uldp.transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]

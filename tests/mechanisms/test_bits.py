@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.bits import OUE_THETA, UnaryEncoding, count_bits, sue_theta
-from mechanisms.mechanism import Mask
+from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, count_bits, sue_theta
+from uldp.mechanisms.mechanism import Mask
 
 # (k, v, epsilon, theta): v = k is the generalized RAPPOR.
 CASES = [

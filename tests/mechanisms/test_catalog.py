@@ -4,11 +4,11 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from mechanisms.bits import UnaryEncoding
-from mechanisms.catalog import build_mechanism
-from mechanisms.mechanism import Mechanism
-from mechanisms.symbols import RandomizedResponse
-from schemas.collection import BIT_MECHANISMS, UTILITY_OPTIMIZED, CollectionSpec, MechanismName
+from uldp.mechanisms.bits import UnaryEncoding
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.collection import BIT_MECHANISMS, UTILITY_OPTIMIZED, CollectionSpec, MechanismName
 
 EPSILON = 1.5
 E = math.exp(EPSILON)

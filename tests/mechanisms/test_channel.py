@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
-from mechanisms.channel import Channel, normal_quantile
-from mechanisms.mechanism import Mask, Mechanism
-from mechanisms.symbols import RandomizedResponse
-from schemas.records import Floats
+from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.mechanism import Mask, Mechanism
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.records import Floats
 
 Z = 5.0  # every Monte Carlo comparison below: |simulated - formula| <= Z standard errors of the simulated
 TRIALS, USERS = 2000, 300

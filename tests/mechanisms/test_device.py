@@ -5,11 +5,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mechanisms.catalog import build_mechanism
-from mechanisms.device import Device
-from mechanisms.pum import preprocess
-from schemas.collection import CollectionSpec
-from schemas.framing import report_store
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.device import Device
+from uldp.mechanisms.pum import preprocess
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import report_store
 
 NOON = 1_767_268_800_000
 HOME = 7777

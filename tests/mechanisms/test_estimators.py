@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
-from mechanisms.channel import Channel
-from mechanisms.estimators import (
+from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.estimators import (
     THRESHOLD_ALPHA,
     empirical,
     estimate_intermediate,
@@ -17,11 +17,11 @@ from mechanisms.estimators import (
     project_to_simplex,
     threshold,
 )
-from mechanisms.likelihood import em, exact_mle
-from mechanisms.mechanism import Mechanism
-from mechanisms.symbols import RandomizedResponse
-from schemas.collection import EstimatorName
-from schemas.records import Counts, Floats
+from uldp.mechanisms.likelihood import em, exact_mle
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.collection import EstimatorName
+from uldp.schemas.records import Counts, Floats
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)

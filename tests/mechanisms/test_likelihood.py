@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from mechanisms import likelihood
-from mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
-from mechanisms.likelihood import em, em_bits, exact_mle
-from mechanisms.symbols import RandomizedResponse
-from schemas.records import Counts, Floats
+from uldp.mechanisms import likelihood
+from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.likelihood import em, em_bits, exact_mle
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.records import Counts, Floats
 
 Bits = npt.NDArray[np.uint8]
 

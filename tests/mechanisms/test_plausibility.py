@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
-from mechanisms.channel import Channel
-from mechanisms.mechanism import Mask, Mechanism
-from mechanisms.plausibility import MIN_NOISE_VARIANCE, Fit, excess_p_value, fit_counts, plausible_bit_totals
-from mechanisms.symbols import RandomizedResponse
-from schemas.records import Counts, Floats
+from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.mechanism import Mask, Mechanism
+from uldp.mechanisms.plausibility import MIN_NOISE_VARIANCE, Fit, excess_p_value, fit_counts, plausible_bit_totals
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.records import Counts, Floats
 
 K = 8
 

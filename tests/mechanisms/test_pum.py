@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from mechanisms.bits import UnaryEncoding, sue_theta
-from mechanisms.catalog import build_mechanism
-from mechanisms.channel import Channel
-from mechanisms.mechanism import Mechanism
-from mechanisms.pum import Pum, preprocess, theorem1_terms
-from mechanisms.symbols import RandomizedResponse
-from schemas.collection import CollectionSpec
-from schemas.records import Counts, Floats
+from uldp.mechanisms.bits import UnaryEncoding, sue_theta
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
+from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Counts, Floats
 
 #: X = {0, ..., 4}, X_S = {0}, and then the bots of home and others.
 SENSITIVE = np.array([True, False, False, False, False])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.randomness import SystemRandomness
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.bits import OUE_THETA, UnaryEncoding
-from mechanisms.mechanism import Mechanism, Payloads
-from mechanisms.support import AnyCounts, SparseCounts, add_counts, as_dense, count_symbols
-from mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.mechanism import Mechanism, Payloads
+from uldp.mechanisms.support import AnyCounts, SparseCounts, add_counts, as_dense, count_symbols
+from uldp.mechanisms.symbols import RandomizedResponse
 
 SIZE = 40
 

@@ -5,8 +5,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mechanisms.mechanism import Mask
-from mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.mechanism import Mask
+from uldp.mechanisms.symbols import RandomizedResponse
 
 # (k, v, epsilon): |Z|, |Z_S|, budget. v = k is RR, (2, 2) is Warner's, (2, 1) is Mangat's.
 CASES = [(2, 2, 1.0), (2, 1, 0.5), (5, 5, 2.0), (6, 3, 0.1), (6, 3, 1.0), (9, 1, 3.0), (9, 8, 4.0)]

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.caveats import caveats
-from schemas.collection import CollectionSpec
+from uldp.pipelines.caveats import caveats
+from uldp.schemas.collection import CollectionSpec
 
 
 def warned(users: int = 1_000_000, **changes: Any) -> list[str]:

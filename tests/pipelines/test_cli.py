@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import main
-from pipelines.results import newest, read_counts
-from schemas.records import Message, PaneKind
-from transforms.localstream import LocalStream
+from uldp.pipelines.cli import main
+from uldp.pipelines.results import newest, read_counts
+from uldp.schemas.records import Message, PaneKind
+from uldp.transforms.localstream import LocalStream
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
 SPEC, TRUTH = str(MANHATTAN / "spec.yaml"), str(MANHATTAN / "truth.csv")
@@ -281,7 +281,7 @@ def test_a_shell_completes_commands_and_options_without_beam(words: str, offered
     }
     done = subprocess.run([ULDP], env=os.environ | variables, capture_output=True, text=True, check=True)
     assert [line.removeprefix("plain,") for line in done.stdout.splitlines()] == offered
-    assert "pipelines.cli" in done.stderr
+    assert "uldp.pipelines.cli" in done.stderr
     assert "apache_beam" not in done.stderr
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from pipelines.cluster import _stop_silently
+from uldp.pipelines.cluster import _stop_silently
 
 
 @pytest.fixture

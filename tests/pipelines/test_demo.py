@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.demo import DemoError, run_demo
+from uldp.pipelines.demo import DemoError, run_demo
 
 
 def demonstrate(out: Path) -> list[str]:

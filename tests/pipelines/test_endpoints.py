@@ -8,21 +8,21 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
-from pipelines.cli import main
-from pipelines.cluster import cluster_options, follow_broker
-from pipelines.endpoints import RemoteArchive, parse_source, read_whole
-from pipelines.fleet import Fleet
-from pipelines.identity import JobIdentity
-from pipelines.jobs import JobError, backfill, pipeline_options
-from pipelines.outputs import claimed
-from pipelines.results import ResultsError
-from pipelines.simulate import simulate
-from pipelines.truth import Truth
-from schemas.collection import CollectionSpec
 from tests.transforms import memory
-from transforms.kafkatopic import KafkaTopic
-from transforms.localstream import LocalStream
-from transforms.pubsubname import Subscription
+from uldp.pipelines.cli import main
+from uldp.pipelines.cluster import cluster_options, follow_broker
+from uldp.pipelines.endpoints import RemoteArchive, parse_source, read_whole
+from uldp.pipelines.fleet import Fleet
+from uldp.pipelines.identity import JobIdentity
+from uldp.pipelines.jobs import JobError, backfill, pipeline_options
+from uldp.pipelines.outputs import claimed
+from uldp.pipelines.results import ResultsError
+from uldp.pipelines.simulate import simulate
+from uldp.pipelines.truth import Truth
+from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.transforms.localstream import LocalStream
+from uldp.transforms.pubsubname import Subscription
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan" / "spec.yaml"
 

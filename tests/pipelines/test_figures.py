@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from pipelines import figures
-from schemas.records import Floats
+from uldp.pipelines import figures
+from uldp.schemas.records import Floats
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -4,10 +4,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.fleet import Fleet, Summary
-from pipelines.truth import Truth
-from schemas.collection import CollectionSpec
-from schemas.records import Accounting
+from uldp.pipelines.fleet import Fleet, Summary
+from uldp.pipelines.truth import Truth
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting
 
 
 def make_fleet(domain: int = 4, **settings: Any) -> Fleet:

@@ -19,15 +19,15 @@ from apache_beam.transforms.trigger import AccumulationMode, AfterAny, AfterCoun
 from apache_beam.transforms.userstate import BagStateSpec, SetStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import SlidingWindows
 
-from pipelines.graph import describe_graph
-from schemas.collection import CollectionSpec
-from schemas.records import Message, Report, SupportCounts
-from transforms import windows
-from transforms.aggregate import Aggregate
-from transforms.count import SumCounts
-from transforms.localstream import LocalStream
-from transforms.sinks import WriteResults
-from transforms.sources import ReadArchive
+from uldp.pipelines.graph import describe_graph
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report, SupportCounts
+from uldp.transforms import windows
+from uldp.transforms.aggregate import Aggregate
+from uldp.transforms.count import SumCounts
+from uldp.transforms.localstream import LocalStream
+from uldp.transforms.sinks import WriteResults
+from uldp.transforms.sources import ReadArchive
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "ULDP_UPDATE_GOLDEN"

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from pipelines import outputs
-from pipelines.endpoints import parse_source, refuse_overlap
-from pipelines.identity import JobIdentity
-from pipelines.jobs import backfill, follow, pipeline_options
-from pipelines.outputs import claimed
-from pipelines.progress import summary
-from pipelines.results import ResultsError
-from schemas.collection import CollectionSpec
-from schemas.records import Message, Report
-from transforms.localstream import LocalStream
+from uldp.pipelines import outputs
+from uldp.pipelines.endpoints import parse_source, refuse_overlap
+from uldp.pipelines.identity import JobIdentity
+from uldp.pipelines.jobs import backfill, follow, pipeline_options
+from uldp.pipelines.outputs import claimed
+from uldp.pipelines.progress import summary
+from uldp.pipelines.results import ResultsError
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report
+from uldp.transforms.localstream import LocalStream
 
 START = 1_767_603_600_000
 

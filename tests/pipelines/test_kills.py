@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.results import newest, read_counts
-from schemas.records import Accounting, Message, Report
-from transforms.localstream import LocalStream
+from uldp.pipelines.results import newest, read_counts
+from uldp.schemas.records import Accounting, Message, Report
+from uldp.transforms.localstream import LocalStream
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
 KILLS = int(os.environ.get("ULDP_KILLS", "3"))
@@ -47,7 +47,7 @@ def schedule() -> list[list[Message]]:
 def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    command = [sys.executable, "-c", "from pipelines.cli import main; main()", "stream", "--spec", "spec.yaml"]
+    command = [sys.executable, "-c", "from uldp.pipelines.cli import main; main()", "stream", "--spec", "spec.yaml"]
     command += ["--from", "stream", "--to", "out", "--watermark-delay", "1m"]
     randomness = random.Random(KILLS)
     killed = threading.Event()

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.catalog import build_mechanism
-from pipelines.fleet import Fleet, Summary
-from pipelines.network import BATCH_WAIT, LATEST, publish
-from pipelines.truth import Truth
-from schemas.collection import CollectionSpec
-from schemas.durations import milliseconds
-from schemas.framing import report_store
-from schemas.reasons import Reason
-from schemas.records import Accounting, Message
 from tests.messages import read_back
-from transforms.columns import ReportColumns, concatenate
-from transforms.decoder import Decoded, ReportDecoder
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.pipelines.fleet import Fleet, Summary
+from uldp.pipelines.network import BATCH_WAIT, LATEST, publish
+from uldp.pipelines.truth import Truth
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.framing import report_store
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Accounting, Message
+from uldp.transforms.columns import ReportColumns, concatenate
+from uldp.transforms.decoder import Decoded, ReportDecoder
 
 MINUTE, HOUR = 60_000, 3_600_000
 START = 1_767_603_600_000 + 7 * MINUTE  # inside of a window, as is the end

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.outputs import mark_open_windows
-from pipelines.results import newest, read_counts, read_estimates
-from schemas.records import Accounting, Estimate, Pane, PaneKind, SupportCounts
-from transforms.sinks import counts_file, estimate_file, write_file
+from uldp.pipelines.outputs import mark_open_windows
+from uldp.pipelines.results import newest, read_counts, read_estimates
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, SupportCounts
+from uldp.transforms.sinks import counts_file, estimate_file, write_file
 
 HOUR = 3_600_000
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines import jobs
-from pipelines.outputs import keep_specs
-from pipelines.progress import (
+from uldp.pipelines import jobs
+from uldp.pipelines.outputs import keep_specs
+from uldp.pipelines.progress import (
     Heartbeat,
     following,
     marked_incomplete,
@@ -20,10 +20,10 @@ from pipelines.progress import (
     progress_of,
     summary,
 )
-from schemas.collection import CollectionSpec, WindowSpec
-from schemas.records import Accounting, Estimate, Message, Pane, PaneKind, SupportCounts, TagMass
-from transforms.localstream import LocalStream
-from transforms.sinks import counts_file, write_file
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, SupportCounts, TagMass
+from uldp.transforms.localstream import LocalStream
+from uldp.transforms.sinks import counts_file, write_file
 
 NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 SPEC = CollectionSpec.parse(
@@ -119,7 +119,7 @@ class TestHeartbeat:
 
     def test_a_line_begins_the_silence_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = 100.0
-        monkeypatch.setattr("pipelines.progress.time.monotonic", lambda: now)
+        monkeypatch.setattr("uldp.pipelines.progress.time.monotonic", lambda: now)
         beat = Heartbeat(lambda line: None, lambda: "here")
         now = 107.0
         assert beat.silence_left() == pytest.approx(3)

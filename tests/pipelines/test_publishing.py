@@ -8,16 +8,16 @@ import apache_beam as beam
 import numpy as np
 import pytest
 
-from pipelines.cluster import build, cluster_options
-from pipelines.endpoints import parse_source
-from pipelines.graph import describe_graph
-from pipelines.publishing import keyed_estimate, keyed_rejected, parse_topic
-from pipelines.results import to_json
-from schemas.collection import CollectionSpec
-from schemas.framing import SchemaStore
-from schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
-from transforms.kafkatopic import KafkaTopic
-from transforms.pubsubname import Subscription, Topic
+from uldp.pipelines.cluster import build, cluster_options
+from uldp.pipelines.endpoints import parse_source
+from uldp.pipelines.graph import describe_graph
+from uldp.pipelines.publishing import keyed_estimate, keyed_rejected, parse_topic
+from uldp.pipelines.results import to_json
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import SchemaStore
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
+from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.transforms.pubsubname import Subscription, Topic
 
 HOUR = 3_600_000
 COUNTS = SupportCounts("c", 2, HOUR, 2 * HOUR, Pane(PaneKind.EARLY, 3), np.array([7, 3]), Accounting(10, 10))

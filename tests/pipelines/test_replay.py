@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines import jobs
-from pipelines.replay import Replayed, replay
-from pipelines.results import newest, read_counts, read_rejected_folder
-from schemas.collection import CollectionSpec
-from schemas.records import ATTEMPT, Accounting, Message, Rejected, Report, SupportCounts
-from transforms.localstream import LocalStream, StreamError, read_messages
+from uldp.pipelines import jobs
+from uldp.pipelines.replay import Replayed, replay
+from uldp.pipelines.results import newest, read_counts, read_rejected_folder
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import ATTEMPT, Accounting, Message, Rejected, Report, SupportCounts
+from uldp.transforms.localstream import LocalStream, StreamError, read_messages
 
 HOUR = 3_600_000
 START = 1_767_603_600_000

@@ -17,10 +17,10 @@ from scipy import stats
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from pipelines.report import ReportError, Scale, guarantee, write_report
-from schemas.collection import CollectionSpec
-from schemas.framing import load_schema
-from schemas.records import Accounting, Estimate, Floats, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from uldp.pipelines.report import ReportError, Scale, guarantee, write_report
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Accounting, Estimate, Floats, Pane, PaneKind, Rejected, SupportCounts, TagMass
 
 NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 HOSTILE = "</title><script>alert(1)</script>"

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.results import (
+from uldp.pipelines.results import (
     ResultsError,
     check_selection,
     current,
@@ -24,11 +24,11 @@ from pipelines.results import (
     to_json,
     with_specs,
 )
-from pipelines.selection import Selection, SelectionError
-from pipelines.text import accounting_text, decimals, estimate_text, percent, silence_text, skew_text, window_text
-from schemas.collection import CollectionSpec
-from schemas.framing import Schema, load_schema, parse_schema
-from schemas.records import (
+from uldp.pipelines.selection import Selection, SelectionError
+from uldp.pipelines.text import accounting_text, decimals, estimate_text, percent, silence_text, skew_text, window_text
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import Schema, load_schema, parse_schema
+from uldp.schemas.records import (
     Accounting,
     Estimate,
     Pane,
@@ -40,7 +40,7 @@ from schemas.records import (
     SupportCounts,
     TagMass,
 )
-from transforms.sinks import counts_file, estimate_file, window_folder, write_file
+from uldp.transforms.sinks import counts_file, estimate_file, window_folder, write_file
 
 NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.selection import ALL, Selection, SelectionError, require, window_of
-from schemas.records import Accounting, Pane, PaneKind, SupportCounts
-from transforms.sinks import window_folder
+from uldp.pipelines.selection import ALL, Selection, SelectionError, require, window_of
+from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
+from uldp.transforms.sinks import window_folder
 
 HOUR = 3_600_000
 #: One hour of ``old``, three of ``new`` in two versions that overlap.

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines import simulate as module
-from pipelines.fleet import Fleet, Summary
-from pipelines.network import publish
-from pipelines.simulate import simulate
-from pipelines.truth import Truth
-from schemas.collection import CollectionSpec
-from schemas.records import Message
 from tests.messages import read_back
-from transforms.container import EncodedMessages
-from transforms.localstream import LocalStream, read_messages
+from uldp.pipelines import simulate as module
+from uldp.pipelines.fleet import Fleet, Summary
+from uldp.pipelines.network import publish
+from uldp.pipelines.simulate import simulate
+from uldp.pipelines.truth import Truth
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message
+from uldp.transforms.container import EncodedMessages
+from uldp.transforms.localstream import LocalStream, read_messages
 
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
 START = 1_767_603_600_000

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.catalog import build_mechanism
-from pipelines import jobs
-from pipelines.results import newest, read_counts
-from schemas.collection import CollectionSpec
-from schemas.records import Accounting, Message, Report, SupportCounts
-from transforms.localstream import LocalStream, read_messages
-from transforms.sources import message_files
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.pipelines import jobs
+from uldp.pipelines.results import newest, read_counts
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting, Message, Report, SupportCounts
+from uldp.transforms.localstream import LocalStream, read_messages
+from uldp.transforms.sources import message_files
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.truth import Truth, TruthError
-from schemas.collection import CollectionSpec
-from schemas.records import Floats
+from uldp.pipelines.truth import Truth, TruthError
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Floats
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

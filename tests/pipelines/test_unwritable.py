@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.results import newest, read_counts
-from schemas.records import Accounting, Message, Report
-from transforms.localstream import LocalStream
+from uldp.pipelines.results import newest, read_counts
+from uldp.schemas.records import Accounting, Message, Report
+from uldp.transforms.localstream import LocalStream
 
 REPORTS = 2_000
 START = 1_767_603_600_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from schemas.framing import Schema, load_schema, parse_schema, schema_fingerprint
+from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_fingerprint
 
 #: What identifies each schema on the wire and in files. A change here is a new version of the schema: keep the old one
 #: as a writer for as long as anything written with it may be read.
@@ -24,7 +24,7 @@ FINGERPRINTS = {
 
 
 def shipped(name: str) -> Any:
-    return json.loads(resources.files("schemas").joinpath(f"{name}.avsc").read_text(encoding="utf-8"))
+    return json.loads(resources.files("uldp.schemas").joinpath(f"{name}.avsc").read_text(encoding="utf-8"))
 
 
 def records(schema: Any) -> Iterator[Schema]:
@@ -73,7 +73,7 @@ def canonical(schema: Any) -> Any:
 
 
 def test_every_shipped_schema_is_pinned() -> None:
-    files = [Path(file.name) for file in resources.files("schemas").iterdir()]
+    files = [Path(file.name) for file in resources.files("uldp.schemas").iterdir()]
     assert {file.stem for file in files if file.suffix == ".avsc"} == FINGERPRINTS.keys()
 
 

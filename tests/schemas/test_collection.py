@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec, WindowSpec
-from schemas.durations import format_duration, milliseconds, parse_duration
-from schemas.specfile import SpecError
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.durations import format_duration, milliseconds, parse_duration
+from uldp.schemas.specfile import SpecError
 
 SAMPLE = """
 collection: manhattan-checkins        # [a-z0-9-]{1,64}

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import framing
-from schemas.framing import (
+from uldp.schemas import framing
+from uldp.schemas.framing import (
     HEADER_SIZE,
     MAGIC,
     MalformedBodyError,
@@ -29,7 +29,7 @@ from schemas.framing import (
     parse_schema,
     report_store,
 )
-from schemas.records import Report, ReportBatch
+from uldp.schemas.records import Report, ReportBatch
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
 POSITIVE = {vector["name"]: vector for vector in VECTORS["positive"]}

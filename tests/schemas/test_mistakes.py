@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.mistakes import MAX_COMPARED, near, plain, quote
+from uldp.schemas.mistakes import MAX_COMPARED, near, plain, quote
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.reasons import MEANING, Reason
+from uldp.schemas.reasons import MEANING, Reason
 
 #: On disk and in dashboards: a name may be added, never changed.
 NAMES = {

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.framing import load_schema, report_store
-from schemas.records import (
+from uldp.schemas.framing import load_schema, report_store
+from uldp.schemas.records import (
     Accounting,
     Estimate,
     Message,

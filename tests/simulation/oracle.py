@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from schemas.reasons import Reason
 from tests.simulation.schedules import Delivery, Policy, Row, Schedule
+from uldp.schemas.reasons import Reason
 
 #: Minutes by which a device's clock may be ahead; the default of the spec.
 SKEW = 10

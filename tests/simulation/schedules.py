@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec
-from schemas.reasons import Reason
-from schemas.records import Message, Report, ReportBatch
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message, Report, ReportBatch
 
 START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
 MINUTE = 60_000

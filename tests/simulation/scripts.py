@@ -9,7 +9,7 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from transforms import count, decoder, deduplicate, sinks
+from uldp.transforms import count, decoder, deduplicate, sinks
 
 #: A step of the pipeline and which call of it.
 Call = tuple[str, int]

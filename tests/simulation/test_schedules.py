@@ -27,9 +27,6 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from pipelines.results import newest, read_counts, read_rejected
-from schemas.reasons import Reason
-from schemas.records import Accounting, Message, SupportCounts
 from tests.simulation.oracle import Expected, expect
 from tests.simulation.schedules import (
     END,
@@ -44,12 +41,15 @@ from tests.simulation.schedules import (
     schedules,
 )
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
-from transforms import decoder, seen
-from transforms.aggregate import Aggregate
-from transforms.coders import MessageCoder
-from transforms.localstream import read_messages
-from transforms.sinks import WriteResults
-from transforms.sources import message_files
+from uldp.pipelines.results import newest, read_counts, read_rejected
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Accounting, Message, SupportCounts
+from uldp.transforms import decoder, seen
+from uldp.transforms.aggregate import Aggregate
+from uldp.transforms.coders import MessageCoder
+from uldp.transforms.localstream import read_messages
+from uldp.transforms.sinks import WriteResults
+from uldp.transforms.sources import message_files
 
 SCHEDULES = int(os.environ.get("ULDP_SCHEDULES", "500"))
 SEED = int(os.environ.get("ULDP_SEED", "0"))

@@ -7,8 +7,8 @@ import pytest
 
 from tests.transforms.fakekafka import Broker
 from tests.transforms.fakepubsub import Client
-from transforms import pubsubclient, pubsubname
-from transforms.kafkaconsumers import CONSUMERS
+from uldp.transforms import pubsubclient, pubsubname
+from uldp.transforms.kafkaconsumers import CONSUMERS
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from schemas.records import Message
-from transforms.kafka import ASK_SECONDS, KafkaReader, KafkaSource
-from transforms.kafkamark import KafkaMark
-from transforms.kafkatopic import KafkaTopic
+from uldp.schemas.records import Message
+from uldp.transforms.kafka import ASK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.kafkamark import KafkaMark
+from uldp.transforms.kafkatopic import KafkaTopic
 
 TOPIC = KafkaTopic("broker:9092", "reports")
 #: The present, in ms.

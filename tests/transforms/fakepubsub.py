@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from transforms.pubsubname import Subscription, Topic
+from uldp.transforms.pubsubname import Subscription, Topic
 
 SUBSCRIPTION = Subscription("example", "reports")
 TOPIC = Topic("example", "reports")

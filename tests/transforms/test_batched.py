@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemas.framing import header, load_schema, report_store
-from schemas.records import Report, ReportBatch
-from transforms.batched import BatchViews
-from transforms.columnar import Layout, write_varint
+from uldp.schemas.framing import header, load_schema, report_store
+from uldp.schemas.records import Report, ReportBatch
+from uldp.transforms.batched import BatchViews
+from uldp.transforms.columnar import Layout, write_varint
 
 #: Names and versions of which one begins like another, and some whose lengths take two bytes.
 KEYS = [("a", 1), ("ab", 1), ("ab", 2), ("ab", 129), ("ab-c", 1), ("z" * 64, 1), ("y" * 64, 2**31 - 1)]

@@ -19,10 +19,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.results import newest
-from schemas.records import Accounting, Estimate, Pane, PaneKind, Sender, Signals, Superseded, SupportCounts, TagMass
-from transforms import bigquery
-from transforms.bigquery import (
+from uldp.pipelines.results import newest
+from uldp.schemas.records import (
+    Accounting,
+    Estimate,
+    Pane,
+    PaneKind,
+    Sender,
+    Signals,
+    Superseded,
+    SupportCounts,
+    TagMass,
+)
+from uldp.transforms import bigquery
+from uldp.transforms.bigquery import (
     BigQueryError,
     Row,
     WriteEstimatesToBigQuery,

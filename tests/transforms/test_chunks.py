@@ -8,8 +8,8 @@ from apache_beam.coders.typecoders import registry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.records import Message
-from transforms.chunks import Chunk, ChunkCoder, ChunkSize, chunked
+from uldp.schemas.records import Message
+from uldp.transforms.chunks import Chunk, ChunkCoder, ChunkSize, chunked
 
 LONGEST = 2**63 - 1
 

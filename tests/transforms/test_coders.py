@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mechanisms.support import SparseCounts
-from schemas.records import (
+from uldp.mechanisms.support import SparseCounts
+from uldp.schemas.records import (
     SKEW_RANGES,
     Accounting,
     Estimate,
@@ -27,7 +27,7 @@ from schemas.records import (
     SupportCounts,
     TagMass,
 )
-from transforms.coders import (
+from uldp.transforms.coders import (
     EstimateCoder,
     MessageCoder,
     PartialCountsCoder,
@@ -36,9 +36,9 @@ from transforms.coders import (
     StateLayoutError,
     SupportCountsCoder,
 )
-from transforms.columns import ReportColumns
-from transforms.partial import PartialCounts
-from transforms.signals import PartialSignals, SenderCounts, one_skew
+from uldp.transforms.columns import ReportColumns
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.signals import PartialSignals, SenderCounts, one_skew
 
 LONGEST = 2**63 - 1
 

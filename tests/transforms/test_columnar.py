@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from schemas.framing import header, report_store
-from schemas.records import Report, ReportBatch
-from transforms import columnar
-from transforms.columnar import MIN_ROWS, Layout, decode_columns, report_schema, write_varint
+from uldp.schemas.framing import header, report_store
+from uldp.schemas.records import Report, ReportBatch
+from uldp.transforms import columnar
+from uldp.transforms.columnar import MIN_ROWS, Layout, decode_columns, report_schema, write_varint
 
 #: (collection, version) and the bytes of a bit payload, or None for a symbol. Names that agree in their last 8 bytes,
 #: prefixes that agree in theirs, names of which one begins like another, and a length that takes two bytes.

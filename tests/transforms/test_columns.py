@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.mechanism import Payloads
-from transforms.columns import ReportColumns, concatenate
+from uldp.mechanisms.mechanism import Payloads
+from uldp.transforms.columns import ReportColumns, concatenate
 
 
 def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> ReportColumns:

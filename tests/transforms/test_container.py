@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.framing import Schema, load_schema, schema_fingerprint
-from schemas.records import Message
 from tests.messages import read_back
-from transforms.container import BLOCK_SIZE, EncodedMessages
+from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
+from uldp.schemas.records import Message
+from uldp.transforms.container import BLOCK_SIZE, EncodedMessages
 
 longs = st.integers(-(2**63), 2**63 - 1)
 texts = st.text(max_size=4)

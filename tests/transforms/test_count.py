@@ -10,14 +10,14 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.mechanism import Payloads
-from mechanisms.support import as_dense
-from schemas.collection import CollectionSpec
-from schemas.records import Accounting
-from transforms.columns import ReportColumns
-from transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
-from transforms.partial import PartialCounts
-from transforms.targets import targets
+from uldp.mechanisms.mechanism import Payloads
+from uldp.mechanisms.support import as_dense
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting
+from uldp.transforms.columns import ReportColumns
+from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.targets import targets
 
 HOUR = 3_600_000
 SIZE = 11  # 10 values and a tag: bits of 2 bytes

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec
-from schemas.durations import milliseconds
-from schemas.framing import HEADER_SIZE, header, load_schema, report_store
-from schemas.reasons import Reason
-from schemas.records import SENDER, SKEW_RANGES, Accounting, Message, Rejected, Report, ReportBatch
-from transforms import columnar
-from transforms.batched import BatchViews
-from transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
-from transforms.signals import sender_digest
-from transforms.targets import AMENDABLE_FOR, YEAR_10000
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.framing import HEADER_SIZE, header, load_schema, report_store
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import SENDER, SKEW_RANGES, Accounting, Message, Rejected, Report, ReportBatch
+from uldp.transforms import columnar
+from uldp.transforms.batched import BatchViews
+from uldp.transforms.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES, Decoded, ReportDecoder
+from uldp.transforms.signals import sender_digest
+from uldp.transforms.targets import AMENDABLE_FOR, YEAR_10000
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
 MINUTE, HOUR = 60_000, 3_600_000

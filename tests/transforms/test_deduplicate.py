@@ -17,11 +17,11 @@ from apache_beam.utils.windowed_value import WindowedValue
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec
-from schemas.records import Accounting
-from transforms.coders import ReportColumnsCoder
-from transforms.columns import ReportColumns, ReportIds
-from transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting
+from uldp.transforms.coders import ReportColumnsCoder
+from uldp.transforms.columns import ReportColumns, ReportIds
+from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 
 HOUR = 3_600_000
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.mechanism import Payloads
-from schemas.framing import report_store
-from schemas.records import Message, Report
-from transforms.columnar import Layout, decode_columns, report_schema
-from transforms.columns import ReportIds, Times
-from transforms.container import EncodedMessages
-from transforms.encode import encode_batch, encode_columns, encode_messages
+from uldp.mechanisms.mechanism import Payloads
+from uldp.schemas.framing import report_store
+from uldp.schemas.records import Message, Report
+from uldp.transforms.columnar import Layout, decode_columns, report_schema
+from uldp.transforms.columns import ReportIds, Times
+from uldp.transforms.container import EncodedMessages
+from uldp.transforms.encode import encode_batch, encode_columns, encode_messages
 
 KEY = ("check-ins", 3)
 START = 1_767_603_600_000

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from transforms.folders import Kind, kind_of, mismatch
-from transforms.localstream import LocalStream
-from transforms.sinks import container_bytes
+from uldp.transforms.folders import Kind, kind_of, mismatch
+from uldp.transforms.localstream import LocalStream
+from uldp.transforms.sinks import container_bytes
 
 
 def touch(path: Path, content: bytes = b"") -> None:

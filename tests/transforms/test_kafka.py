@@ -10,7 +10,6 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.records import Message
 from tests.transforms.fakekafka import (
     ALL_BROKERS_DOWN,
     CREDENTIALS,
@@ -34,10 +33,11 @@ from tests.transforms.fakekafka import (
     sources,
     watermark,
 )
-from transforms.chunks import ChunkSize
-from transforms.kafka import MAX_MESSAGES, STUCK_SECONDS, KafkaSource, ReadFromKafka, attributes
-from transforms.kafkaconsumers import CONSUMERS
-from transforms.kafkatopic import KafkaError
+from uldp.schemas.records import Message
+from uldp.transforms.chunks import ChunkSize
+from uldp.transforms.kafka import MAX_MESSAGES, STUCK_SECONDS, KafkaSource, ReadFromKafka, attributes
+from uldp.transforms.kafkaconsumers import CONSUMERS
+from uldp.transforms.kafkatopic import KafkaError
 
 # Splits.
 

@@ -23,10 +23,10 @@ from tests.transforms.fakekafka import (
     sources,
     watermark,
 )
-from transforms.kafka import ASK_SECONDS, KafkaReader, KafkaSource
-from transforms.kafkaconsumers import CONSUMERS, IDLE_SECONDS, Consumers
-from transforms.kafkamark import KafkaMark, Position
-from transforms.kafkatopic import KafkaError
+from uldp.transforms.kafka import ASK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.kafkaconsumers import CONSUMERS, IDLE_SECONDS, Consumers
+from uldp.transforms.kafkamark import KafkaMark, Position
+from uldp.transforms.kafkatopic import KafkaError
 
 
 def test_a_reader_that_does_not_look_costs_nothing(broker: Broker) -> None:

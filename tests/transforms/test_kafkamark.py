@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.fakekafka import LONGEST, NOW, TOPIC, Broker, Clock, drain, reader_of, sources
-from transforms.coders import StateLayoutError
-from transforms.kafka import KafkaSource
-from transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
+from uldp.transforms.coders import StateLayoutError
+from uldp.transforms.kafka import KafkaSource
+from uldp.transforms.kafkamark import KafkaMark, KafkaMarkCoder, Position
 
 
 @given(st.dictionaries(st.integers(0, 2**31 - 1), st.builds(Position, *[st.integers(-1, LONGEST)] * 3), max_size=20))

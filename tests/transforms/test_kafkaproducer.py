@@ -4,9 +4,9 @@ import apache_beam as beam
 import pytest
 
 from tests.transforms.fakekafka import CREDENTIALS, NO_PERMISSION, TIMED_OUT, TOPIC, Broker, Reason
-from transforms.kafka import WriteToKafka
-from transforms.kafkaproducer import KafkaProducer
-from transforms.kafkatopic import KafkaError
+from uldp.transforms.kafka import WriteToKafka
+from uldp.transforms.kafkaproducer import KafkaProducer
+from uldp.transforms.kafkatopic import KafkaError
 
 
 def write(records: list[tuple[bytes, bytes]]) -> None:

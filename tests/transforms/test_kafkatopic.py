@@ -19,8 +19,8 @@ from tests.transforms.fakekafka import (
     Broker,
     Reason,
 )
-from transforms.kafka import KafkaSource, WriteToKafka
-from transforms.kafkatopic import KafkaError, KafkaTopic, read_config
+from uldp.transforms.kafka import KafkaSource, WriteToKafka
+from uldp.transforms.kafkatopic import KafkaError, KafkaTopic, read_config
 
 
 @pytest.mark.parametrize(

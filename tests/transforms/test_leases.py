@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.records import Message
-from transforms import leases as module
-from transforms.coders import StateLayoutError
-from transforms.leases import (
+from uldp.schemas.records import Message
+from uldp.transforms import leases as module
+from uldp.transforms.coders import StateLayoutError
+from uldp.transforms.leases import (
     EXTENSION_SECONDS,
     GIVE_UP_SECONDS,
     PER_REQUEST,

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.framing import load_schema, parse_schema
-from schemas.records import Message, Rejected
-from transforms.localstream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
-from transforms.sinks import container_bytes
+from uldp.schemas.framing import load_schema, parse_schema
+from uldp.schemas.records import Message, Rejected
+from uldp.transforms.localstream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
+from uldp.transforms.sinks import container_bytes
 
 
 def messages(*numbers: int) -> list[Message]:
@@ -267,7 +267,7 @@ def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> No
     path.write_bytes(container_bytes("rejected", [REJECTED.to_avro()]))
     with pytest.raises(StreamError) as refused:
         list(read_messages(path))
-    assert str(refused.value) == f"{path}: holds rejected reports, not messages; see schemas/message.avsc"
+    assert str(refused.value) == f"{path}: holds rejected reports, not messages; see schemas/uldp/schemas/message.avsc"
 
 
 def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.support import SparseCounts, as_dense
-from schemas.records import SKEW_RANGES, Accounting, Signals
-from transforms.partial import PartialCounts
-from transforms.signals import PartialSignals, SenderCounts
+from uldp.mechanisms.support import SparseCounts, as_dense
+from uldp.schemas.records import SKEW_RANGES, Accounting, Signals
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.signals import PartialSignals, SenderCounts
 
 COUNTERS = st.integers(0, 1000)
 SIGNALS = st.builds(

@@ -11,11 +11,11 @@ from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
-from schemas.records import Message
 from tests.transforms.fakepubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, received
-from transforms import pubsub
-from transforms.leases import EXTENSION_SECONDS, AckMark, Leases, Unavailable
-from transforms.pubsub import (
+from uldp.schemas.records import Message
+from uldp.transforms import pubsub
+from uldp.transforms.leases import EXTENSION_SECONDS, AckMark, Leases, Unavailable
+from uldp.transforms.pubsub import (
     LOG_EVERY_SECONDS,
     RETENTION_MS,
     PublishTo,

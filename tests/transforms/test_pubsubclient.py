@@ -8,11 +8,11 @@ from typing import Any
 import grpc
 import pytest
 
-from schemas.records import NO_ATTRIBUTES, Message
 from tests.transforms.fakepubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, Failure, received
-from transforms.chunks import ChunkSize
-from transforms.leases import Unavailable
-from transforms.pubsubclient import MESSAGES_PER_PULL, Publisher, Puller, publish_time
+from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.transforms.chunks import ChunkSize
+from uldp.transforms.leases import Unavailable
+from uldp.transforms.pubsubclient import MESSAGES_PER_PULL, Publisher, Puller, publish_time
 
 
 def test_a_message_is_made_of_what_is_received(client: Client) -> None:

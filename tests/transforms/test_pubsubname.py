@@ -17,7 +17,7 @@ from tests.transforms.fakepubsub import (
     GivenUp,
     received,
 )
-from transforms.pubsubname import PubSubError, Subscription, Topic
+from uldp.transforms.pubsubname import PubSubError, Subscription, Topic
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError, FileSystem
 from apache_beam.testing.util import assert_that, equal_to
 
-from schemas.records import Message
 from tests.transforms import memory
-from transforms.chunks import Chunk
-from transforms.localstream import LocalStream, StreamError, read_messages, write_messages
-from transforms.remote import RemoteError, fetched, is_remote, matching
-from transforms.sources import ReadArchive, message_files
+from uldp.schemas.records import Message
+from uldp.transforms.chunks import Chunk
+from uldp.transforms.localstream import LocalStream, StreamError, read_messages, write_messages
+from uldp.transforms.remote import RemoteError, fetched, is_remote, matching
+from uldp.transforms.sources import ReadArchive, message_files
 
 
 @pytest.fixture(autouse=True)

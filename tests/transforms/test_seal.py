@@ -6,15 +6,15 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
-from mechanisms.catalog import build_mechanism
-from schemas.collection import CollectionSpec
-from schemas.flags import Flag
-from schemas.records import Accounting, Pane, PaneKind, SupportCounts
-from transforms.count import KeyedCounts
-from transforms.partial import PartialCounts
-from transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
-from transforms.signals import PartialSignals, SenderCounts, sender_digest
-from transforms.targets import Target, targets
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.flags import Flag
+from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
+from uldp.transforms.count import KeyedCounts
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
+from uldp.transforms.signals import PartialSignals, SenderCounts, sender_digest
+from uldp.transforms.targets import Target, targets
 
 
 def target(mechanism: str = "rr", **limits: object) -> Target:

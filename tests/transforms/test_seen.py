@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transforms import seen
-from transforms.columns import ReportIds
-from transforms.seen import SeenIds, Words
+from uldp.transforms import seen
+from uldp.transforms.columns import ReportIds
+from uldp.transforms.seen import SeenIds, Words
 
 Id = tuple[int, int]
 

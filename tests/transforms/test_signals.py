@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.records import SKEW_RANGES, Sender, Signals
-from transforms.signals import (
+from uldp.schemas.records import SKEW_RANGES, Sender, Signals
+from uldp.transforms.signals import (
     IMPROBABLE,
     PartialSignals,
     SenderCounts,

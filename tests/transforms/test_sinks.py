@@ -11,10 +11,10 @@ import fastavro
 import numpy as np
 import pytest
 
-from schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Rejected, SupportCounts, TagMass
-from transforms import sinks
-from transforms.aggregate import Aggregated
-from transforms.sinks import (
+from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from uldp.transforms import sinks
+from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.sinks import (
     WriteResults,
     container_bytes,
     counts_file,

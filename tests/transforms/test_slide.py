@@ -14,13 +14,13 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.support import as_dense
-from schemas.collection import WindowSpec
-from schemas.records import Accounting
-from transforms.count import KeyedCounts, SumCounts
-from transforms.partial import PartialCounts
-from transforms.slide import SlideWindows, SumSlidingWindows, slide
-from transforms.windows import at_time
+from uldp.mechanisms.support import as_dense
+from uldp.schemas.collection import WindowSpec
+from uldp.schemas.records import Accounting
+from uldp.transforms.count import KeyedCounts, SumCounts
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
+from uldp.transforms.windows import at_time
 
 PERIOD = 10
 

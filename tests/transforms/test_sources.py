@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from schemas.records import Message
-from transforms.localstream import LocalStream, StreamError
-from transforms.sources import LocalStreamEvents, message_files
+from uldp.schemas.records import Message
+from uldp.transforms.localstream import LocalStream, StreamError
+from uldp.transforms.sources import LocalStreamEvents, message_files
 
 
 def test_a_stream_may_be_empty_and_another_directory_may_not(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.testing.util import assert_that, equal_to
 
-from transforms.columns import ReportColumns
-from transforms.spill import Extent, GroupColumns, _SpillFn, read_columns
+from uldp.transforms.columns import ReportColumns
+from uldp.transforms.spill import Extent, GroupColumns, _SpillFn, read_columns
 
 
 def columns(first: int, n: int) -> ReportColumns:

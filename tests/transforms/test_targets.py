@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec
-from transforms.targets import YEAR_10000, Target, targets
+from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.targets import YEAR_10000, Target, targets
 
 MINUTE, HOUR = 60_000, 3_600_000
 YEAR = 365 * 24 * HOUR

@@ -10,11 +10,11 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.collection import CollectionSpec, WindowSpec
-from schemas.durations import milliseconds
-from schemas.records import Pane, PaneKind
-from transforms.targets import AMENDABLE_FOR, targets
-from transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.records import Pane, PaneKind
+from uldp.transforms.targets import AMENDABLE_FOR, targets
+from uldp.transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
 
 HOUR = 3_600_000
 #: From 1970 to 9999.

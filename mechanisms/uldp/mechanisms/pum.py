@@ -1,0 +1,248 @@
+"""The Personalized ULDP Mechanism (PUM): values that each user hides for reasons of their own, behind semantic tags.
+
+A device maps its user's own sensitive values to the bot of their tag (f_pre) and obfuscates what results with the
+mechanism that is common to all users, over Z = X and then the bots. The collector estimates r over Z as ever, then
+redistributes what the bots hold over X.
+
+Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
+(USENIX Security 2019), section 5. Guarantee of one report: (X_S and the user's own sensitive values, Y_P, epsilon)-ULDP
+(Proposition 11). Which values are the user's own stays secret as long as f_pre does, which must never leave the device;
+but a report in Y_I names a value, and so shows that this one is not among them (section 5.2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.mechanism import Mask, Values
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Counts, Floats, TagMass
+
+
+def preprocess(values: Values, tags: Values, size: int) -> Values:
+    """Map values to intermediate data on the device: f_pre, equation (20).
+
+    Args:
+        values: Shape (n,): true values, from X.
+        tags: Shape (n,): index of the tag behind which the user hides this value, or -1 if the user does not.
+        size: |X|.
+
+    Returns:
+        Shape (n,): true symbols of Z, for ``Mechanism.perturb``.
+    """
+    return np.where(tags >= 0, size + tags, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Pum:
+    """The collector's side of PUM. Without tags Z = X and p-hat is r-hat, so that there is one path for both.
+
+    Background knowledge is taken as exact in all standard errors and intervals. What it can cost if it is wrong is
+    ``bound``.
+
+    Attributes:
+        sensitive: Shape (|X|,): X_S, the values that are sensitive for all users.
+        tags: A name for each of the kappa bots. The bot of tag k is symbol |X| + k of Z.
+        background: Shape (kappa, |X|): pi-hat_k, the distribution of values behind tag k. A row of NaN is a tag of
+            which nothing is known.
+    """
+
+    sensitive: Mask
+    tags: tuple[str, ...]
+    background: Floats
+
+    def __post_init__(self) -> None:
+        if self.background.shape != (len(self.tags), self.size):
+            raise ValueError(
+                f"background of shape {self.background.shape} for {len(self.tags)} tags and {self.size} values"
+            )
+        known = self.background[~self._unknown]
+        if not ((known >= 0).all() and np.allclose(known.sum(axis=1), 1)):
+            raise ValueError("each background must be a distribution over the values, or NaN throughout")
+        if self._unknown.any() and self.sensitive.all():
+            names = ", ".join(np.array(self.tags)[self._unknown])
+            raise ValueError(f"tags without background ({names}) need non-sensitive values; give them a background")
+
+    @classmethod
+    def from_spec(cls, spec: CollectionSpec) -> Self:
+        """Build it from a collection's sensitive values and tags."""
+        return cls(spec.sensitive_mask, tuple(tag.name for tag in spec.tags), spec.background)
+
+    @property
+    def size(self) -> int:
+        """|X|."""
+        return len(self.sensitive)
+
+    @property
+    def _unknown(self) -> Mask:
+        """Shape (kappa,): the tags without background knowledge."""
+        return np.asarray(np.isnan(self.background).all(axis=1))
+
+    def bot_distributions(self, r_hat: Floats) -> Floats:
+        """Return pi-hat: where the users behind each tag are thought to be.
+
+        A tag without background takes pi-hat_k(x) in proportion to r-hat(x) over X_N (section 5.3); where r-hat has
+        nothing on X_N, the uniform distribution over X_N.
+
+        Args:
+            r_hat: Shape (|Z|,): any estimate of r.
+
+        Returns:
+            Shape (kappa, |X|).
+        """
+        values, _ = self._split(r_hat)
+        return np.where(self._unknown[:, np.newaxis], self._share(values), self.background)
+
+    def _share(self, values: Floats) -> Floats:
+        """Share 1 over X_N in proportion to ``values``, or equally if they have no positive sum there."""
+        weights = np.where(self.sensitive, 0.0, values)
+        if weights.sum() <= 0:
+            weights = (~self.sensitive).astype(np.float64)
+        # Without X_N there is nothing to share, and no tag that asks for it.
+        return weights if self.sensitive.all() else weights / weights.sum()
+
+    def distribution(self, r_hat: Floats) -> Floats:
+        """Return p-hat(x) = r-hat(x) + sum_k r-hat(bot_k) pi-hat_k(x), equation (22).
+
+        It is on the probability simplex if ``r_hat`` is. Tags without background scale r-hat over X_N up to what the
+        other symbols leave.
+
+        Args:
+            r_hat: Shape (|Z|,): any estimate of r.
+
+        Returns:
+            Shape (|X|,).
+        """
+        values, bots = self._split(r_hat)
+        return values + bots @ self.bot_distributions(r_hat)
+
+    def stderr(self, channel: Channel, counts: Counts, n: int) -> Floats:
+        """Return the standard errors of p-hat of the unbiased estimate, users' values drawn i.i.d.
+
+        Where r-hat_x is p-hat_x they are the square roots of ``Channel.variance``; elsewhere the covariances count.
+        Variances are taken at r-hat cut to [0, 1].
+
+        Args:
+            channel: p and q of the common mechanism, over Z.
+            counts: Shape (|Z|,): support counts.
+            n: Reports behind the counts.
+
+        Returns:
+            Shape (|X|,). A symbol with q = 0 that no report supports adds nothing, though its r need not be 0;
+            ``confidence_interval`` tells how large it may be.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or ``counts`` or ``channel`` does not fit Z.
+        """
+        r_hat = _within_bounds(channel.unbiased(counts, n))
+        own, rest = self._variance_parts(channel, r_hat)
+        variance = own**2 * channel.variance(r_hat, 1)[: self.size] + rest
+        # Rounding, or r-hat far outside of the simplex, can take a variance below zero.
+        return np.sqrt(np.maximum(variance, 0.0) / n)
+
+    def confidence_interval(
+        self, channel: Channel, counts: Counts, n: int, level: float = 0.95
+    ) -> tuple[Floats, Floats]:
+        """Intervals that cover each p_x, one at a time, with probability ``level``.
+
+        Around p-hat of the unbiased estimate. What r-hat_x contributes enters by Wilson's interval, which keeps its
+        level at small counts, and what the bots contribute by its variance; the squares of both add up (Newcombe,
+        Statistics in Medicine 17, 1998). Where no tag reaches x this is ``Channel.confidence_interval``.
+
+        Returns:
+            Lower and upper ends, each of shape (|X|,). They are not cut to [0, 1].
+
+        Raises:
+            ValueError: as ``stderr``.
+        """
+        r_hat = channel.unbiased(counts, n)
+        own, rest = self._variance_parts(channel, r_hat)
+        spread = normal_quantile(0.5 + level / 2) ** 2 * rest / n
+        p_hat = self.distribution(r_hat)
+        below, above = (
+            np.sqrt(np.maximum((own * (end - r_hat)[: self.size]) ** 2 + spread, 0.0))
+            for end in channel.confidence_interval(counts, n, level)
+        )
+        return p_hat - below, p_hat + above
+
+    def _variance_parts(self, channel: Channel, r_hat: Floats) -> tuple[Floats, Floats]:
+        """Split n Var[p-hat_x] into own_x^2 n Var[r-hat_x] + rest_x, in O(|X| kappa).
+
+        With U the mass of the tags without background and R that of X_N, the gradient of p-hat_x (the delta method) is
+        pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N; h_x = U r_x / R^2 and own_x = 1 + U/R - h_x
+        on X_N, h_x = 0 and own_x = 1 on X_S. For a linear form a, n Cov = diag(s) - u u^T gives sum a^2 s - (a.u)^2.
+        """
+        values, bots = self._split(r_hat)
+        if not self.tags:
+            return np.ones(self.size), np.zeros(self.size)
+        (s, s_bots), (u, u_bots) = map(self._split, channel.covariance_factors(r_hat))
+        pi_hat = self.bot_distributions(r_hat)
+        free = ~self.sensitive
+        total = values[free].sum()
+        ratio = bots[self._unknown].sum() / total if total > 0 else 0.0
+        h = ratio * self._share(values)
+        own = np.where(free, 1 + ratio, 1.0) - h
+        squares = h**2 * (s[free].sum() - s) + s_bots @ pi_hat**2
+        linear = u_bots @ pi_hat - h * (u[free].sum() - u)
+        return own, squares - linear**2 - 2 * own * u * linear
+
+    def tag_masses(self, r_hat: Floats, channel: Channel, counts: Counts, n: int) -> Mapping[str, TagMass]:
+        """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.
+
+        Args:
+            r_hat: Shape (|Z|,): any estimate of r.
+            channel: p and q of the common mechanism, over Z.
+            counts: Shape (|Z|,): support counts.
+            n: Reports behind the counts.
+
+        Returns:
+            By tag: its mass, and the standard error of the unbiased estimate of it.
+        """
+        _, masses = self._split(r_hat)
+        _, variances = self._split(channel.variance(_within_bounds(channel.unbiased(counts, n)), n))
+        return {
+            tag: TagMass(float(mass), float(np.sqrt(variance)))
+            for tag, mass, variance in zip(self.tags, masses, variances, strict=True)
+        }
+
+    def bound(self, r_hat: Floats) -> float:
+        """Return 2 sum_k max(r-hat(bot_k), 0): what wrong background can cost p-hat, in l1 distance (Theorem 1).
+
+        See ``theorem1_terms`` for why a negative mass costs nothing.
+        """
+        _, bots = self._split(r_hat)
+        return 2 * float(np.maximum(bots, 0.0).sum())
+
+    def _split(self, vector: Floats) -> tuple[Floats, Floats]:
+        """Split a vector over Z into its parts over X and over the bots."""
+        if vector.shape != (self.size + len(self.tags),):
+            raise ValueError(f"shape {vector.shape} for {self.size} values and {len(self.tags)} tags")
+        return vector[: self.size], vector[self.size :]
+
+
+def _within_bounds(r_hat: Floats) -> Floats:
+    """Cut r-hat to [0, 1] where a variance is taken at it: a symbol that too few reports support has noise too."""
+    return np.clip(r_hat, 0.0, 1.0)
+
+
+def theorem1_terms(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> tuple[float, float]:
+    """Return the two terms of Theorem 1, whose sum is at least l1(p-hat, p): equation (23).
+
+    The second is sum_k max(r-hat(bot_k), 0) l1(pi-hat_k, pi_k). The paper has no maximum, as if r-hat were on the
+    simplex. A negative r-hat(bot_k) puts -|r-hat(bot_k)| pi-hat_k where r(bot_k) pi_k should be, and whatever the two
+    distributions are, the l1 distance of these is |r-hat(bot_k)| + r(bot_k), which the first term holds already.
+
+    Args:
+        r_hat: Shape (|X| + kappa,): the estimate over Z.
+        r: The true distribution over Z.
+        pi_hat: Shape (kappa, |X|): where the users behind each tag are thought to be.
+        pi: Where they are.
+
+    Returns:
+        l1(r-hat, r), and what the background adds.
+    """
+    bots = r_hat[len(r_hat) - len(pi_hat) :]
+    return float(np.abs(r_hat - r).sum()), float(np.maximum(bots, 0.0) @ np.abs(pi_hat - pi).sum(axis=1))

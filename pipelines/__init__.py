@@ -1,1 +1,0 @@
-"""Whole pipelines over the transforms, and the command line that runs and reads them."""

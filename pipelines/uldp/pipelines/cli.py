@@ -1,0 +1,446 @@
+"""The command line: ``uldp``. Parses, calls, and turns every error that a user can mend into one line.
+
+Beam is imported by the commands that run it, so that ``--help`` and ``check`` answer at once.
+"""
+
+import json
+import logging
+import os
+import re
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import milliseconds, parse_duration
+
+if TYPE_CHECKING:
+    from uldp.pipelines.results import ResultsError
+    from uldp.pipelines.simulate import Stream
+
+#: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
+_MENDABLE = (ValueError, OSError)
+
+_SPEC = click.Path(dir_okay=False, path_type=Path)
+
+
+class _Folder(click.Path):
+    """A directory of this machine: what names another place must not become a directory of that name."""
+
+    name = "directory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if scheme := re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)|kafka(?=:)|pubsub(?=:)", str(value)):
+            self.fail(f"{value}: {scheme[0]}: is not of this machine; name a directory here", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FOLDER = _Folder(file_okay=False, path_type=Path)
+_KAFKA_CONFIG = click.option(
+    "--kafka-config",
+    type=_SPEC,
+    metavar="FILE",
+    help="Settings of Kafka's client for TLS and SASL, NAME=VALUE a line; on each worker too.",
+)
+_BEAM = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def _duration(text: str) -> int:
+    """Read a duration in milliseconds."""
+    try:
+        return milliseconds(parse_duration(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from error
+
+
+def _time(text: str) -> int:
+    """Read an ISO 8601 time, UTC unless it says otherwise, in milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no ISO 8601 time; write 2026-01-05T09:00:00Z") from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _grid(text: str) -> tuple[int, int]:
+    """Read rows and columns."""
+    rows, _, columns = text.partition("x")
+    if not (rows.isdecimal() and columns.isdecimal()):
+        raise click.BadParameter(f"{text!r}: write rows and columns like 25x25")
+    return int(rows), int(columns)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("-v", "--verbose", is_flag=True, help="Show Beam's log, and a traceback with each error.")
+@click.version_option(package_name="uldp-stream")
+def cli(verbose: bool) -> None:
+    """Collect statistics from devices under (utility-optimized) local differential privacy.
+
+    \b
+    uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv --users 100000 --to stream
+    uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
+    uldp show results
+    """  # noqa: D301 (the escape is click's mark for lines that stay as they are)
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    if not verbose:  # what fails is said once, by main
+        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        warnings.simplefilter("ignore")
+
+
+@cli.command()
+@click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=_SPEC)
+@click.option("--users", default=100_000, show_default=True, type=click.IntRange(1), help="n of the expected errors.")
+def check(specs: tuple[Path, ...], users: int) -> None:
+    """Validate specs; print p, q, epsilon and the errors to expect, and warn of traps.
+
+    Example: uldp check examples/manhattan/spec.yaml --users 179527
+    """
+    from uldp.pipelines.caveats import caveats
+    from uldp.pipelines.text import spec_text
+
+    for path in specs:
+        spec = CollectionSpec.load(path)
+        click.echo(f"{path}: {spec_text(spec, users)}")
+        for caveat in caveats(spec, users):
+            click.echo(f"warning: {path}: {caveat}")
+
+
+@cli.command()
+@click.argument("spec", type=_SPEC)
+@click.option("--truth", required=True, type=_SPEC, help="CSV of value,tag,weight: the true distribution.")
+@click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
+@click.option("--to", required=True, help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Report ids follow from seed, collection, version and start: the same four make the same ids again.",
+)
+@click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
+@click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time, metavar="TIME")
+@click.option("--duration", default="3h", show_default=True, type=_duration, metavar="DURATION")
+@click.option("--duplicates", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that are sent twice.")
+@click.option("--late", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that come after their window.")
+@click.option("--malformed", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that arrive damaged.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0, min_open=True),
+    help="Simulated seconds a second.  [default: as fast as it goes]",
+)
+@_KAFKA_CONFIG
+def simulate(
+    spec: Path,
+    truth: Path,
+    to: str,
+    users: int,
+    start: int,
+    duration: int,
+    speed: float | None,
+    kafka_config: Path | None,
+    **settings: Any,
+) -> None:
+    """Simulate a fleet of devices that sends obfuscated reports into a stream.
+
+    Example: uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv
+    --users 100000 --to stream --duplicates 0.01
+    """
+    from uldp.pipelines.fleet import Fleet
+    from uldp.pipelines.simulate import simulate as publish
+    from uldp.pipelines.truth import Truth
+
+    loaded = CollectionSpec.load(spec)
+    fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
+    stream = _new_stream(to, kafka_config)
+    if sys.stderr.isatty():
+        with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
+            sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
+    else:  # click would print the label and nothing else
+        sent = publish(fleet, stream, speed=speed)
+    click.echo(f"{to}: {sent}")
+
+
+def _new_stream(to: str, kafka_config: Path | None) -> "Stream":
+    if to.startswith("kafka:"):
+        from uldp.pipelines.topic import TopicWriter
+        from uldp.transforms.kafkatopic import KafkaTopic
+
+        return TopicWriter(KafkaTopic.parse(to, kafka_config))
+    from uldp.transforms.localstream import LocalStream
+
+    return LocalStream.create(_FOLDER.convert(to, None, None), simulated_clock=True)
+
+
+def _results(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse a topic: results are files."""
+    if value.startswith(("kafka:", "pubsub:")):
+        raise click.BadParameter(f"{value}: results go to a directory, or to a URL such as gs://BUCKET/results")
+    return value
+
+
+def _job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
+    """Add what both jobs take; they differ in what they read, and in where they write."""
+
+    def add(command: Any) -> Any:
+        for option in (
+            _KAFKA_CONFIG,
+            click.option("--to", "out", required=True, callback=_results, help=results),
+            click.option("--from", "source", required=True, help=sources),
+            click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
+            click.pass_context,
+        ):
+            command = option(command)
+        return command
+
+    return add
+
+
+@cli.command(context_settings=_BEAM)
+@_job_options(
+    sources="Messages: a file, a directory or a URL of files, or a topic, kafka:HOST:PORT/TOPIC.",
+    results="Directory of the results, or a URL such as gs://...",
+)
+def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, kafka_config: Path | None) -> None:
+    """Aggregate an archive, or all that a stream holds; one pane a window. Other options go to Beam.
+
+    Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
+    """
+    from uldp.pipelines import endpoints, jobs
+
+    reading = logging.getLogger("uldp.transforms.sources")
+    reading.setLevel(logging.INFO)
+    reading.handlers, reading.propagate = [logging.StreamHandler()], False
+    archive = endpoints.parse_source(source, kafka_config)
+    jobs.backfill(_load(specs), archive, out, jobs.pipeline_options(ctx.args))
+    _summarize(out)
+
+
+@cli.command(context_settings=_BEAM)
+@_job_options(
+    sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S.",
+    results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
+)
+@click.option(
+    "--watermark-delay",
+    default="10s",
+    show_default=True,
+    type=_duration,
+    metavar="DURATION",
+    help="Wait for stragglers.",
+)
+@click.option("--simulated-clock", is_flag=True, help="What a broker holds was published by uldp simulate.")
+@click.option("--estimates-to", metavar="TOPIC", help="Where a broker's job publishes estimates too.")
+@click.option("--rejected-to", metavar="TOPIC", help="Where a broker's job publishes rejected reports too.")
+def stream(
+    ctx: click.Context,
+    specs: tuple[Path, ...],
+    source: str,
+    out: str,
+    kafka_config: Path | None,
+    watermark_delay: int,
+    simulated_clock: bool,
+    **topics: str | None,
+) -> None:
+    """Follow a stream. Other options go to Beam.
+
+    A local stream is followed until it is closed; panes are printed as they fire, and where the job is while none does.
+    Stop it with Ctrl-C or SIGTERM: open windows are marked incomplete. Started again, it reads the stream from its
+    beginning and comes to the same counts.
+
+    The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, is followed by a runner that
+    takes checkpoints; or, Kafka's, by --runner=PrismRunner on this machine.
+
+    Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
+    """
+    from uldp.pipelines import cluster, endpoints, jobs, publishing
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
+    loaded, followed = _load(specs), endpoints.parse_source(source, kafka_config)
+    named = {name: publishing.parse_topic(topic, kafka_config) for name, topic in topics.items() if topic is not None}
+    if isinstance(followed, endpoints.RemoteArchive):
+        raise click.UsageError(f"{source}: cannot be followed; uldp backfill counts what it holds")
+    if not isinstance(followed, Path):
+        cluster.follow_broker(
+            loaded,
+            followed,
+            out,
+            cluster.cluster_options(ctx.args),
+            watermark_delay_ms=watermark_delay,
+            simulated_clock=simulated_clock,
+            estimates_to=named.get("estimates_to"),
+            rejected_to=named.get("rejected_to"),
+            say=click.echo,
+        )
+        return
+    if named or simulated_clock:
+        raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
+    options = jobs.pipeline_options(ctx.args)
+    jobs.follow(
+        loaded, followed, _FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
+    )
+    _summarize(out)
+
+
+@cli.command()
+@click.argument("out", type=_FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Values to show a window.")
+@click.option("--collection", metavar="NAME", help="Only windows of this collection.")
+@click.option("--since", type=_time, metavar="TIME", help="Only windows that end after this time.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection.")
+@click.option("--estimator", metavar="NAME", help="Only estimates of this estimator.")
+def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
+    """Print the newest pane of each window.
+
+    A damaged file hides its window and no other. It is named at the end, and the exit code is 1.
+
+    Example: uldp show results --collection manhattan-checkins --last 1 --json
+    """
+    from uldp.pipelines import results, text
+    from uldp.pipelines.selection import ALL, Selection
+
+    specs, selection = results.read_specs(out), Selection(**chosen)
+    results.check_selection(out, specs, selection)
+    damaged: list[ResultsError] = []
+    estimates, silent = results.current(out, specs, selection, damaged.append)
+    for estimate, spec in results.with_specs(estimates, specs, damaged.append):
+        if as_json:
+            click.echo(json.dumps(results.to_json(estimate)))
+        else:
+            click.echo(text.estimate_text(estimate, spec.labels, top=top))
+    for pane in silent:
+        click.echo(text.silence_text(pane), err=as_json)
+    if not (estimates or silent or damaged):
+        click.echo(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
+    _name(damaged)
+
+
+@cli.command()
+@click.argument("results", metavar="OUT", type=_FOLDER)
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
+@click.option("--truth", type=_SPEC, help="CSV of value,tag,weight, where a simulation knows it.")
+@click.option("--collection", help="The collection that --truth is of, where there are several.")
+@click.option(
+    "--grid", type=_grid, metavar="ROWSxCOLUMNS", help="Draw the values as cells of a map, row by row from the bottom."
+)
+def report(results: Path, out: Path, truth: Path | None, collection: str | None, grid: tuple[int, int] | None) -> None:
+    """Write one self-contained HTML page of the newest pane of each window.
+
+    Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
+    """
+    from uldp.pipelines.report import write_report
+    from uldp.pipelines.results import ResultsError, read_specs
+    from uldp.pipelines.truth import Truth
+
+    specs = read_specs(results)
+    of_truth = [spec for spec in specs.values() if collection in (None, spec.collection)]
+    if truth is not None and len({spec.collection for spec in of_truth}) != 1:
+        names = ", ".join(sorted({spec.collection for spec in specs.values()}))
+        raise ResultsError(f"--truth is of which collection? Add --collection, one of: {names}")
+    truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
+    damaged: list[ResultsError] = []
+    write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
+    click.echo(f"wrote {out}")
+    _name(damaged)
+
+
+@cli.command()
+@click.argument("rejected", type=_FOLDER)
+@click.option("--to", required=True, type=_FOLDER, help="An open local stream, or the directory of a new one.")
+@click.option("--max-attempts", default=5, show_default=True, type=click.IntRange(1), help="Leave others alone.")
+def replay(rejected: Path, to: Path, max_attempts: int) -> None:
+    """Send rejected reports again, when what rejected them has been mended. What was counted is not counted again.
+
+    Example: uldp replay results/rejected --to stream
+    """
+    from uldp.pipelines.replay import replay as send_again
+    from uldp.pipelines.results import read_rejected_folder
+    from uldp.transforms.localstream import LocalStream
+
+    records = read_rejected_folder(rejected)
+    new = not to.exists()
+    stream = LocalStream.create(to) if new else LocalStream.open(to)
+    sent = send_again(records, stream, max_attempts=max_attempts)
+    if new:
+        stream.close()
+    click.echo(f"{to}: {sent}")
+
+
+@cli.command()
+@click.option(
+    "--out",
+    default="demo",
+    show_default=True,
+    type=_FOLDER,
+    help="A new directory, or that of an earlier demo, to make anew.",
+)
+@click.option("--users", default=180_000, show_default=True, type=click.IntRange(1000))
+@click.option("--speed", default=240.0, show_default=True, type=click.FloatRange(1), help="Simulated seconds a second.")
+def demo(out: Path, users: int, speed: float) -> None:
+    """Run the main job on check-ins in Manhattan: a live fleet, a live stream, live estimates, a report.
+
+    Example: uldp demo --out build/demo
+    """
+    from uldp.pipelines.demo import run_demo
+
+    run_demo(out, users=users, speed=speed, say=click.echo)
+
+
+def _load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
+    return [CollectionSpec.load(path) for path in paths]
+
+
+def _summarize(out: str) -> None:
+    from uldp.pipelines.progress import summary
+    from uldp.transforms.remote import is_remote
+
+    if is_remote(out):
+        click.echo(f"{out}: written; copy it here to show it")
+        return
+    damaged: list[ResultsError] = []
+    click.echo(summary(Path(out), damaged.append))
+    _name(damaged)
+
+
+def _name(damaged: "list[ResultsError]") -> None:
+    """Fail if files are damaged, when all else has been shown."""
+    if damaged:
+        raise ValueError("\n".join(map(str, damaged)))
+
+
+def main() -> None:
+    """Run the command line; a user's error is one line and exit code 1, wrong usage is exit code 2."""
+    verbose = bool({"-v", "--verbose"} & set(sys.argv[1:2]))
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        _fail(error.format_message(), 2)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("stopped; what was written stays, and the same command begins anew", 130)
+    except BrokenPipeError:
+        sys.exit(141)
+    except _MENDABLE as error:
+        if verbose:
+            raise
+        _fail(str(error), 1)
+    except Exception as error:
+        if verbose:
+            raise
+        # A failed job says where it failed in its last line; what is above is Beam's own traceback.
+        _fail(f"{str(error).strip().splitlines()[-1]}; uldp -v {' '.join(sys.argv[1:2])} ... shows where", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    for line in message.splitlines():
+        click.echo(f"error: {line}", err=True)
+    sys.exit(code)

@@ -1,0 +1,45 @@
+"""Panes as files hold them, which may be damaged: whatever shows a pane need be ready only for what a job may write."""
+
+from collections.abc import Mapping
+from dataclasses import astuple, replace
+from typing import Any
+
+import numpy as np
+
+from uldp.schemas.records import SKEW_RANGES, Estimate, SupportCounts, iso
+
+#: More than any share or error of one. What is beyond cannot be drawn, nor multiplied with much.
+_SHARE_LIMIT = 1e15
+
+
+def sound_counts(value: Mapping[str, Any]) -> SupportCounts:
+    """Read counts from the value that ``support_counts.avsc`` describes.
+
+    Raises:
+        Exception: if they are not what a job may write.
+    """
+    pane = SupportCounts.from_avro(value)
+    iso(pane.window_start), iso(pane.window_end)  # within the years that can be written
+    signals = pane.signals
+    numbers = [*astuple(pane.accounting), *pane.counts.tolist(), *signals.early, *signals.past]
+    if pane.window_start >= pane.window_end or min(numbers) < 0 or pane.counts.max() > pane.n:
+        raise ValueError("a window, counts or an accounting that cannot be")
+    if max(len(signals.early), len(signals.past)) > SKEW_RANGES:
+        raise ValueError("more ranges of clock skew than there are")
+    return pane
+
+
+def sound_estimate(value: Mapping[str, Any]) -> Estimate:
+    """Read an estimate from the value that ``estimate.avsc`` describes.
+
+    Raises:
+        Exception: if it is not what a job may write.
+    """
+    estimate = replace(Estimate.from_avro(value), support=sound_counts(value))
+    tags = [figure for tag in estimate.tags.values() for figure in (tag.mass, tag.stderr)]
+    shares = np.array([*estimate.distribution, *estimate.stderr, *tags, estimate.bound])
+    if len(estimate.distribution) != len(estimate.stderr) or not (np.abs(shares) < _SHARE_LIMIT).all():
+        raise ValueError("shares or errors that cannot be")
+    if estimate.stderr.min() < 0 or estimate.support.n < 1:
+        raise ValueError("negative errors, or an estimate of no report")
+    return estimate

@@ -1,0 +1,363 @@
+"""The collection spec: what is collected, under which mechanism, in which windows. One YAML file per version.
+
+Strict: an unknown key, a value of another type or a contradiction is an error that names file, key, value and remedy.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
+
+from uldp.schemas.durations import Duration, format_duration
+from uldp.schemas.mistakes import explain, near, notes, plain, quote
+from uldp.schemas.specfile import SpecError, read_rows, read_spec, read_weight
+
+BIT_MECHANISMS = frozenset({"rappor", "sue", "oue", "urap", "uoue"})
+UTILITY_OPTIMIZED = frozenset({"mangat", "urr", "urap", "uoue"})
+THETA_MECHANISMS = frozenset({"rappor", "urap"})
+
+MechanismName = Literal["identity", "rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue"]
+EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em"]
+
+#: How old a report may be where ``limits.max_age`` does not say. One that counts its time in seconds is older.
+MAX_AGE = timedelta(days=365)
+
+#: What to write under the keys that take a word or a list.
+_UNIONS = {
+    "sensitive": "write all, or a list of values of the domain",
+    "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
+}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Domain(_Strict):
+    """The values that a device may hold: ``size`` of them, or one for each of ``labels``."""
+
+    size: int | None = Field(default=None, ge=2, le=1 << 24)
+    labels: list[str] | None = Field(default=None, min_length=2)
+    labels_file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "Domain":
+        given = [name for name in ("size", "labels", "labels_file") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of size, labels, labels_file (given: {', '.join(given) or 'none'})")
+        _refuse_repeated(self.labels or ())
+        return self
+
+
+def _refuse_repeated(labels: Iterable[str]) -> None:
+    seen = set()
+    for label in labels:
+        if label in seen:
+            raise ValueError(f"label {quote(label)} stands twice; labels must differ")
+        seen.add(label)
+
+
+class MechanismSpec(_Strict):
+    """How devices obfuscate. ``epsilon`` is the budget of one report, in nats."""
+
+    name: MechanismName
+    epsilon: float | None = Field(default=None, gt=0, le=50)
+    theta: float | None = Field(default=None, gt=0, lt=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers_are_floats(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            return {key: float(value) if key != "name" and type(value) is int else value for key, value in data.items()}
+        return data
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> "MechanismSpec":
+        if self.name == "identity" and self.epsilon is not None:
+            raise ValueError("identity gives no privacy and takes no epsilon; remove epsilon or choose a mechanism")
+        if self.name != "identity" and self.epsilon is None:
+            raise ValueError(f"{self.name} needs epsilon, for example epsilon: 1.0")
+        if self.name == "rappor" and self.theta is None:
+            raise ValueError("rappor needs theta (sue and oue are rappor with a theta of their own)")
+        if self.theta is not None and self.name not in THETA_MECHANISMS:
+            raise ValueError(f"{self.name} takes no theta; only {', '.join(sorted(THETA_MECHANISMS))} do")
+        return self
+
+    @property
+    def reports_bits(self) -> bool:
+        """Whether a report is one bit per symbol; otherwise it is one symbol."""
+        return self.name in BIT_MECHANISMS
+
+
+class Tag(_Strict):
+    """A semantic tag of PUM: what users hide behind it, and what is known of where they then are."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
+    background: str | None = None
+
+
+class WindowSpec(_Strict):
+    """Event-time windows: fixed, or sliding by ``period``."""
+
+    size: Duration
+    period: Duration | None = None
+    early_every: Duration | None = None
+    allowed_lateness: Duration = timedelta(0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> "WindowSpec":
+        if not self.size:
+            raise ValueError("size must be more than 0")
+        if self.early_every is not None and (not self.early_every or self.early_every.microseconds):
+            raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
+        if self.period is not None and (not self.period or self.size % self.period):
+            raise ValueError(f"size must be a multiple of period, which {format_duration(self.period)} does not divide")
+        return self
+
+
+class Limits(_Strict):
+    """What an operator tolerates before an estimate is withheld, flagged, or a report refused."""
+
+    min_reports: int = Field(default=1, ge=1)
+    max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
+    #: What happens to a window above ``max_rejected_ratio``: its estimate carries a flag, or none is published.
+    when_exceeded: Literal["flag", "stop"] = "flag"
+    max_reports_per_sender: int | None = Field(default=None, ge=1)
+    max_clock_skew: Duration = timedelta(minutes=10)
+    max_age: Duration | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Limits":
+        if self.when_exceeded == "stop" and self.max_rejected_ratio is None:
+            raise ValueError("when_exceeded: stop needs max_rejected_ratio, the share of rejected reports to stop at")
+        return self
+
+
+class CollectionSpec(_Strict):
+    """One version of one collection. Build it with ``load`` (a file) or ``parse`` (a mapping)."""
+
+    collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$", description="1 to 64 of the characters a-z, 0-9 and -")
+    version: int = Field(ge=1, lt=1 << 31)
+    domain: Domain
+    sensitive: Literal["all"] | list[int | str] = "all"
+    mechanism: MechanismSpec
+    tags: list[Tag] = []
+    window: WindowSpec
+    estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "empirical"
+    limits: Limits = Limits()
+    retired: bool = False
+
+    _labels: list[str] | None = PrivateAttr(default=None)
+    _index: dict[str, int] = PrivateAttr(default_factory=dict)
+    _sensitive_mask: npt.NDArray[np.bool_] = PrivateAttr()
+    _background: npt.NDArray[np.float64] = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "CollectionSpec":
+        name = self.mechanism.name
+        if name == "mangat" and self.sensitive == "all":
+            raise ValueError("mangat needs its one sensitive value: sensitive: [1]")
+        if name not in UTILITY_OPTIMIZED and self.sensitive != "all":
+            raise ValueError(
+                f"{name} protects every value alike; write sensitive: all, or choose one of urr, urap, uoue"
+            )
+        if self.tags and name not in UTILITY_OPTIMIZED - {"mangat"}:
+            raise ValueError(f"tags need one of urr, urap, uoue as the common mechanism, not {name}")
+        names = [tag.name for tag in self.tags]
+        if len(set(names)) != len(names):
+            raise ValueError(f"tag names must differ, got {names}")
+        lasting = self.window.size + self.window.allowed_lateness
+        if self.limits.max_age is not None and self.limits.max_age < lasting:
+            raise ValueError(
+                f"limits.max_age must be {format_duration(lasting)} or more, window.size + window.allowed_lateness: "
+                "a window counts reports as old as that"
+            )
+        if len(set(self.estimators)) != len(self.estimators):
+            raise ValueError(f"estimators must differ, got {self.estimators}")
+        if self.mechanism.reports_bits and (wrong := {"mle", "em"} & set(self.estimators)):
+            raise ValueError(
+                f"estimator {min(wrong)} needs the reports themselves under {name}; use norm-sub in a pipeline"
+            )
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> "CollectionSpec":
+        """Read a spec file and the files that it names, which are relative to it.
+
+        Raises:
+            SpecError: if anything in it cannot be used.
+        """
+        path = Path(path)
+        return cls.parse(read_spec(path), base=path.parent, source=str(path))
+
+    @classmethod
+    def parse(cls, data: object, *, base: Path = Path(), source: str = "spec") -> "CollectionSpec":
+        """Check ``data`` and read the files that it names, relative to ``base``.
+
+        Raises:
+            SpecError: one line per problem, each beginning with ``source``.
+        """
+        if not isinstance(data, dict):
+            given = "nothing" if data is None else "a list" if isinstance(data, list) else quote(data)
+            raise SpecError(f"{source}: must be a mapping with the key collection (got {given}); is this a spec?")
+        try:
+            spec = cls.model_validate(data)
+        except ValidationError as error:
+            raise SpecError("\n".join(explain(source, error, cls, _UNIONS))) from error
+        try:
+            spec._resolve(base)
+        except ValueError as error:
+            raise SpecError(f"{source}: {error}") from error
+        return spec
+
+    def _resolve(self, base: Path) -> None:
+        """Fill the private arrays from labels, sensitive values and background files."""
+        if self.domain.labels_file is not None:
+            self._labels = _read_labels(base / self.domain.labels_file)
+        else:
+            self._labels = self.domain.labels
+        self._index = {label: index for index, label in enumerate(self._labels or ())}
+        self._sensitive_mask = self._mask()
+        if self.mechanism.name in {"warner", "mangat"} and self.size != 2:
+            raise ValueError(f"domain: {self.mechanism.name} is for two values, got {self.size}; use rr or urr")
+        if self.mechanism.name == "mangat" and self._sensitive_mask.sum() != 1:
+            raise ValueError("sensitive: mangat has exactly one sensitive value")
+        self._background = np.full((len(self.tags), self.size), np.nan)
+        for index, tag in enumerate(self.tags):
+            if tag.background is not None:
+                try:
+                    self._background[index] = self._read_background(base / tag.background)
+                except ValueError as error:
+                    raise ValueError(
+                        f"tags.{index}.background: {plain(str(base / tag.background))}: {error}"
+                    ) from error
+            elif self._sensitive_mask.all():
+                raise ValueError(
+                    f"tags.{index}: {tag.name} without background is spread over the non-sensitive values, "
+                    "and there are none; give it a background"
+                )
+
+    def _mask(self) -> npt.NDArray[np.bool_]:
+        if self.sensitive == "all":
+            return np.ones(self.size, dtype=np.bool_)
+        mask = np.zeros(self.size, dtype=np.bool_)
+        for value in self.sensitive:
+            try:
+                index = self.index(value)
+            except ValueError as error:
+                raise ValueError(f"sensitive: {error}") from error
+            if isinstance(value, int) and self._index.get(str(value), index) != index:
+                raise ValueError(
+                    f"sensitive: {value} is the number of a value and the label of another; for the label, write it in "
+                    f"quotes: '{value}'"
+                )
+            if mask[index]:
+                raise ValueError(f"sensitive: {quote(value)} stands twice; remove one")
+            mask[index] = True
+        if not mask.any():
+            raise ValueError("sensitive: empty; name the sensitive values, or choose the mechanism identity")
+        return mask
+
+    def _read_background(self, path: Path) -> npt.NDArray[np.float64]:
+        weights = np.zeros(self.size)
+        for line, row in read_rows(path):
+            if line == 1 and row == ["value", "weight"]:
+                continue
+            try:
+                if len(row) != 2:
+                    raise ValueError(f"{len(row)} fields; write value,weight")
+                weights[self.read_value(row[0])] += read_weight(row[1])
+            except ValueError as error:
+                raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not 0 < total < np.inf:
+            raise ValueError(f"the weights sum to {total:g}; give at least one value a weight above 0")
+        distribution: npt.NDArray[np.float64] = weights / total
+        return distribution
+
+    def index(self, value: int | str) -> int:
+        """Return the position of a value (an index or a label) in the domain.
+
+        Raises:
+            ValueError: if it is not in the domain.
+        """
+        if isinstance(value, str):
+            if self._labels is None:
+                raise ValueError(f"{quote(value)} is a label, but the domain has only a size")
+            if value not in self._index:
+                raise ValueError(f"{quote(value)} is no label of the domain{notes(near(value, self._labels))}")
+            return self._index[value]
+        if not 0 <= value < self.size:
+            raise ValueError(f"{quote(value)} is outside of the domain 0 to {self.size - 1}")
+        return value
+
+    def read_value(self, text: str) -> int:
+        """Return the position of a value as a table names it: by its label where there are labels, else by its index.
+
+        Raises:
+            ValueError: if it is not in the domain.
+        """
+        # Python refuses to read a number of thousands of digits, and no index has a hundred.
+        is_index = self._labels is None and text.isdecimal() and len(text) < 100
+        return self.index(int(text) if is_index else text)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(collection, version): what reports name."""
+        return self.collection, self.version
+
+    @property
+    def size(self) -> int:
+        """|X|."""
+        if self.domain.size is not None:
+            return self.domain.size
+        return len(self._labels or ())
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each value of the domain."""
+        return self._labels or [str(value) for value in range(self.size)]
+
+    @property
+    def estimators(self) -> list[EstimatorName]:
+        """What to publish for each window."""
+        return self.estimator if isinstance(self.estimator, list) else [self.estimator]
+
+    @property
+    def max_age(self) -> timedelta:
+        """How old a report may be: ``limits.max_age``, or by default a year, and never less than a window counts."""
+        return self.limits.max_age or max(MAX_AGE, self.window.size + self.window.allowed_lateness)
+
+    @property
+    def sensitive_mask(self) -> npt.NDArray[np.bool_]:
+        """Shape (|X|,): which values are in X_S."""
+        return self._sensitive_mask
+
+    @property
+    def background(self) -> npt.NDArray[np.float64]:
+        """Shape (kappa, |X|): the distribution pi-hat_k of each tag; NaN rows where there is no knowledge."""
+        return self._background
+
+
+def _read_labels(path: Path) -> list[str]:
+    """Read the first column of a table."""
+    try:
+        labels = [row[0] for _, row in read_rows(path)]
+        _refuse_repeated(labels)
+        if len(labels) < 2:
+            raise ValueError(f"needs two or more labels, has {len(labels)}")
+    except ValueError as error:
+        raise ValueError(f"domain.labels_file: {plain(str(path))}: {error}") from error
+    return labels

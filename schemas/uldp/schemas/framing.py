@@ -1,0 +1,145 @@
+"""Avro's single-object encoding and the store of writer schemas that resolves its fingerprints.
+
+A message is ``C3 01``, the CRC-64-AVRO fingerprint of the writer's schema (8 bytes, little-endian), then the body
+(Avro specification 1.11, "Single-object encoding").
+"""
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+import fastavro
+from fastavro.schema import fingerprint, to_parsing_canonical_form
+
+MAGIC = b"\xc3\x01"
+HEADER_SIZE = 10
+
+Schema = dict[str, Any]
+
+
+class NotSingleObjectError(ValueError):
+    """The bytes do not begin with the marker of the single-object encoding."""
+
+
+class UnknownSchemaError(ValueError):
+    """The fingerprint belongs to no known writer schema."""
+
+
+class TruncatedBodyError(ValueError):
+    """The body ends before its schema does."""
+
+
+class MalformedBodyError(ValueError):
+    """The body is no value of its schema, or something follows it."""
+
+
+def parse_schema(schema: Schema) -> Schema:
+    """Return a record schema as fastavro wants it: parsed, so that each use does not parse it again.
+
+    Keys are sorted, because fastavro leaves them in an order that depends on the process, and they are written into
+    container files, whose bytes must not.
+    """
+    return cast(Schema, _sorted(fastavro.parse_schema(schema)))
+
+
+def _sorted(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _sorted(node[key]) for key in sorted(node)}
+    return [_sorted(item) for item in node] if isinstance(node, list) else node
+
+
+@cache
+def load_schema(name: str) -> Schema:
+    """Return the parsed schema that ships as ``<name>.avsc``."""
+    text = resources.files("uldp.schemas").joinpath(f"{name}.avsc").read_text(encoding="utf-8")
+    return parse_schema(json.loads(text))
+
+
+def schema_fingerprint(schema: Schema) -> bytes:
+    """Return the 8 bytes that identify ``schema`` on the wire."""
+    # fastavro prints the little-endian bytes in wire order, so the hex needs no reversal.
+    return bytes.fromhex(fingerprint(to_parsing_canonical_form(schema), "CRC-64-AVRO"))
+
+
+def header(schema: Schema) -> bytes:
+    """Return the 10 bytes before every body written with ``schema``."""
+    return MAGIC + schema_fingerprint(schema)
+
+
+@cache
+def _shipped_header(name: str) -> bytes:
+    return header(load_schema(name))
+
+
+def encode_object(name: str, record: Mapping[str, Any]) -> bytes:
+    """Encode ``record`` with the schema that ships as ``name``, framed."""
+    out = io.BytesIO()
+    out.write(_shipped_header(name))
+    fastavro.schemaless_writer(out, load_schema(name), record)
+    return out.getvalue()
+
+
+@dataclass(frozen=True)
+class SchemaStore:
+    """Known writer schemas by the header that announces them.
+
+    A new version of a schema is added as one more writer; bodies are resolved to the reader of the same name by
+    Avro's rules, so old clients go on being understood.
+    """
+
+    writers: Mapping[bytes, Schema]
+    readers: Mapping[str, Schema]
+
+    @classmethod
+    def of(cls, *names: str, older: tuple[Schema, ...] = ()) -> "SchemaStore":
+        """Build the store of the shipped schemas ``names`` and of ``older`` writer schemas of theirs."""
+        readers = {load_schema(name)["name"]: load_schema(name) for name in names}
+        parsed = [parse_schema(schema) for schema in older]
+        if strangers := {schema["name"] for schema in parsed} - readers.keys():
+            raise ValueError(f"older schemas {sorted(strangers)} have no reader among {sorted(readers)}")
+        return cls({header(schema): schema for schema in (*readers.values(), *parsed)}, readers)
+
+    def decode(self, message: bytes) -> tuple[str, dict[str, Any]]:
+        """Decode one framed message.
+
+        Allocates no more than a small multiple of ``len(message)``: lengths inside the body are checked against it.
+
+        Returns:
+            The full name of the record's schema, and the record.
+
+        Raises:
+            NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: as they say.
+        """
+        if message[:2] != MAGIC or len(message) < HEADER_SIZE:
+            raise NotSingleObjectError(f"starts with {message[:2].hex() or 'nothing'}, not {MAGIC.hex()}")
+        schema = self.writers.get(message[:HEADER_SIZE])
+        if schema is None:
+            raise UnknownSchemaError(f"fingerprint {message[2:HEADER_SIZE].hex()} is not known")
+        body = io.BytesIO(message)
+        body.seek(HEADER_SIZE)
+        try:
+            record = fastavro.schemaless_reader(body, schema, self.readers[schema["name"]])
+        except EOFError as error:
+            raise TruncatedBodyError(f"{len(message)} bytes end inside the body") from error
+        except IndexError as error:
+            # fastavro indexes the read buffer for a varint and the branches of a union alike.
+            if body.tell() >= len(message):
+                raise TruncatedBodyError(f"{len(message)} bytes end inside the body") from error
+            raise MalformedBodyError("a union names a branch that its schema does not have") from error
+        except MemoryError:
+            raise  # ours, not the message's
+        except Exception as error:  # the reader raises what its C code happens to meet in hostile bytes
+            raise MalformedBodyError(f"no value of {schema['name']}: {type(error).__name__}") from error
+        if body.tell() != len(message):
+            raise MalformedBodyError(f"{len(message) - body.tell()} bytes follow the body")
+        return schema["name"], cast(dict[str, Any], record)
+
+
+@cache
+def report_store() -> SchemaStore:
+    """Return the store of everything that a device, gateway or shuffler may send."""
+    return SchemaStore.of("report", "report_batch")

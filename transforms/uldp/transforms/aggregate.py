@@ -1,0 +1,123 @@
+"""The whole aggregator as one transform: encoded reports in; estimates, counts, late and rejected reports out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.typehints.decorators import no_annotations
+
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
+from uldp.transforms.chunks import Chunk
+from uldp.transforms.columns import ReportColumns
+from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts
+from uldp.transforms.decode import DecodeReports
+from uldp.transforms.deduplicate import DeduplicateReports
+from uldp.transforms.estimate import EstimateDistributions
+from uldp.transforms.seal import SealCounts
+from uldp.transforms.slide import SlideWindows, SumSlidingWindows
+from uldp.transforms.targets import CollectionKey, targets
+from uldp.transforms.windows import window_into, window_label
+
+
+class Aggregated(NamedTuple):
+    """What ``Aggregate`` gives.
+
+    Attributes:
+        estimates: Each pane of each window, by each estimator of its spec.
+        counts: The sufficient statistic of each pane, also where no estimate is published.
+        late: A message for each report that arrived after its windows had closed; backfill them.
+        rejected: A record for each report that cannot be counted.
+    """
+
+    estimates: PCollection[Estimate]
+    counts: PCollection[SupportCounts]
+    late: PCollection[Message]
+    rejected: PCollection[Rejected]
+
+
+@dataclass
+class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
+    """Aggregate obfuscated reports into estimates of the distribution of true values.
+
+    The input is messages, or chunks of them. Its watermark must follow the messages' ``publish_time``: a window fires
+    on time when all that was published before its end has been read. Devices' clocks decide the window of a report,
+    never the watermark.
+
+    Attributes:
+        specs: The collections to serve.
+        deduplicate: Whether to count a report id once. Only a source that cannot repeat a report may do without.
+        shards: Into how many parts the ids of a collection are split for deduplication: its parallelism.
+        spill: A folder through which ids are brought together to be deduplicated, instead of state: in a bounded job on
+            several workers of Beam's local runner, which gives everything that has state to one of them.
+        simulated_clock: Whether publish times are a simulation's, so that a window that ends in the future by the
+            clock on the wall may be complete.
+    """
+
+    specs: Sequence[CollectionSpec]
+    deduplicate: bool = True
+    shards: int = 16
+    spill: Path | None = None
+    simulated_clock: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        targets(self.specs)
+        if self.shards < 1:
+            raise ValueError(f"shards must be 1 or more, got {self.shards}")
+
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns of outputs with names
+    def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
+        """Decode, deduplicate, count, window, estimate."""
+        decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards if self.deduplicate else 1)
+        accounting = [decoded.accounting]
+        if self.deduplicate:
+            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs, self.spill)
+            accounting.append(deduplicated.accounting)
+            columns = deduplicated.columns
+        else:
+            columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(ReportColumns)
+        counted = columns | "Count" >> CountSupport(self.specs)
+        parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
+        counts = parts | "CountWindows" >> CountWindows(self.specs, self.simulated_clock)
+        estimates = counts | "Estimate" >> EstimateDistributions(self.specs)
+        return Aggregated(estimates, counts, decoded.late, decoded.rejected)
+
+
+@dataclass
+class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
+    """Sum partial counts in the windows of their spec, and seal each pane.
+
+    Specs with one window policy share their steps. Policies share none, for a runner drops what is late by one policy's
+    lateness before it reaches whatever has state.
+    """
+
+    specs: Sequence[CollectionSpec]
+    simulated_clock: bool = False
+
+    def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
+        """One branch for each policy, named for it, so that a new collection leaves the other branches alone."""
+        policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
+        sealed = []
+        for label, window in sorted(policies.items()):
+            keys = frozenset(spec.key for spec in self.specs if window_label(spec.window) == label)
+            kept = parts | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
+            if window.period is not None and parts.is_bounded:
+                sums = kept | f"Slide{label}" >> SumSlidingWindows(window)
+            else:
+                fixed = window.period is None
+                into = window_into(window, bounded=parts.is_bounded) if fixed else SlideWindows(window)
+                sums = (
+                    kept | f"Window{label}" >> into | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+                )
+            sealed.append(sums | f"Seal{label}" >> SealCounts(self.specs, self.simulated_clock))
+        counts: PCollection[SupportCounts] = sealed | "AllPolicies" >> beam.Flatten()
+        return counts
+
+
+def _is_of(keys: frozenset[CollectionKey], element: KeyedCounts) -> bool:
+    return element[0] in keys

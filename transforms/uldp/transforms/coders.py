@@ -1,0 +1,239 @@
+"""How elements travel between stages: packed bytes, never pickles. Importing this module registers the coders."""
+
+import io
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+import fastavro
+import numpy as np
+from apache_beam.coders import Coder
+from apache_beam.coders.typecoders import registry
+
+from uldp.mechanisms.support import AnyCounts, SparseCounts, as_dense
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts
+from uldp.transforms.columns import ReportColumns
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.signals import PartialSignals, SenderCounts
+
+
+class AvroRecord(Protocol):
+    """A record that knows its Avro form."""
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the value that the record's schema describes."""
+
+
+T = TypeVar("T", bound=AvroRecord)
+
+
+class StateLayoutError(ValueError):
+    """State that another version of this software wrote, whose layout is not known here."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"{found}; start the job from no savepoint, or with the version that wrote this one: see docs/runbook.md"
+        )
+
+
+class DeterministicCoder(Coder):
+    """Equal values have equal bytes."""
+
+    def is_deterministic(self) -> bool:
+        """They can be keys."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class AvroCoder(DeterministicCoder, Generic[T]):
+    """A record as the body that its shipped schema describes."""
+
+    schema: str
+    read: Callable[[Mapping[str, Any]], T]
+
+    def encode(self, value: T) -> bytes:
+        """Write the body, without a header: both ends are this job."""
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, load_schema(self.schema), value.to_avro())
+        return out.getvalue()
+
+    def decode(self, encoded: bytes) -> T:
+        """Read the body back."""
+        value = fastavro.schemaless_reader(io.BytesIO(encoded), load_schema(self.schema), None)
+        assert isinstance(value, dict)
+        return type(self).read(value)
+
+
+#: What a count takes in Avro, up to 8,191.
+_COUNT_BYTES = 2
+
+
+class SupportCountsCoder(AvroCoder[SupportCounts]):
+    """``support_counts.avsc``."""
+
+    schema = "support_counts"
+    read = SupportCounts.from_avro
+
+    def estimate_size(self, value: SupportCounts) -> int:
+        """Return about the encoded size without encoding, which Beam would do to sample it."""
+        return _COUNT_BYTES * len(value.counts)
+
+
+class EstimateCoder(AvroCoder[Estimate]):
+    """``estimate.avsc``."""
+
+    schema = "estimate"
+    read = Estimate.from_avro
+
+    def estimate_size(self, value: Estimate) -> int:
+        """Return about the encoded size without encoding, which takes seconds for a million symbols."""
+        return _COUNT_BYTES * len(value.support.counts) + value.distribution.nbytes + value.stderr.nbytes
+
+
+class RejectedCoder(AvroCoder[Rejected]):
+    """``rejected.avsc``."""
+
+    schema = "rejected"
+    read = Rejected.from_avro
+
+
+class MessageCoder(DeterministicCoder):
+    """``message.avsc``, then the position in the source, which is no part of the message on disk."""
+
+    def encode(self, value: Message) -> bytes:
+        """Write the message and its position."""
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, load_schema("message"), value.to_avro())
+        return out.getvalue() + value.source.encode()
+
+    def decode(self, encoded: bytes) -> Message:
+        """Read both back."""
+        body = io.BytesIO(encoded)
+        value = fastavro.schemaless_reader(body, load_schema("message"), None)
+        assert isinstance(value, dict)
+        return Message(**value, source=body.read().decode())
+
+
+class ReportColumnsCoder(DeterministicCoder):
+    """Raw little-endian columns behind a small header."""
+
+    _HEADER = struct.Struct("<HIIBI")
+    _DTYPES: tuple[type[np.uint8] | type[np.uint32], ...] = (np.uint8, np.uint32)
+
+    def encode(self, value: ReportColumns) -> bytes:
+        """Write the columns one after the other."""
+        name = value.collection.encode()
+        width = value.payloads.shape[1] if value.payloads.ndim == 2 else 0
+        kind = self._DTYPES.index(value.payloads.dtype.type)
+        return b"".join(
+            (
+                self._HEADER.pack(len(name), value.version, len(value), kind, width),
+                name,
+                value.report_ids.tobytes(),
+                value.slices.tobytes(),
+                value.payloads.tobytes(),
+                value.signals.tobytes(),
+            )
+        )
+
+    def decode(self, encoded: bytes) -> ReportColumns:
+        """Read the columns as views of ``encoded``, without a copy."""
+        name_length, version, n, kind, width = self._HEADER.unpack_from(encoded)
+        at = self._HEADER.size + name_length
+        name = encoded[self._HEADER.size : at].decode()
+        ids = np.frombuffer(encoded, np.uint64, 2 * n, at).reshape(n, 2)
+        slices = np.frombuffer(encoded, np.int64, n, at + 16 * n)
+        payloads = np.frombuffer(encoded, self._DTYPES[kind], n * max(width, 1), at + 24 * n)
+        signals = np.frombuffer(encoded, np.uint8, n, len(encoded) - n)
+        return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, signals)
+
+    def estimate_size(self, value: ReportColumns) -> int:
+        """Return the encoded size without encoding, which Beam would do to sample it."""
+        return self._HEADER.size + len(value.collection.encode()) + value.nbytes
+
+
+class PartialCountsCoder(DeterministicCoder):
+    """A version, then accounting, counts and signals.
+
+    It is state: a job that is updated reads what the one before wrote. Another layout takes another version.
+    """
+
+    _VERSION = 1
+    _HEAD = struct.Struct("<B6q")
+
+    def encode(self, value: PartialCounts) -> bytes:
+        """Write all parts."""
+        a, signals = value.accounting, value.signals
+        out = bytearray(
+            self._HEAD.pack(self._VERSION, a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable)
+        )
+        _write_counts(out, value.counts)
+        _write_counts(out, signals.skew)
+        senders = signals.senders
+        out += struct.pack("<I", 0 if senders is None else len(senders.digests))
+        if senders is not None:
+            out += senders.digests.tobytes() + senders.reports.tobytes()
+        return bytes(out)
+
+    def decode(self, encoded: bytes) -> PartialCounts:
+        """Read them back.
+
+        Raises:
+            StateLayoutError: if another version of this software wrote it.
+        """
+        version, *accounting, improbable = self._HEAD.unpack_from(encoded)
+        if version != self._VERSION:
+            raise StateLayoutError(f"partial counts of layout {version}, this is {self._VERSION}")
+        counts, at = _read_counts(encoded, self._HEAD.size)
+        skew, at = _read_counts(encoded, at)
+        (k,) = struct.unpack_from("<I", encoded, at)
+        digests = np.frombuffer(encoded, np.uint64, k, at + 4)
+        reports = np.frombuffer(encoded, np.int64, k, at + 4 + 8 * k)
+        signals = PartialSignals(
+            None if skew is None else as_dense(skew), improbable, SenderCounts(digests, reports) if k else None
+        )
+        return PartialCounts(counts, Accounting(*accounting), signals)
+
+
+_NONE, _DENSE, _SPARSE = range(3)
+_COUNTS_HEAD = struct.Struct("<BII")
+
+
+def _write_counts(out: bytearray, counts: AnyCounts | None) -> None:
+    """Append a kind, |Z|, how many counts are written, and these: sparse ones with their symbols."""
+    if counts is None:
+        out += _COUNTS_HEAD.pack(_NONE, 0, 0)
+    elif isinstance(counts, SparseCounts):
+        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(counts.symbols))
+        out += counts.symbols.astype(np.uint32).tobytes() + counts.counts.tobytes()
+    else:
+        out += _COUNTS_HEAD.pack(_DENSE, len(counts), len(counts)) + counts.tobytes()
+
+
+def _read_counts(encoded: bytes, at: int) -> tuple[AnyCounts | None, int]:
+    """Read what ``_write_counts`` wrote at an offset, and say where it ends."""
+    kind, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
+    at += _COUNTS_HEAD.size
+    if kind == _NONE:
+        return None, at
+    if kind == _DENSE:
+        return np.frombuffer(encoded, np.int64, size, at), at + 8 * size
+    symbols = np.frombuffer(encoded, np.uint32, written, at).astype(np.int64)
+    return SparseCounts(size, symbols, np.frombuffer(encoded, np.int64, written, at + 4 * written)), at + 12 * written
+
+
+for _type, _coder in (
+    (SupportCounts, SupportCountsCoder),
+    (Estimate, EstimateCoder),
+    (Rejected, RejectedCoder),
+    (Message, MessageCoder),
+    (ReportColumns, ReportColumnsCoder),
+    (PartialCounts, PartialCountsCoder),
+):
+    registry.register_coder(_type, _coder)

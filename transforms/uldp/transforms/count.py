@@ -1,0 +1,133 @@
+"""The sufficient statistic: support counts of each window."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import Coder
+from apache_beam.pvalue import PCollection
+from apache_beam.utils.windowed_value import WindowedValue
+
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting
+from uldp.transforms.coders import PartialCountsCoder
+from uldp.transforms.columns import ReportColumns, slice_groups
+from uldp.transforms.metrics import counter
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.signals import PartialSignals, improbable_counts, skew_counts
+from uldp.transforms.targets import CollectionKey, Target, targets
+from uldp.transforms.windows import at_time
+
+KeyedCounts = tuple[tuple[str, int], PartialCounts]
+
+
+def count_support(target: Target, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialCounts]]:
+    """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
+    slices = np.concatenate([part.slices for part in parts])
+    if not len(slices):
+        return
+    signals = np.concatenate([part.signals for part in parts])
+    starts, groups = slice_groups(slices, target.slice_size)
+    k = len(starts)
+    counts = target.mechanism.support_by_group([part.payloads for part in parts], groups, k)
+    skews = skew_counts(signals, groups, k)
+    counted = skews.sum(axis=1).tolist()  # each report has one
+    improbable = improbable_counts(signals, groups, k).tolist()
+    for group in np.flatnonzero(counted).tolist():
+        accounting = Accounting(received=counted[group], counted=counted[group])
+        yield (
+            int(starts[group]),
+            PartialCounts(counts[group], accounting, PartialSignals(skews[group], improbable[group])),
+        )
+
+
+@dataclass
+class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[KeyedCounts]]):
+    """Count report columns into partial counts by (collection, version), one per bundle and slice, at its time."""
+
+    specs: Sequence[CollectionSpec]
+
+    def expand(self, columns: PCollection[ReportColumns]) -> PCollection[KeyedCounts]:
+        """Count within each bundle, so that little is shuffled."""
+        counts: PCollection[KeyedCounts] = columns | "CountColumns" >> beam.ParDo(_CountFn(list(self.specs)))
+        return counts
+
+
+@beam.typehints.with_input_types(ReportColumns)
+@beam.typehints.with_output_types(KeyedCounts)
+class _CountFn(beam.DoFn):
+    """Sums the counts of a bundle, and counts many columns as one: the more reports of a slice, the less each costs."""
+
+    #: Reports of one collection and version that are counted at once, if there are so many.
+    AT_ONCE = 100_000
+    #: Bytes of columns that wait for more.
+    MAX_WAITING = 64 << 20
+
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+        self._counted = counter("counted")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+
+    def start_bundle(self) -> None:
+        self._sums: dict[tuple[CollectionKey, int], PartialCounts] = {}
+        self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
+        self._reports: Counter[CollectionKey] = Counter()
+        self._nbytes = 0
+
+    def process(self, columns: ReportColumns) -> None:
+        key = columns.collection, columns.version
+        self._waiting[key].append(columns)
+        self._reports[key] += len(columns)
+        self._nbytes += columns.nbytes
+        if self._reports[key] >= self.AT_ONCE:
+            self._count(key)
+        elif self._nbytes >= self.MAX_WAITING:
+            self._count_all()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        self._count_all()
+        for (key, start), partial in self._sums.items():
+            yield at_time(self._targets[key].last_of_slice(start), (key, partial))
+        self._sums.clear()
+
+    def _count_all(self) -> None:
+        for key in list(self._waiting):
+            self._count(key)
+
+    def _count(self, key: CollectionKey) -> None:
+        parts = self._waiting.pop(key)
+        self._counted.inc(self._reports.pop(key))
+        self._nbytes -= sum(columns.nbytes for columns in parts)
+        for start, partial in count_support(self._targets[key], parts):
+            slot = key, start
+            self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
+
+
+@beam.typehints.with_input_types(PartialCounts)
+@beam.typehints.with_output_types(PartialCounts)
+class SumCounts(beam.CombineFn):
+    """Adds partial counts."""
+
+    def create_accumulator(self) -> PartialCounts:
+        """Return the zero of the monoid."""
+        return PartialCounts()
+
+    def add_input(self, mutable_accumulator: PartialCounts, element: PartialCounts) -> PartialCounts:
+        """Add one part."""
+        return mutable_accumulator + element
+
+    def merge_accumulators(self, accumulators: Iterable[PartialCounts]) -> PartialCounts:
+        """Add many parts."""
+        return sum(accumulators, self.create_accumulator())
+
+    def extract_output(self, accumulator: PartialCounts) -> PartialCounts:
+        """Return the sum."""
+        return accumulator
+
+    def get_accumulator_coder(self) -> Coder:
+        """Accumulators are state: bytes of our own, not pickles."""
+        return PartialCountsCoder()

@@ -1,0 +1,150 @@
+"""The first stage: messages to report columns."""
+
+import gc
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from apache_beam.typehints.decorators import no_annotations
+
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message, Rejected
+from uldp.transforms.chunks import Chunk
+from uldp.transforms.columns import ReportColumns, concatenate
+from uldp.transforms.count import KeyedCounts
+from uldp.transforms.decoder import ReportDecoder, Slot
+from uldp.transforms.metrics import counter
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.targets import CollectionKey, targets
+from uldp.transforms.windows import at_time
+
+
+class DecodedReports(NamedTuple):
+    """The outputs of ``DecodeReports``.
+
+    Attributes:
+        columns: Reports to be counted unless they are duplicates, keyed by collection and shard of their ids.
+        accounting: Of late and rejected reports, for each collection and version, at the time of their slice.
+        late: A message for each late report; none in a bounded collection.
+        rejected: A record for each report that cannot be counted.
+    """
+
+    columns: PCollection[tuple[str, ReportColumns]]
+    accounting: PCollection[KeyedCounts]
+    late: PCollection[Message]
+    rejected: PCollection[Rejected]
+
+
+@dataclass
+class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports]):
+    """Decode messages into report columns, keyed by collection and shard of their ids.
+
+    To hand over a message as an element of its own costs as much as all else that is done with it, so sources of ours
+    give chunks.
+    """
+
+    specs: Sequence[CollectionSpec]
+    shards: int
+
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns of outputs with names
+    def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
+        """Apply the decoder to each bundle."""
+        decode = _DecodeFn(list(self.specs), self.shards, judge_lateness=not messages.is_bounded)
+        decoded = messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
+            "accounting", "late", "rejected", main="columns"
+        )
+        return DecodedReports(decoded.columns, decoded.accounting, decoded.late, decoded.rejected)
+
+
+@beam.typehints.with_input_types(Message | Chunk)
+@beam.typehints.with_output_types(tuple[str, ReportColumns], accounting=KeyedCounts, late=Message, rejected=Rejected)
+class _DecodeFn(beam.DoFn):
+    """Collects the messages of a bundle and decodes them thousands at a time."""
+
+    #: How many bytes of messages are decoded at once, and how many of them a message takes beside its own. So they are
+    #: 16,384 at the most: enough that NumPy's calls are amortized, few enough for the caches.
+    ROOM = 8 << 20
+    MESSAGE_OVERHEAD = 1 << 9
+    #: Bytes of columns that are held back to leave together where they are deduplicated: the fewer elements, the fewer
+    #: accesses to state.
+    MAX_HELD = 64 << 20
+
+    def __init__(self, specs: list[CollectionSpec], shards: int, *, judge_lateness: bool) -> None:
+        self._specs = specs
+        self._shards = shards
+        self._judge_lateness = judge_lateness
+        self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
+        self._too_early, self._expired = counter("too_early"), counter("expired")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+        self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
+        # Thousands of messages at a time look to the collector as if they might stay, and it looks through all there is
+        # again and again. What a worker has loaded by now stays: without it, that takes no time. Once a process:
+        # what is garbage by then is never freed.
+        if not gc.get_freeze_count():
+            gc.freeze()
+
+    def start_bundle(self) -> None:
+        self._clear()
+        self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
+        self._held = 0
+        self._partials: dict[Slot, PartialCounts] = defaultdict(PartialCounts)
+
+    def _clear(self) -> None:
+        self._messages: list[Message] = []
+        self._room = self.ROOM
+
+    def process(self, element: Message | Chunk) -> Iterable[Any] | None:
+        if isinstance(element, Chunk):
+            self._messages += element.messages
+            self._room -= self.MESSAGE_OVERHEAD * len(element) + sum([len(each.data) for each in element.messages])
+        else:  # of a runner's own source: this runs for each message
+            self._messages.append(element)
+            self._room -= self.MESSAGE_OVERHEAD + len(element.data)
+        return None if self._room > 0 else self._decode()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._decode()
+        yield from self._emit()
+
+    def _decode(self) -> Iterator[Any]:
+        decoded = self._decoder.decode(self._messages)
+        self._clear()
+        self._received.inc(decoded.received)
+        self._late.inc(len(decoded.late))
+        self._rejected.inc(len(decoded.rejected))
+        reasons = Counter(rejected.reason for rejected in decoded.rejected)
+        self._too_early.inc(reasons[Reason.TOO_EARLY])
+        self._expired.inc(reasons[Reason.EXPIRED])
+        for message in decoded.late:
+            yield beam.pvalue.TaggedOutput("late", at_time(message.publish_time, message))
+        for rejected in decoded.rejected:
+            yield beam.pvalue.TaggedOutput("rejected", at_time(rejected.publish_time, rejected))
+        for columns in decoded.columns:
+            self._columns[columns.collection, columns.version].append(columns)
+            self._held += columns.nbytes
+        for slot, partial in decoded.partials.items():
+            self._partials[slot] += partial
+        if self._shards == 1 or self._held >= self.MAX_HELD:
+            yield from self._emit()
+
+    def _emit(self) -> Iterator[Any]:
+        for (collection, version), parts in self._columns.items():
+            target = self._targets[collection, version]
+            joined = [concatenate(parts)] if self._shards > 1 else parts
+            for shard, columns in chain.from_iterable(part.by_shard(self._shards) for part in joined):
+                # As old as its oldest slice, so that no window of it closes while it is under way.
+                at = target.last_of_slice(int(columns.slices.min()))
+                yield at_time(at, (f"{collection}/{shard}", columns))
+        for (key, start), partial in self._partials.items():
+            at = self._targets[key].last_of_slice(start)
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, partial)))
+        self._columns.clear()
+        self._partials.clear()
+        self._held = 0

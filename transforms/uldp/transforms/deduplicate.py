@@ -1,0 +1,237 @@
+"""Count a report once: drop copies by (collection, report id), over the time in which a copy could still be counted.
+
+State is packed: for each shard of ids, a bag of byte strings, each an expiry and the ids that expire then. A worker
+keeps the ids of the shards that it serves in memory; a token that is drawn anew with every write tells whether that
+copy is still what the state holds.
+"""
+
+import secrets
+import struct
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import BytesCoder
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
+from apache_beam.typehints.decorators import no_annotations
+from apache_beam.utils.timestamp import Timestamp
+
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting
+from uldp.transforms.columns import ReportColumns, ReportIds, slice_groups
+from uldp.transforms.count import KeyedCounts
+from uldp.transforms.metrics import counter
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.seen import SeenIds
+from uldp.transforms.signals import PartialSignals, skew_counts
+from uldp.transforms.spill import Extent, GroupColumns, read_columns
+from uldp.transforms.targets import Target, targets
+from uldp.transforms.windows import at_time
+
+
+def pack_ids(expiry: int, ids: ReportIds) -> bytes:
+    """Write ids that all expire at ``expiry`` (milliseconds) as one state entry."""
+    return struct.pack("<q", expiry) + np.ascontiguousarray(ids).tobytes()
+
+
+def unpack_ids(entry: bytes) -> tuple[int, ReportIds]:
+    """Read back what ``pack_ids`` wrote."""
+    return struct.unpack_from("<q", entry)[0], np.frombuffer(entry, np.uint64, -1, 8).reshape(-1, 2)
+
+
+def unexpired(entries: Iterable[bytes], now: int) -> dict[int, ReportIds]:
+    """Join the entries that expire after ``now``, by expiry."""
+    kept: dict[int, list[ReportIds]] = {}
+    for entry in entries:
+        expiry, ids = unpack_ids(entry)
+        if expiry > now:
+            kept.setdefault(expiry, []).append(ids)
+    return {expiry: np.concatenate(parts) for expiry, parts in sorted(kept.items())}
+
+
+class DeduplicatedReports(NamedTuple):
+    """The outputs of ``DeduplicateReports``.
+
+    Attributes:
+        columns: Reports without copies.
+        accounting: Of the copies that were dropped, for each collection and version, at the time of their slice.
+    """
+
+    columns: PCollection[ReportColumns]
+    accounting: PCollection[KeyedCounts]
+
+
+@dataclass
+class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]], DeduplicatedReports]):
+    """Drop the reports whose id was seen before in the collection.
+
+    An id is remembered until every window that counted its report has closed, and no copy can come
+    into one of them any more: a later one is late, or names other windows. So the state is bounded by the reports of
+    window + allowed lateness (twice the window, if it slides), 16 bytes each.
+
+    Attributes:
+        spill: A folder through which all ids of a shard are brought together first, so that no state is needed: of a
+            bounded job alone. Beam's local runner gives everything that has state to one of its workers.
+    """
+
+    specs: Sequence[CollectionSpec]
+    spill: Path | None = None
+
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns of outputs with names
+    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> DeduplicatedReports:
+        """Look for copies by shard, in the global window: a copy may come in another window."""
+        shards: PCollection[Any] = columns
+        deduplicate: beam.DoFn = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
+        if self.spill is not None:
+            shards = columns | "GroupColumns" >> GroupColumns(self.spill)
+            deduplicate = _GroupedFn(list(self.specs))
+        kept = shards | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
+        return DeduplicatedReports(kept.columns, kept.accounting)
+
+
+def _account(target: Target, copies: ReportColumns) -> Iterator[Any]:
+    """Yield the accounting of dropped copies by time slice, at its time."""
+    starts, groups = slice_groups(copies.slices, target.slice_size)
+    k = len(starts)
+    skews = skew_counts(copies.signals, groups, k)
+    for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
+        if n:
+            partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
+            at = target.last_of_slice(start)
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))
+
+
+@beam.typehints.with_input_types(tuple[str, Iterable[Extent]])
+@beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
+class _GroupedFn(beam.DoFn):
+    """Drops copies among all reports of a shard."""
+
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+        self._duplicate = counter("duplicate")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+
+    def process(self, element: tuple[str, Iterable[Extent]]) -> Iterator[Any]:
+        _, extents = element
+        seen = SeenIds()
+        for columns in map(read_columns, extents):
+            target = self._targets[columns.collection, columns.version]
+            fresh = seen.add(columns.report_ids)
+            if not fresh.all():
+                copies, columns = columns.take(~fresh), columns.take(fresh)
+                self._duplicate.inc(len(copies))
+                yield from _account(target, copies)
+            if len(columns):
+                yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
+
+
+@beam.typehints.with_input_types(tuple[str, ReportColumns])
+@beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
+class _DeduplicateFn(beam.DoFn):
+    IDS = BagStateSpec("ids", BytesCoder())
+    #: 8 random bytes, drawn at every write, and the time of the pending timer.
+    TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
+    EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
+
+    #: Shards whose ids a worker keeps in memory.
+    MAX_CACHED = 1024
+
+    def __init__(self, specs: list[CollectionSpec], *, forgets: bool) -> None:
+        self._specs = specs
+        self._forgets = forgets
+        self._duplicate = counter("duplicate")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+        self._cache: OrderedDict[str, tuple[bytes, SeenIds]] = OrderedDict()
+
+    def process(
+        self,
+        element: tuple[str, ReportColumns],
+        ids: Any = beam.DoFn.StateParam(IDS),
+        token: Any = beam.DoFn.StateParam(TOKEN),
+        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+    ) -> Iterator[Any]:
+        key, columns = element
+        target = self._targets[columns.collection, columns.version]
+        written = token.read() or b""
+        seen = self._seen(key, written, ids)
+        fresh = seen.add(columns.report_ids)
+        if not fresh.all():
+            copies, columns = columns.take(~fresh), columns.take(fresh)
+            self._duplicate.inc(len(copies))
+            yield from _account(target, copies)
+        if not len(columns):
+            self._keep(key, written, seen)
+            return
+        pending = struct.unpack_from("<q", written, 8)[0] if written else None
+        for start, of_slice in columns.ids_by_slice(target.slice_size):
+            until = start + target.remembered_for
+            ids.add(pack_ids(until, of_slice))
+            if pending is None or until < pending:
+                pending = until
+                if self._forgets:
+                    expiry.set(Timestamp(micros=until * 1000))
+        assert pending is not None
+        self._write(key, token, pending, seen)
+        yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
+
+    @on_timer(EXPIRY)
+    def forget(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        now: Any = beam.DoFn.TimestampParam,
+        ids: Any = beam.DoFn.StateParam(IDS),
+        token: Any = beam.DoFn.StateParam(TOKEN),
+        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+    ) -> None:
+        """Free the ids of windows that have closed."""
+        kept = unexpired(ids.read(), now.micros // 1000)
+        ids.clear()
+        self._cache.pop(key, None)
+        if not kept:
+            token.clear()
+            return
+        for until, remaining in kept.items():
+            ids.add(pack_ids(until, remaining))
+        pending = next(iter(kept))
+        expiry.set(Timestamp(micros=pending * 1000))
+        self._write(key, token, pending, None)
+
+    def _seen(self, key: str, written: bytes, ids: Any) -> SeenIds:
+        """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
+        # Taken out until the state is written: it is about to hold what a bundle that fails has not written.
+        cached = self._cache.pop(key, None)
+        if cached is not None and cached[0] == written:
+            return cached[1]
+        seen = SeenIds()
+        # Nothing was ever written where there is no token.
+        entries = [unpack_ids(entry)[1] for entry in ids.read()] if written else []
+        if entries:
+            seen.add(np.concatenate(entries))
+        return seen
+
+    def _write(self, key: str, token: Any, pending: int, seen: SeenIds | None) -> None:
+        written = secrets.token_bytes(8) + struct.pack("<q", pending)
+        token.write(written)
+        if seen is not None:
+            self._keep(key, written, seen)
+
+    def _keep(self, key: str, written: bytes, seen: SeenIds) -> None:
+        """Remember the ids of a shard as of the state that ``written`` marks."""
+        self._cache[key] = written, seen
+        if len(self._cache) > self.MAX_CACHED:
+            self._cache.popitem(last=False)

@@ -1,0 +1,64 @@
+"""From the sufficient statistic of a window to what is published of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from uldp.mechanisms.estimators import estimate_intermediate
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.flags import withheld
+from uldp.schemas.records import Estimate, SupportCounts
+from uldp.transforms.targets import Target, targets
+
+
+def estimates_of(target: Target, support: SupportCounts) -> Iterator[Estimate]:
+    """Estimate the distribution of true values by each estimator of the spec: eq. (22) over the estimate of r.
+
+    Yields nothing below the spec's ``min_reports``, where the noise of the mechanism is all there is to see, nor of a
+    window at which the spec stops.
+    """
+    if withheld(target.spec.limits, support.flags):
+        return
+    if support.supersedes is not None and support.supersedes.n < target.spec.limits.min_reports:
+        support = replace(support, supersedes=None)  # of those counts, nothing was published
+    channel, n, counts = target.mechanism.channel, support.n, support.counts
+    stderr = target.pum.stderr(channel, counts, n)
+    for estimator in target.spec.estimators:
+        r_hat = estimate_intermediate(estimator, target.mechanism, counts, n)
+        yield Estimate(
+            support=support,
+            mechanism=target.spec.mechanism.name,
+            epsilon=target.mechanism.epsilon,
+            estimator=estimator,
+            distribution=target.pum.distribution(r_hat),
+            stderr=stderr,
+            tags=target.pum.tag_masses(r_hat, channel, counts, n),
+            bound=target.pum.bound(r_hat),
+        )
+
+
+@dataclass
+class EstimateDistributions(beam.PTransform[PCollection[SupportCounts], PCollection[Estimate]]):
+    """Estimate each window by each estimator of its spec."""
+
+    specs: Sequence[CollectionSpec]
+
+    def expand(self, counts: PCollection[SupportCounts]) -> PCollection[Estimate]:
+        """Apply ``estimates_of``."""
+        estimates: PCollection[Estimate] = counts | "EstimateWindow" >> beam.ParDo(_EstimateFn(list(self.specs)))
+        return estimates
+
+
+@beam.typehints.with_input_types(SupportCounts)
+@beam.typehints.with_output_types(Estimate)
+class _EstimateFn(beam.DoFn):
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+
+    def process(self, support: SupportCounts) -> Iterator[Estimate]:
+        return estimates_of(self._targets[support.collection, support.version], support)

@@ -1,0 +1,175 @@
+"""From the sum of a window to a pane of it: which revision it is, what it corrects, and what speaks against it."""
+
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import BytesCoder
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+
+from uldp.mechanisms.plausibility import excess_p_value, fit_counts
+from uldp.mechanisms.support import as_dense
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.flags import Flag
+from uldp.schemas.records import Accounting, Pane, PaneKind, Superseded, SupportCounts
+from uldp.transforms.count import KeyedCounts
+from uldp.transforms.metrics import counter
+from uldp.transforms.partial import PartialCounts
+from uldp.transforms.targets import IMPROBABLE_TAIL, Target, targets
+from uldp.transforms.windows import expires, pane_of
+
+#: Signals are raised on what honest devices bring about in one window of a million: in up to 30, where there are just
+#: enough reports for ``fit_counts`` to judge.
+ALARM_LEVEL = 1e-6
+
+
+def flags_of(target: Target, partial: PartialCounts) -> Iterator[Flag]:
+    """Name what speaks against a window, other than that it is incomplete."""
+    limits, accounting, signals = target.spec.limits, partial.accounting, partial.signals
+    if accounting.counted < limits.min_reports:
+        yield Flag.FEW_REPORTS
+    if limits.max_rejected_ratio is not None and accounting.rejected > limits.max_rejected_ratio * accounting.received:
+        yield Flag.REJECTED_RATIO
+    if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
+        yield Flag.IMPROBABLE_BITS
+    if partial.counts is not None:
+        fit = fit_counts(target.mechanism.channel, as_dense(partial.counts), accounting.counted)
+        if fit is not None and fit.p_value < ALARM_LEVEL:
+            yield Flag.IMPROBABLE_COUNTS
+    most = limits.max_reports_per_sender
+    busiest = None if signals.senders is None else signals.senders.busiest()
+    if most is not None and busiest is not None and busiest.reports > most:
+        yield Flag.BUSY_SENDER
+
+
+def seal(target: Target, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:
+    """Make a pane of a sum; ``start`` and ``end`` are the window's, in milliseconds."""
+    counts = partial.counts
+    return SupportCounts(
+        *target.spec.key,
+        window_start=start,
+        window_end=end,
+        pane=pane,
+        counts=np.zeros(target.mechanism.size, dtype=np.int64) if counts is None else as_dense(counts),
+        accounting=partial.accounting,
+        flags=tuple(flags_of(target, partial)),
+        signals=partial.signals.published(),
+    )
+
+
+#: Panes accumulate, so that each holds a report. But where the watermark passes the end and the lateness of a window at
+#: once, Flink's runner fires one more, empty and with the index of the pane on time, which would take its place.
+NOTHING = Accounting()
+
+
+@dataclass
+class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
+    """Write window, pane, flags and signals into the sums that come out of windows, and what each pane supersedes.
+
+    Attributes:
+        specs: The collections that are served.
+        simulated_clock: Whether publish times are a simulation's, and say nothing about the present.
+    """
+
+    specs: Sequence[CollectionSpec]
+    simulated_clock: bool = False
+
+    def expand(self, sums: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
+        """A bounded collection has one pane for each window, which supersedes nothing."""
+        if sums.is_bounded:
+            seal_fn: beam.DoFn = _SealFn(list(self.specs))
+        else:
+            seal_fn = _SealPanesFn(list(self.specs), simulated_clock=self.simulated_clock)
+        sealed: PCollection[SupportCounts] = sums | "SealPane" >> beam.ParDo(seal_fn)
+        return sealed
+
+
+class _Sealer(beam.DoFn):
+    """Seals panes, and counts them for those who watch the job."""
+
+    def __init__(self, specs: list[CollectionSpec]) -> None:
+        self._specs = specs
+        self._panes, self._windows = counter("panes"), counter("windows")
+
+    def setup(self) -> None:
+        self._targets = targets(self._specs)
+
+    def _seal(self, element: KeyedCounts, window: Any, pane: Pane) -> SupportCounts:
+        key, partial = element
+        self._panes.inc()
+        self._windows.inc(pane.kind is PaneKind.ON_TIME)
+        return seal(self._targets[key], partial, window.start.micros // 1000, window.end.micros // 1000, pane)
+
+
+@beam.typehints.with_input_types(KeyedCounts)
+@beam.typehints.with_output_types(SupportCounts)
+class _SealFn(_Sealer):
+    """Seals the only pane of each window."""
+
+    def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[SupportCounts]:
+        _, partial = element
+        if partial.accounting != NOTHING:
+            yield self._seal(element, window, Pane(PaneKind.ON_TIME, 0))
+
+
+@beam.typehints.with_input_types(KeyedCounts)
+@beam.typehints.with_output_types(SupportCounts)
+class _SealPanesFn(_Sealer):
+    """Seals one pane of a window after the other, and remembers the last."""
+
+    #: Revision, n and counts of the pane before.
+    BEFORE = ReadModifyWriteStateSpec("before", BytesCoder())
+    EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
+
+    def __init__(self, specs: list[CollectionSpec], *, simulated_clock: bool) -> None:
+        super().__init__(specs)
+        self._simulated_clock = simulated_clock
+
+    def process(
+        self,
+        element: KeyedCounts,
+        window: Any = beam.DoFn.WindowParam,
+        info: Any = beam.DoFn.PaneInfoParam,
+        before: Any = beam.DoFn.StateParam(BEFORE),
+        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+    ) -> Iterator[SupportCounts]:
+        key, partial = element
+        if partial.accounting == NOTHING:
+            return
+        pane = pane_of(info)
+        sealed = self._seal(element, window, pane)
+        # Only a drain lets the watermark pass a window's end before the clock does.
+        drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
+        if drained and not self._simulated_clock:
+            sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))
+        superseded = unpack_pane(before.read())
+        if superseded is None or superseded.revision < pane.revision:
+            before.write(pack_pane(sealed))
+            expiry.set(expires(self._targets[key].spec.window, window.max_timestamp()))
+            yield replace(sealed, supersedes=superseded)
+        else:  # a runner that does not keep the order of panes: this one was superseded before it came
+            yield sealed
+
+    @on_timer(EXPIRY)
+    def forget(self, before: Any = beam.DoFn.StateParam(BEFORE)) -> None:
+        """Free the state with that of the window."""
+        before.clear()
+
+
+def pack_pane(sealed: SupportCounts) -> bytes:
+    """Write what a later pane says that it supersedes."""
+    return struct.pack("<iq", sealed.pane.revision, sealed.n) + sealed.counts.tobytes()
+
+
+def unpack_pane(packed: bytes | None) -> Superseded | None:
+    """Read back what ``pack_pane`` wrote, if anything."""
+    if packed is None:
+        return None
+    revision, n = struct.unpack_from("<iq", packed)
+    return Superseded(revision, n, np.frombuffer(packed, np.int64, -1, 12))

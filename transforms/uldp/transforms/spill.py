@@ -1,0 +1,76 @@
+"""Report columns brought together by key through files, where a runner would pass them through one process.
+
+Beam's local runner hands all that goes from one stage to the next through the process that runs the pipeline, on one
+thread. Its workers are on one machine, so columns can go through the file system, and the runner groups only where they
+are.
+"""
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from uldp.transforms.coders import ReportColumnsCoder
+from uldp.transforms.columns import ReportColumns
+
+#: Where columns are: the name of a file, the first byte, and how many there are.
+Extent = tuple[str, int, int]
+
+
+@dataclass
+class GroupColumns(beam.PTransform[PCollection[tuple[str, ReportColumns]], PCollection[tuple[str, Iterable[Extent]]]]):
+    """Group columns by key, for ``read_columns`` to read.
+
+    A file is written for each bundle. That of a bundle that fails is never read: its name went with it.
+
+    Attributes:
+        folder: Where all workers can write and read, for as long as the job runs. It takes 29 bytes for a symbol.
+    """
+
+    folder: Path
+
+    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> PCollection[tuple[str, Iterable[Extent]]]:
+        """Write, and group what is left."""
+        grouped: PCollection[tuple[str, Iterable[Extent]]] = (
+            columns | "SpillColumns" >> beam.ParDo(_SpillFn(self.folder)) | "GroupShards" >> beam.GroupByKey()
+        )
+        return grouped
+
+
+@beam.typehints.with_input_types(tuple[str, ReportColumns])
+@beam.typehints.with_output_types(tuple[str, Extent])
+class _SpillFn(beam.DoFn):
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: BinaryIO | None = None
+
+    def start_bundle(self) -> None:
+        self._close()  # of a bundle that failed
+
+    def process(self, element: tuple[str, ReportColumns]) -> Iterator[tuple[str, Extent]]:
+        key, columns = element
+        if self._file is None:
+            self._file = (self._folder / uuid.uuid4().hex).open("xb")
+        start = self._file.tell()
+        self._file.write(ReportColumnsCoder().encode(columns))
+        yield key, (self._file.name, start, self._file.tell() - start)
+
+    def finish_bundle(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def read_columns(extent: Extent) -> ReportColumns:
+    """Read columns back."""
+    path, start, size = extent
+    with open(path, "rb") as file:
+        return ReportColumnsCoder().decode(os.pread(file.fileno(), size, start))

@@ -1,0 +1,88 @@
+"""Event-time windows of a spec as Beam windows, with the triggers that publish their panes."""
+
+from datetime import timedelta
+
+import apache_beam as beam
+from apache_beam.transforms import trigger
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, WindowFn
+from apache_beam.utils.timestamp import Duration, Timestamp
+from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
+
+from uldp.schemas.collection import WindowSpec
+from uldp.schemas.durations import format_duration, milliseconds
+from uldp.schemas.records import Pane, PaneKind
+from uldp.transforms.targets import AMENDABLE_FOR
+
+#: State is kept for longer than that: nothing is dropped if the watermark is ahead of a publish time by so much.
+_SPARE = timedelta(hours=1)
+
+
+def at_time(milliseconds_utc: int, value: object) -> WindowedValue:
+    """Give ``value`` an element time, in the global window."""
+    return WindowedValue(value, Timestamp(micros=milliseconds_utc * 1000), (GlobalWindow(),))
+
+
+def window_label(window: WindowSpec) -> str:
+    """Name a window policy. It is part of the step names, and so of the identity of state.
+
+    >>> window_label(WindowSpec(size="1h", early_every="30s", allowed_lateness="1d"))
+    'Fixed1hEarly30sLate1d'
+    """
+    shape = f"Fixed{format_duration(window.size)}"
+    if window.period is not None:
+        shape = f"Sliding{format_duration(window.size)}Every{format_duration(window.period)}"
+    early = f"Early{format_duration(window.early_every)}" if window.early_every is not None else ""
+    return f"{shape}{early}Late{format_duration(window.allowed_lateness)}"
+
+
+def window_fn(window: WindowSpec) -> WindowFn:
+    """Return the windows, aligned to 1970-01-01 UTC."""
+    size = Duration(micros=milliseconds(window.size) * 1000)
+    if window.period is None:
+        return FixedWindows(size)
+    return SlidingWindows(size, Duration(micros=milliseconds(window.period) * 1000))
+
+
+def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
+    """Return the windowing of a bounded job (one pane) or of a stream (early, on-time and late panes, accumulating).
+
+    A pane fires on time even when nothing arrived since the last early one, so that every window has its on-time
+    pane. The state of a window outlives its closing by more than ``AMENDABLE_FOR``: late reports are not counted, but
+    the line of accounting of their window says that they came.
+    """
+    if bounded:
+        return beam.WindowInto(window_fn(window))
+    # Beam's delay is whole seconds; the spec holds ``early_every`` to them.
+    early = None if window.early_every is None else trigger.AfterProcessingTime(int(window.early_every.total_seconds()))
+    return beam.WindowInto(
+        window_fn(window),
+        # A late trigger of processing time stalls the BundleBasedDirectRunner at the end of its input.
+        trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
+        accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
+        allowed_lateness=Duration(micros=milliseconds(_kept_for(window)) * 1000),
+    )
+
+
+def _kept_for(window: WindowSpec) -> timedelta:
+    """How long the state of a window outlives its end."""
+    # A slice of a sliding window stays countable until the last window that holds it closes.
+    sliding = window.size if window.period is not None else timedelta(0)
+    return window.allowed_lateness + AMENDABLE_FOR + _SPARE + sliding
+
+
+def expires(window: WindowSpec, last: Timestamp) -> Timestamp:
+    """Return when the state of a window is freed. ``last``: the window's own last moment."""
+    return last + Duration(micros=milliseconds(_kept_for(window)) * 1000)
+
+
+def pane_of(info: PaneInfo) -> Pane:
+    """Translate a pane of a stream from Beam's.
+
+    The kind is taken from ``nonspeculative_index``, because ``timing`` is wrong in some cases on the local runner:
+    -1 before the watermark passed the window's end, 0 when it did, more after it.
+    """
+    if info.nonspeculative_index < 0:
+        kind = PaneKind.EARLY
+    else:
+        kind = PaneKind.ON_TIME if info.nonspeculative_index == 0 else PaneKind.LATE
+    return Pane(kind, info.index)
