@@ -30,7 +30,7 @@ test: $(READY) ## Run all tests.
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
-	  tests/pipelines/test_graph.py tests/transforms/test_bigquery.py
+	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
 
 test-kernels: $(READY) ## Run the tests that compute with floats under three kernels of OpenBLAS.
 	tests/kernels.sh $(BIN)/python Haswell Zen SkylakeX

@@ -15,8 +15,8 @@ from benchmarks.rows import Row, clock, in_turn, print_table, timed
 from uldp.mechanisms.estimators import empirical, norm_sub, threshold
 from uldp.mechanisms.likelihood import em, exact_mle
 from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Floats
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.schemas.arrays import Floats
 
 SIZE, SENSITIVE, USERS, EPSILON = 12_800, 2_432, 240_000, 6.0
 REPEAT, EM_STEPS = 21, 5_000

@@ -18,11 +18,12 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from benchmarks.rows import clock
 from benchmarks.workloads import WINDOW, Workload
+from uldp.schemas.arrays import Counts
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import HEADER_SIZE, load_schema
-from uldp.schemas.records import Counts, Message, SupportCounts
+from uldp.schemas.records import Message, SupportCounts
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.chunks import Chunk, chunked
+from uldp.transforms.io.chunks import Chunk, chunked
 
 #: Support counts, as the bytes of their int64, by (collection, version, start of the window).
 Totals = dict[tuple[str, int, int], bytes]

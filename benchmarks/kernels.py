@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, count_bits
-from uldp.schemas.records import Counts
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, count_bits
+from uldp.schemas.arrays import Counts
 
 REPEATS = 15
 #: Bits of a report, and reports: about as many as a bundle holds, and as a large batch. Each run lasts milliseconds.

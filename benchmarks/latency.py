@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.rows import Row, alone, print_table
-from uldp.pipelines import jobs
+from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream
 
 #: Seconds between early panes, how long reports are published, and between segments.
 FIRING_INTERVAL, DURATION, BETWEEN_SEGMENTS = 1, 30.0, 0.2

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from uldp.mechanisms.bits import UnaryEncoding
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.mechanisms.likelihood import em_bits, exact_mle
-from uldp.mechanisms.mechanism import Mechanism, Values
+from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
-from uldp.pipelines.truth import Truth
+from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.collection import CollectionSpec, MechanismName, MechanismSpec
-from uldp.schemas.records import Floats
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS = 20, 179_527

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.estimators import empirical
-from uldp.mechanisms.mechanism import Mechanism, Payloads
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Floats
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Floats, Payloads
 
 #: Of symbols, and of bits: 625 numbers each for the peers.
 SYMBOLS, BITS = 1_000_000, 20_000

@@ -16,13 +16,13 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.rows import Row, alone, clock, print_table
-from uldp.pipelines import jobs
+from uldp.pipelines.jobs import local as jobs
+from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, ReportBatch
 from uldp.transforms import deduplicate
-from uldp.transforms.columns import ReportIds
 from uldp.transforms.deduplicate import pack_ids, unexpired, unpack_ids
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream
 
 WINDOWS, REPORTS_PER_WINDOW, BATCH = 100, 25_000, 1_000
 START, HOUR = 1_767_225_600_000, 3_600_000

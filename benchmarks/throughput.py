@@ -17,9 +17,9 @@ from typing import NamedTuple
 from benchmarks.graphs import Run, Totals, aggregate, naive, run_graph, source
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
+from uldp.collector.collections import targets
 from uldp.mechanisms.catalog import build_mechanism
-from uldp.transforms.columnar import Layout, decode_columns, report_schema
-from uldp.transforms.targets import targets
+from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
 
 REPEAT = 3
 #: How many messages the graph decodes at once.

@@ -8,12 +8,12 @@ from functools import cache, partial
 import numpy as np
 
 from uldp.mechanisms.catalog import build_mechanism
-from uldp.mechanisms.mechanism import Payloads
+from uldp.schemas.arrays import Counts, Payloads
+from uldp.schemas.codec.columnar import Layout, report_schema
+from uldp.schemas.codec.encode import encode_batch, encode_columns
 from uldp.schemas.collection import CollectionSpec, MechanismName
 from uldp.schemas.durations import milliseconds
-from uldp.schemas.records import Counts, Message
-from uldp.transforms.columnar import Layout, report_schema
-from uldp.transforms.encode import encode_batch, encode_columns
+from uldp.schemas.records import Message
 
 #: Reports of a chunk, and of a message that holds many.
 CHUNK, BATCH_SIZE = 10_000, 1000

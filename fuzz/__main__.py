@@ -9,7 +9,7 @@ import warnings
 
 import atheris
 
-with atheris.instrument_imports(include=["uldp.schemas", "uldp.mechanisms", "uldp.transforms"]):
+with atheris.instrument_imports(include=["uldp.schemas", "uldp.mechanisms", "uldp.collector"]):
     from fuzz.decoder import bound, check, messages, peak
 
 #: To trace memory takes ten times as long as to decode, so it is done once in so many inputs.

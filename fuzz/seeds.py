@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.decoder import ATTEMPTS, CLOCKS, HOUR, MAX_MESSAGES, MINUTE, SPECS, START, frame
+from uldp.collector.collections import YEAR_10000
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Report, ReportBatch
-from uldp.transforms.targets import YEAR_10000
 
 FOLDER = Path(__file__).parent / "corpus"
 VECTORS = Path(__file__).parents[1] / "tests" / "schemas" / "vectors.json"

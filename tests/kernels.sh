@@ -5,7 +5,7 @@
 # cannot run is skipped: OpenBLAS runs another in its place, or crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-readonly tests=(tests/mechanisms tests/transforms/test_aggregate.py tests/pipelines/test_figures.py)
+readonly tests=(tests/mechanisms tests/transforms/test_aggregate.py tests/pipelines/report/test_figures.py)
 readonly in_effect='
 import numpy, scipy.linalg, threadpoolctl
 scipy.linalg.inv(numpy.eye(64) @ numpy.eye(64))

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import fastavro
 
+from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
-from uldp.transforms.container import EncodedMessages
 
 
 def read_back(encoded: EncodedMessages) -> list[Message]:

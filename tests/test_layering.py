@@ -1,6 +1,7 @@
 """The floors of the house: imports run downwards only, and whatever is imported from outside is declared.
 
-schemas <- mechanisms <- transforms <- pipelines. ``mechanisms`` is NumPy and special functions.
+schemas <- mechanisms <- collector <- transforms <- pipelines. ``mechanisms`` is NumPy and special functions, and Beam
+begins with ``transforms``.
 """
 
 import ast
@@ -15,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 #: From the lowest floor to the highest.
-FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines")
+FOLDERS = ("schemas", "mechanisms", "collector", "transforms", "pipelines")
 PACKAGES = tuple(f"uldp.{folder}" for folder in FOLDERS)
 #: What stands beside the house and uses it.
 OUTBUILDINGS = ("tests", "benchmarks", "fuzz", "examples", "docs", "deploy")
@@ -104,8 +105,15 @@ def test_mechanisms_are_numpy_and_special_functions(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "uldp.schemas"], ids=id_of)
-def test_schemas_know_no_beam(path: Path) -> None:
-    assert not top_level(path) & {"apache_beam", "grpc", "scipy"}
+def test_schemas_know_no_scipy(path: Path) -> None:
+    assert "scipy" not in top_level(path)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if package_of(path) in {"uldp.schemas", "uldp.collector"}], ids=id_of
+)
+def test_nobody_below_transforms_knows_beam(path: Path) -> None:
+    assert not top_level(path) & {"apache_beam", "grpc"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=id_of)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-PACKAGES = ("uldp.schemas", "uldp.mechanisms", "uldp.transforms", "uldp.pipelines")
+PACKAGES = ("uldp.schemas", "uldp.mechanisms", "uldp.collector", "uldp.transforms", "uldp.pipelines")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -27,6 +27,7 @@ def test_a_name_that_is_not_there_is_no_attribute(package: str) -> None:
     [
         ("from uldp.schemas import CollectionSpec", ["apache_beam", "grpc", "scipy"]),
         ("from uldp.mechanisms import Device", ["apache_beam", "grpc", "scipy"]),
+        ("from uldp.collector import ReportDecoder", ["apache_beam", "grpc"]),
         ("import uldp.transforms", ["apache_beam", "grpc"]),
         ("from uldp.pipelines import read_estimates", ["apache_beam", "grpc"]),
     ],

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 USE_AS_A_LIBRARY = """
 import apache_beam as beam
 from uldp.mechanisms import Device
-from uldp.pipelines.demo import example
+from uldp.pipelines.simulation.demo import example
 from uldp.schemas import CollectionSpec, Message
 from uldp.transforms import Aggregate
 
@@ -68,7 +68,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_holds_what_git_holds(environment: Path) -> None:
-    folders = ("schemas", "mechanisms", "transforms", "pipelines")
+    folders = ("schemas", "mechanisms", "collector", "transforms", "pipelines")
     files = run("git", "ls-files", "--cached", "--others", "--exclude-standard", *folders, cwd=ROOT).splitlines()
     (wheel,) = environment.glob("*.whl")
     packed = [name for name in zipfile.ZipFile(wheel).namelist() if "/examples/" not in name]
@@ -99,7 +99,7 @@ def test_the_command_runs_on_the_examples(environment: Path) -> None:
     where = run(
         uldp.with_name("python"),
         "-c",
-        "from uldp.pipelines.demo import example; print(example('census'))",
+        "from uldp.pipelines.simulation.demo import example; print(example('census'))",
         cwd=environment,
     )
     census = Path(where.strip())

@@ -1,3 +1,5 @@
+"""The graphs that are measured: each counts all that it is given."""
+
 import itertools
 from dataclasses import replace
 from functools import partial
@@ -9,10 +11,10 @@ from benchmarks import graphs, workloads
 from benchmarks.graphs import Totals, aggregate, naive, run_graph, source
 from benchmarks.workloads import Workload, batches, singles
 from uldp.mechanisms.catalog import build_mechanism
+from uldp.schemas.arrays import Counts
 from uldp.schemas.collection import MechanismName
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
-from uldp.schemas.records import Counts
 
 
 @pytest.fixture(autouse=True)

@@ -1,3 +1,5 @@
+"""The command of the benchmarks: its table, its figure, and the guard."""
+
 import sys
 from collections.abc import Iterator
 from pathlib import Path

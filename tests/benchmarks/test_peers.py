@@ -1,3 +1,5 @@
+"""The other libraries that are compared with."""
+
 import math
 import sys
 from collections.abc import Callable
@@ -9,7 +11,7 @@ import pytest
 
 from benchmarks import peers
 from benchmarks.peers import BITS, SYMBOLS, as_vectors, ours, protocols
-from uldp.schemas.records import Floats
+from uldp.schemas.arrays import Floats
 
 LIBRARIES = ("pure_ldp", "multi_freq_ldpy")
 

@@ -1,3 +1,5 @@
+"""Rows of measurements, and the ratios among them."""
+
 import numpy as np
 import pytest
 

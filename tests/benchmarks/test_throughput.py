@@ -1,3 +1,5 @@
+"""The workloads of throughput."""
+
 from collections.abc import Callable
 from functools import partial
 
@@ -7,7 +9,7 @@ from benchmarks import throughput, workloads
 from benchmarks.graphs import Run
 from benchmarks.throughput import MEASUREMENTS, WORKLOADS, Measurement, count_alone, decode_alone, measure
 from benchmarks.workloads import Workload, batches, singles
-from uldp.transforms.columnar import Layout, decode_columns
+from uldp.schemas.codec.columnar import Layout, decode_columns
 
 Make = Callable[[int], Workload]
 

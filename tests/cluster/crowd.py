@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_mechanism
-from uldp.mechanisms.mechanism import Payloads
+from uldp.schemas.arrays import Payloads, ReportIds, Times
+from uldp.schemas.codec.columnar import Layout, report_schema
+from uldp.schemas.codec.encode import encode_batch, encode_columns
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Accounting
-from uldp.transforms.columnar import Layout, report_schema
-from uldp.transforms.columns import ReportIds, Times
-from uldp.transforms.encode import encode_batch, encode_columns
 
 SPEC = CollectionSpec.parse(
     {

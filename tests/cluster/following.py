@@ -12,7 +12,7 @@ import fastavro
 
 from tests.cluster.daemons import Daemon, wait_until
 from tests.cluster.flink import Flink
-from uldp.pipelines.results import newest
+from uldp.pipelines.results.read import newest
 from uldp.schemas.records import Accounting, PaneKind, SupportCounts
 
 #: What tests wait for comes the sooner, the more often these are.

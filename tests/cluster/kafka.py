@@ -24,8 +24,8 @@ from confluent_kafka.cimpl import NewTopic
 from tests.cluster.daemons import SHORT_LIVED, Daemon, free_port, wait_until
 from tests.downloads import kafka_jars
 from uldp.schemas.records import Message
-from uldp.transforms.kafkaconsumers import CONSUMERS
-from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.transforms.io.kafka.consumers import CONSUMERS
+from uldp.transforms.io.kafka.topic import KafkaTopic
 
 #: Any 16 bytes in Base64: whose the data is.
 CLUSTER_ID = "dWxkcC1zdHJlYW0tdGVzdA"

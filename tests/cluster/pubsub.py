@@ -23,7 +23,7 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransp
 
 from tests.cluster.daemons import Daemon, Service, free_port, listens
 from tests.downloads import built
-from uldp.transforms.pubsubname import Subscription, Topic
+from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 #: The shortest deadline that Pub/Sub takes, and this server.
 ACK_DEADLINE_SECONDS = 10

@@ -10,8 +10,8 @@ from tests.cluster.crowd import Crowd
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.pubsub import PubSubServer
 from uldp.schemas.records import Message
-from uldp.transforms.kafkaproducer import KafkaProducer
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.kafka.producer import KafkaProducer
+from uldp.transforms.io.local.stream import LocalStream
 
 PARTITIONS = 4
 #: Messages that are made at once.

@@ -16,14 +16,14 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
-from uldp.pipelines.cluster import cluster_options
-from uldp.pipelines.outputs import keep_specs
-from uldp.pipelines.results import newest, read_counts
+from uldp.pipelines.jobs.cluster import cluster_options
+from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting, Message, Report, SupportCounts
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.localstream import LocalStream, last_publish_time, read_messages
-from uldp.transforms.sinks import WriteResults
+from uldp.transforms.io.local.stream import LocalStream, last_publish_time, read_messages
+from uldp.transforms.io.results import WriteResults
 
 REPORTS, SEGMENTS = 6_000, 60
 HOUR = 3_600_000

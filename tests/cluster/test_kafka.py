@@ -15,8 +15,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.daemons import free_port, wait_until
 from tests.cluster.kafka import KafkaBroker, send
 from uldp.schemas.records import Message
-from uldp.transforms.kafka import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
-from uldp.transforms.kafkatopic import CHECK_SECONDS, KafkaError, KafkaTopic
+from uldp.transforms.io.kafka.source import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
+from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaError, KafkaTopic
 
 #: A moment in the past, in ms, so that publish times are those that were sent.
 START = 1767258000000

@@ -15,11 +15,11 @@ from tests.cluster.flink import Flink
 from tests.cluster.kafka import KafkaBroker, send
 from tests.cluster.prometheus import MONITORING, Prometheus, program
 from tests.deploy.test_monitoring import ALERTS, OURS, SHOWN, metrics
-from uldp.pipelines.cluster import build, cluster_options
-from uldp.pipelines.outputs import keep_specs
+from uldp.pipelines.jobs.cluster import build, cluster_options
+from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
-from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.transforms.io.kafka.topic import KafkaTopic
 from uldp.transforms.metrics import CounterName
 
 MINUTE_MS, PARTITIONS = 60_000, 4

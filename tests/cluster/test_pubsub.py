@@ -17,9 +17,9 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from tests.cluster.pubsub import ACK_DEADLINE_SECONDS, PubSubServer
-from uldp.transforms.leases import AckMarkCoder
-from uldp.transforms.pubsub import PublishTo, PubSubReader, PubSubSource, ReadSubscription
-from uldp.transforms.pubsubname import PubSubError, Subscription, Topic
+from uldp.transforms.io.pubsub.checkpoint import AckMarkCoder
+from uldp.transforms.io.pubsub.source import PublishTo, PubSubReader, PubSubSource, ReadSubscription
+from uldp.transforms.io.pubsub.subscription import PubSubError, Subscription, Topic
 
 #: Longer than an ack deadline, shorter than an extension.
 LONG_SECONDS = 1.5 * ACK_DEADLINE_SECONDS
@@ -27,9 +27,9 @@ LONG_SECONDS = 1.5 * ACK_DEADLINE_SECONDS
 #: A worker: takes all messages, makes a mark, says which, and hangs.
 WORKER = """
 import sys, threading
-from uldp.transforms.leases import AckMarkCoder
-from uldp.transforms.pubsub import PubSubSource
-from uldp.transforms.pubsubname import Subscription
+from uldp.transforms.io.pubsub.checkpoint import AckMarkCoder
+from uldp.transforms.io.pubsub.source import PubSubSource
+from uldp.transforms.io.pubsub.subscription import Subscription
 reader = PubSubSource(Subscription.parse(sys.argv[1])).create_reader(None, None)
 taken = 0
 while taken < int(sys.argv[2]):

@@ -19,10 +19,10 @@ from tests.cluster.devices import (
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.pubsub import PubSubServer, Tally
-from uldp.pipelines.results import read_rejected
-from uldp.transforms.leases import EXTENSION_SECONDS
-from uldp.transforms.pubsub import PubSubSource
-from uldp.transforms.pubsubname import Topic
+from uldp.pipelines.results.read import read_rejected
+from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS
+from uldp.transforms.io.pubsub.source import PubSubSource
+from uldp.transforms.io.pubsub.subscription import Topic
 
 BATCHES, EACH = 40, 100
 SPEC = one_each(BATCHES * EACH)

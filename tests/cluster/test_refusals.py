@@ -10,8 +10,8 @@ from confluent_kafka.admin import AclOperation
 from tests.cluster.following import run_uldp, uldp
 from tests.cluster.kafka import PASSWORD, KafkaBroker, SecureKafkaBroker
 from tests.cluster.pubsub import PubSubServer
-from uldp.pipelines.results import newest, read_counts
-from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.pipelines.results.read import newest, read_counts
+from uldp.transforms.io.kafka.topic import KafkaTopic
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan"
 SPEC, TRUTH = EXAMPLE / "spec.yaml", EXAMPLE / "truth.csv"

@@ -21,9 +21,9 @@ from tests.cluster.flink import Flink, FlinkCluster
 from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.pubsub import PubSubServer
 from tests.cluster.streams import KafkaStream, PubSubStream, Sender, Stream
-from uldp.pipelines.results import read_rejected
+from uldp.pipelines.results.read import read_rejected
 from uldp.schemas.records import Accounting, PaneKind
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream
 
 LOGGER = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.streams import KafkaStream, Sender
 from tests.downloads import ROOT
-from uldp.pipelines.results import read_rejected
+from uldp.pipelines.results.read import read_rejected
 
 SHARE = 10_000
 #: What the newer code calls itself in the reports that it rejects.
@@ -30,11 +30,11 @@ def stream(broker: KafkaBroker) -> KafkaStream:
 def newer(tmp_path: Path) -> Path:
     """A copy of the packages that says so."""
     folder = tmp_path / "newer"
-    for package in ("schemas", "mechanisms", "transforms", "pipelines"):
+    for package in ("schemas", "mechanisms", "collector", "transforms", "pipelines"):
         shutil.copytree(
             ROOT / package / "uldp", folder / "uldp", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
         )
-    decoder = folder / "uldp" / "transforms" / "decoder.py"
+    decoder = folder / "uldp" / "collector" / "decoder.py"
     code = decoder.read_text(encoding="utf-8")
     changed = code.replace('metadata.version("uldp-stream")', repr(NEWER))
     assert changed != code

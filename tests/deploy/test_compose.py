@@ -12,9 +12,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests.deploy.dockerfile import STAGES, USER
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads, site_packages, tools
 from uldp.pipelines.cli import cli
-from uldp.pipelines.endpoints import parse_source
-from uldp.pipelines.publishing import parse_topic
-from uldp.transforms.kafkatopic import KafkaTopic
+from uldp.pipelines.jobs.endpoints import parse_source
+from uldp.pipelines.jobs.publishing import parse_topic
+from uldp.transforms.io.kafka.topic import KafkaTopic
 
 FILE = DEPLOY / "compose" / "compose.yaml"
 PROJECT: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))

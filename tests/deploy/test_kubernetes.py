@@ -17,8 +17,8 @@ from tests.deploy.test_compose import POOL_PORT, flink_config, options
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads, tools
 from tests.downloads import kept
 from uldp.pipelines.cli import cli
-from uldp.pipelines.endpoints import parse_source
-from uldp.pipelines.publishing import parse_topic
+from uldp.pipelines.jobs.endpoints import parse_source
+from uldp.pipelines.jobs.publishing import parse_topic
 
 FOLDER = DEPLOY / "kubernetes"
 #: The operator that the manifests are for, and the Kubernetes that it is for.

@@ -16,8 +16,8 @@ import pytest
 
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads
 from tests.downloads import kafka_jars, kept, pip
-from uldp.transforms.pubsub import RETENTION_MS
-from uldp.transforms.pubsubname import Subscription, Topic
+from uldp.transforms.io.pubsub.source import RETENTION_MS
+from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 SCRIPT = DEPLOY / "topics" / "kafka.sh"
 FILES = sorted((DEPLOY / "topics" / "pubsub").glob("*.tf"))

@@ -11,7 +11,7 @@ from tests.deploy.test_image import locked
 from tests.deploy.test_topics import SCRIPT, kafka_commands
 from tests.deploy.tools import complaints, needs_downloads
 from tests.downloads import installed
-from uldp.pipelines.results import newest, read_counts
+from uldp.pipelines.results.read import newest, read_counts
 
 REPORTS = 300
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"

@@ -14,6 +14,7 @@ In what is shown, ``...`` stands for anything.
 
 import doctest
 import os
+import pkgutil
 import re
 import shutil
 import signal
@@ -51,7 +52,18 @@ OF_AN_ENVIRONMENT = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
 HANGS_AFTER_SECONDS = 600
 #: What is no option of a command of ours: a help page's, and Beam's, most of which have an underscore.
 OTHER_OPTIONS = {"--help", "--runner"}
-FOLDERS = ("schemas", "mechanisms", "transforms", "pipelines", "tests", "examples", "docs", "benchmarks", "fuzz")
+FOLDERS = (
+    "schemas",
+    "mechanisms",
+    "collector",
+    "transforms",
+    "pipelines",
+    "tests",
+    "examples",
+    "docs",
+    "benchmarks",
+    "fuzz",
+)
 
 
 @dataclass(frozen=True)
@@ -205,6 +217,8 @@ def test_commands_options_and_files_that_are_named_exist(document: Path) -> None
     assert set(re.findall(r"(?:^\$ |`)uldp ([a-z]+)", text, flags=re.MULTILINE)) <= cli.commands.keys()
     files = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+)`", text)
     assert [file for file in files if not (ROOT / file).exists()] == []
+    for name in re.findall(r"`(uldp(?:\.\w+)+)", text):
+        assert pkgutil.resolve_name(name), name
 
 
 def anchors(page: Path) -> set[str]:

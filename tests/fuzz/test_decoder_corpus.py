@@ -22,12 +22,12 @@ from fuzz.decoder import (
     peak,
 )
 from fuzz.seeds import FOLDER, seeds
+from uldp.collector import decoder as decoder
+from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.schemas.arrays import Rows
+from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
-from uldp.transforms import decoder
-from uldp.transforms.columnar import FastRows, Layout, decode_columns
-from uldp.transforms.columns import Rows
-from uldp.transforms.decoder import Decoded, ReportDecoder
 
 CORPUS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
 SYMBOL, BITS = SPECS[0], SPECS[2]

@@ -1,13 +1,15 @@
+"""Each name of a mechanism against its published p and q."""
+
 import math
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
-from uldp.mechanisms.bits import UnaryEncoding
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.collection import BIT_MECHANISMS, UTILITY_OPTIMIZED, CollectionSpec, MechanismName
 
 EPSILON = 1.5

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.mechanism import Mask, Mechanism
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Floats
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Floats, Mask
 
 Z = 5.0  # every Monte Carlo comparison below: |simulated - formula| <= Z standard errors of the simulated
 TRIALS, USERS = 2000, 300

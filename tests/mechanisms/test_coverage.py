@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.pum import Pum, preprocess
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Counts, Floats
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats
 
 SIZE, N, TRIALS = 24, 40_000, 3000
 SENSITIVE = np.arange(SIZE) < 6

@@ -1,3 +1,5 @@
+"""Devices: what leaves them, and what never does."""
+
 import math
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Estimators by hand, by brute force and by Monte Carlo."""
+
 from itertools import product
 from typing import get_args
 
@@ -7,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators import (
     THRESHOLD_ALPHA,
@@ -19,9 +20,10 @@ from uldp.mechanisms.estimators import (
 )
 from uldp.mechanisms.likelihood import em, exact_mle
 from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.collection import EstimatorName
-from uldp.schemas.records import Counts, Floats
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)

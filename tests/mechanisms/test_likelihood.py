@@ -1,3 +1,5 @@
+"""Maximum likelihood against optimality conditions, brute force and EM."""
+
 from itertools import product
 
 import numpy as np
@@ -8,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
 from uldp.mechanisms import likelihood
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.likelihood import em, em_bits, exact_mle
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Counts, Floats
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats
 
 Bits = npt.NDArray[np.uint8]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from benchmarks.manhattan import MECHANISMS, measure
+from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import MechanismName
-from uldp.schemas.records import Floats
 
 Measured = dict[str, Floats]
 

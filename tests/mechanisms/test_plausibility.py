@@ -1,3 +1,5 @@
+"""Counts that no honest reports give: statistics against exact references, and their false alarms."""
+
 import math
 from decimal import Decimal, localcontext
 from itertools import product
@@ -8,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Mask, Mechanism
+from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.plausibility import MIN_NOISE_VARIANCE, Fit, excess_p_value, fit_counts, plausible_bit_totals
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Counts, Floats
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats, Mask
 
 K = 8
 

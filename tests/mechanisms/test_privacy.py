@@ -10,10 +10,9 @@ import math
 import numpy as np
 import pytest
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.mechanism import Mask
-from uldp.mechanisms.symbols import RandomizedResponse
-from uldp.schemas.records import Floats
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Floats, Mask
 
 EPSILONS = [0.01, 0.5, 1.0, math.log(625), 20.0, 50.0]
 SIZES = [(k, v) for k in (2, 3, 6) for v in range(1, k + 1)]

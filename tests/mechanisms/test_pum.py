@@ -1,3 +1,5 @@
+"""Tags: estimates, covariances and the bound of Theorem 1."""
+
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from uldp.mechanisms.bits import UnaryEncoding, sue_theta
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
-from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Counts, Floats
 
 #: X = {0, ..., 4}, X_S = {0}, and then the bots of home and others.
 SENSITIVE = np.array([True, False, False, False, False])

@@ -1,3 +1,5 @@
+"""Uniform draws from the system and from seeds."""
+
 import os
 
 import numpy as np

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding
-from uldp.mechanisms.mechanism import Mechanism, Payloads
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.support import AnyCounts, SparseCounts, add_counts, as_dense, count_symbols
-from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.schemas.arrays import Payloads
 
 SIZE = 40
 

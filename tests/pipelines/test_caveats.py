@@ -1,3 +1,5 @@
+"""Warnings of uldp check."""
+
 from typing import Any
 
 import pytest

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from uldp.pipelines.cli import main
-from uldp.pipelines.results import newest, read_counts
+from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.records import Message, PaneKind
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
 SPEC, TRUTH = str(MANHATTAN / "spec.yaml"), str(MANHATTAN / "truth.csv")

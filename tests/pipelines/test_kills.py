@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from uldp.pipelines.results import newest, read_counts
+from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.records import Accounting, Message, Report
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
 KILLS = int(os.environ.get("ULDP_KILLS", "3"))

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uldp.mechanisms.catalog import build_mechanism
-from uldp.pipelines import jobs
-from uldp.pipelines.results import newest, read_counts
+from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting, Message, Report, SupportCounts
-from uldp.transforms.localstream import LocalStream, read_messages
-from uldp.transforms.sources import message_files
+from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.local.stream import LocalStream, read_messages
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

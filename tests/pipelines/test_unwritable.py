@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from uldp.pipelines.results import newest, read_counts
+from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.records import Accounting, Message, Report
-from uldp.transforms.localstream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream
 
 REPORTS = 2_000
 START = 1_767_603_600_000

@@ -1,3 +1,5 @@
+"""Values and suggestions in messages about mistakes."""
+
 import pytest
 
 from uldp.schemas.mistakes import MAX_COMPARED, near, plain, quote

@@ -1,3 +1,5 @@
+"""Reasons for rejection."""
+
 import pytest
 
 from uldp.schemas.reasons import MEANING, Reason

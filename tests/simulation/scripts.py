@@ -9,7 +9,9 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from uldp.transforms import count, decoder, deduplicate, sinks
+from uldp.collector import decoder
+from uldp.transforms import count, deduplicate
+from uldp.transforms.io import results as sinks
 
 #: A step of the pipeline and which call of it.
 Call = tuple[str, int]

@@ -41,15 +41,15 @@ from tests.simulation.schedules import (
     schedules,
 )
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
-from uldp.pipelines.results import newest, read_counts, read_rejected
+from uldp.collector import decoder, seen
+from uldp.pipelines.results.read import newest, read_counts, read_rejected
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Accounting, Message, SupportCounts
-from uldp.transforms import decoder, seen
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
-from uldp.transforms.localstream import read_messages
-from uldp.transforms.sinks import WriteResults
-from uldp.transforms.sources import message_files
+from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.local.stream import read_messages
+from uldp.transforms.io.results import WriteResults
 
 SCHEDULES = int(os.environ.get("ULDP_SCHEDULES", "500"))
 SEED = int(os.environ.get("ULDP_SEED", "0"))

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.transforms.fakekafka import Broker
-from tests.transforms.fakepubsub import Client
-from uldp.transforms import pubsubclient, pubsubname
-from uldp.transforms.kafkaconsumers import CONSUMERS
+from tests.fakes.kafka import Broker
+from tests.fakes.pubsub import Client
+from uldp.transforms.io.kafka.consumers import CONSUMERS
+from uldp.transforms.io.pubsub import client as pubsubclient
+from uldp.transforms.io.pubsub import subscription as pubsubname
 
 
 @pytest.fixture

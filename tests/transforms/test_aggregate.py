@@ -14,15 +14,15 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.utils.timestamp import Timestamp
 
+from uldp.collector.signals import sender_digest
 from uldp.mechanisms.catalog import build_mechanism
-from uldp.pipelines.results import read_counts, read_estimates, read_rejected
+from uldp.pipelines.results.read import read_counts, read_estimates, read_rejected
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import SENDER, Accounting, Message, Report, Sender, SupportCounts
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.chunks import Chunk
 from uldp.transforms.coders import MessageCoder
-from uldp.transforms.signals import sender_digest
-from uldp.transforms.sinks import WriteResults
+from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.results import WriteResults
 
 START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
 MINUTE = 60_000

@@ -12,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from uldp.collector.columns import ReportColumns
+from uldp.collector.partial import PartialCounts
+from uldp.collector.signals import PartialSignals, SenderCounts, one_skew
 from uldp.mechanisms.support import SparseCounts
 from uldp.schemas.records import (
     SKEW_RANGES,
@@ -36,9 +39,6 @@ from uldp.transforms.coders import (
     StateLayoutError,
     SupportCountsCoder,
 )
-from uldp.transforms.columns import ReportColumns
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.signals import PartialSignals, SenderCounts, one_skew
 
 LONGEST = 2**63 - 1
 

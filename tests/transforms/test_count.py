@@ -10,14 +10,14 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.mechanism import Payloads
+from uldp.collector.collections import targets
+from uldp.collector.columns import ReportColumns
+from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.support import as_dense
+from uldp.schemas.arrays import Payloads
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
-from uldp.transforms.columns import ReportColumns
 from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.targets import targets
 
 HOUR = 3_600_000
 SIZE = 11  # 10 values and a tag: bits of 2 bytes

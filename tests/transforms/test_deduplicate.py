@@ -17,10 +17,11 @@ from apache_beam.utils.windowed_value import WindowedValue
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.collector.columns import ReportColumns
+from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.coders import ReportColumnsCoder
-from uldp.transforms.columns import ReportColumns, ReportIds
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 
 HOUR = 3_600_000

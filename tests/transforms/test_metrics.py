@@ -7,12 +7,12 @@ from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.transforms.window import IntervalWindow
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
+from uldp.collector.partial import PartialCounts
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting, Message, Report
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import NAMESPACE, CounterName
-from uldp.transforms.partial import PartialCounts
 from uldp.transforms.seal import SealCounts
 
 START = 1_767_603_600_000  # 2026-01-05T09:00:00Z

@@ -6,15 +6,15 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
+from uldp.collector.collections import Target, targets
+from uldp.collector.partial import PartialCounts
+from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
 from uldp.transforms.count import KeyedCounts
-from uldp.transforms.partial import PartialCounts
 from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
-from uldp.transforms.signals import PartialSignals, SenderCounts, sender_digest
-from uldp.transforms.targets import Target, targets
 
 
 def target(mechanism: str = "rr", **limits: object) -> Target:
@@ -23,7 +23,7 @@ def target(mechanism: str = "rr", **limits: object) -> Target:
             "collection": "c",
             "version": 1,
             "domain": {"size": 20},
-            "mechanism": {"name": mechanism, "epsilon": 1.0},
+            "mechanism": {"name": mechanism} | ({} if mechanism == "identity" else {"epsilon": 1.0}),
             "window": {"size": "1h"},
             "limits": limits,
         }
@@ -44,7 +44,7 @@ def flags(of: Target, partial: PartialCounts) -> list[Flag]:
 
 @pytest.mark.parametrize("mechanism", ["identity", "rr", "oue", "sue"])
 def test_honest_devices_raise_no_flag(mechanism: str) -> None:
-    of = target("rr") if mechanism == "identity" else target(mechanism)
+    of = target(mechanism)
     assert flags(of, honest(of, 10_000)) == []
 
 

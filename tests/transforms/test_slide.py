@@ -14,11 +14,11 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.support import as_dense
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.count import KeyedCounts, SumCounts
-from uldp.transforms.partial import PartialCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
 from uldp.transforms.windows import at_time
 

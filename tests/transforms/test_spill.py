@@ -7,7 +7,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.testing.util import assert_that, equal_to
 
-from uldp.transforms.columns import ReportColumns
+from uldp.collector.columns import ReportColumns
 from uldp.transforms.spill import Extent, GroupColumns, _SpillFn, read_columns
 
 

@@ -10,10 +10,10 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.collector.collections import AMENDABLE_FOR, targets
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Pane, PaneKind
-from uldp.transforms.targets import AMENDABLE_FOR, targets
 from uldp.transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
 
 HOUR = 3_600_000

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from uldp.mechanisms.bits import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.mechanism import Mask, Mechanism
-from uldp.mechanisms.symbols import RandomizedResponse
+from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec, MechanismName, MechanismSpec
 
 

@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from uldp.schemas.records import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats
 
 
 def _readonly(values: npt.ArrayLike) -> Floats:

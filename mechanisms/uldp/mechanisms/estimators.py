@@ -10,8 +10,8 @@ import numpy as np
 from uldp.mechanisms import likelihood
 from uldp.mechanisms.channel import Channel, normal_quantile
 from uldp.mechanisms.mechanism import Mechanism
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.collection import EstimatorName
-from uldp.schemas.records import Counts, Floats
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
 THRESHOLD_ALPHA = 0.05

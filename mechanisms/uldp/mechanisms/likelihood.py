@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.bits import UnaryEncoding
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Mask
-from uldp.schemas.records import Counts, Floats
+from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.schemas.arrays import Counts, Floats, Mask
 
 #: EM stops when a step moves the estimate by no more than this, in l1 distance.
 TOLERANCE = 1e-6

@@ -8,12 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.support import AnyCounts, Symbols
-from uldp.schemas.records import Counts, Floats
-
-Values = npt.NDArray[np.integer]
-Payloads = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
+from uldp.mechanisms.support import AnyCounts
+from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 
 class Randomness(Protocol):

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from uldp.mechanisms.bits import UnaryEncoding
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.likelihood import exact_mle
-from uldp.schemas.records import Counts, Floats
+from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.schemas.arrays import Counts, Floats
 
 #: ``fit_counts`` needs this variance of the count of a symbol that nobody holds: below, the count is far from normal.
 MIN_NOISE_VARIANCE = 10.0

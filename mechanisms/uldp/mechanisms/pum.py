@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 
 from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.mechanism import Mask, Values
+from uldp.schemas.arrays import Counts, Floats, Mask, Values
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Counts, Floats, TagMass
+from uldp.schemas.records import TagMass
 
 
 def preprocess(values: Values, tags: Values, size: int) -> Values:

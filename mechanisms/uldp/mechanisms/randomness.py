@@ -9,7 +9,7 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from uldp.schemas.records import Floats
+from uldp.schemas.arrays import Floats
 
 
 class SystemRandomness:

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uldp.schemas.records import Counts
-
-Symbols = npt.NDArray[np.int64]
+from uldp.schemas.arrays import Counts, Symbols
 
 #: A sparse count takes a symbol and a number. Beyond this share of the domain, dense counts are smaller and faster.
 _SPARSE_SHARE = 1 / 4

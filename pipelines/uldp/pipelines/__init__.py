@@ -1,5 +1,5 @@
 """Whole pipelines over the transforms, and the command line that runs and reads them."""
 
-from uldp.pipelines.results import newest, read_counts, read_estimates, read_rejected, read_specs
+from uldp.pipelines.results.read import newest, read_counts, read_estimates, read_rejected, read_specs
 
 __all__ = ["newest", "read_counts", "read_estimates", "read_rejected", "read_specs"]

@@ -21,8 +21,8 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds, parse_duration
 
 if TYPE_CHECKING:
-    from uldp.pipelines.results import ResultsError
-    from uldp.pipelines.simulate import Stream
+    from uldp.pipelines.results.read import ResultsError
+    from uldp.pipelines.simulation.simulate import Stream
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
@@ -103,7 +103,7 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     Example: uldp check examples/manhattan/spec.yaml --users 179527
     """
     from uldp.pipelines.caveats import caveats
-    from uldp.pipelines.text import spec_text
+    from uldp.pipelines.results.text import spec_text
 
     for path in specs:
         spec = CollectionSpec.load(path)
@@ -152,9 +152,9 @@ def simulate(
     Example: uldp simulate examples/manhattan/spec.yaml --truth examples/manhattan/truth.csv
     --users 100000 --to stream --duplicates 0.01
     """
-    from uldp.pipelines.fleet import Fleet
-    from uldp.pipelines.simulate import simulate as publish
-    from uldp.pipelines.truth import Truth
+    from uldp.pipelines.simulation.fleet import Fleet
+    from uldp.pipelines.simulation.simulate import simulate as publish
+    from uldp.pipelines.simulation.truth import Truth
 
     loaded = CollectionSpec.load(spec)
     fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
@@ -169,11 +169,11 @@ def simulate(
 
 def _new_stream(to: str, kafka_config: Path | None) -> "Stream":
     if to.startswith("kafka:"):
-        from uldp.pipelines.topic import TopicWriter
-        from uldp.transforms.kafkatopic import KafkaTopic
+        from uldp.pipelines.simulation.topic import TopicWriter
+        from uldp.transforms.io.kafka.topic import KafkaTopic
 
         return TopicWriter(KafkaTopic.parse(to, kafka_config))
-    from uldp.transforms.localstream import LocalStream
+    from uldp.transforms.io.local.stream import LocalStream
 
     return LocalStream.create(_FOLDER.convert(to, None, None), simulated_clock=True)
 
@@ -212,13 +212,13 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str,
 
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from uldp.pipelines import endpoints, jobs
+    from uldp.pipelines.jobs import endpoints, local
 
-    reading = logging.getLogger("uldp.transforms.sources")
+    reading = logging.getLogger("uldp.transforms.io.archive")
     reading.setLevel(logging.INFO)
     reading.handlers, reading.propagate = [logging.StreamHandler()], False
     archive = endpoints.parse_source(source, kafka_config)
-    jobs.backfill(_load(specs), archive, out, jobs.pipeline_options(ctx.args))
+    local.backfill(_load(specs), archive, out, local.pipeline_options(ctx.args))
     _summarize(out)
 
 
@@ -259,7 +259,7 @@ def stream(
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from uldp.pipelines import cluster, endpoints, jobs, publishing
+    from uldp.pipelines.jobs import cluster, endpoints, local, publishing
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
     loaded, followed = _load(specs), endpoints.parse_source(source, kafka_config)
@@ -281,8 +281,8 @@ def stream(
         return
     if named or simulated_clock:
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
-    options = jobs.pipeline_options(ctx.args)
-    jobs.follow(
+    options = local.pipeline_options(ctx.args)
+    local.follow(
         loaded, followed, _FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
     )
     _summarize(out)
@@ -303,16 +303,16 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
 
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
-    from uldp.pipelines import results, text
-    from uldp.pipelines.selection import ALL, Selection
+    from uldp.pipelines.results import read, text
+    from uldp.pipelines.results.selection import ALL, Selection
 
-    specs, selection = results.read_specs(out), Selection(**chosen)
-    results.check_selection(out, specs, selection)
+    specs, selection = read.read_specs(out), Selection(**chosen)
+    read.check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
-    estimates, silent = results.current(out, specs, selection, damaged.append)
-    for estimate, spec in results.with_specs(estimates, specs, damaged.append):
+    estimates, silent = read.current(out, specs, selection, damaged.append)
+    for estimate, spec in read.with_specs(estimates, specs, damaged.append):
         if as_json:
-            click.echo(json.dumps(results.to_json(estimate)))
+            click.echo(json.dumps(read.to_json(estimate)))
         else:
             click.echo(text.estimate_text(estimate, spec.labels, top=top))
     for pane in silent:
@@ -335,9 +335,9 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
 
     Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
     """
-    from uldp.pipelines.report import write_report
-    from uldp.pipelines.results import ResultsError, read_specs
-    from uldp.pipelines.truth import Truth
+    from uldp.pipelines.report.page import write_report
+    from uldp.pipelines.results.read import ResultsError, read_specs
+    from uldp.pipelines.simulation.truth import Truth
 
     specs = read_specs(results)
     of_truth = [spec for spec in specs.values() if collection in (None, spec.collection)]
@@ -360,9 +360,9 @@ def replay(rejected: Path, to: Path, max_attempts: int) -> None:
 
     Example: uldp replay results/rejected --to stream
     """
-    from uldp.pipelines.replay import replay as send_again
-    from uldp.pipelines.results import read_rejected_folder
-    from uldp.transforms.localstream import LocalStream
+    from uldp.pipelines.results.read import read_rejected_folder
+    from uldp.pipelines.results.replay import replay as send_again
+    from uldp.transforms.io.local.stream import LocalStream
 
     records = read_rejected_folder(rejected)
     new = not to.exists()
@@ -388,7 +388,7 @@ def demo(out: Path, users: int, speed: float) -> None:
 
     Example: uldp demo --out build/demo
     """
-    from uldp.pipelines.demo import run_demo
+    from uldp.pipelines.simulation.demo import run_demo
 
     run_demo(out, users=users, speed=speed, say=click.echo)
 
@@ -398,8 +398,8 @@ def _load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
 
 
 def _summarize(out: str) -> None:
-    from uldp.pipelines.progress import summary
-    from uldp.transforms.remote import is_remote
+    from uldp.pipelines.jobs.progress import summary
+    from uldp.transforms.io.remote import is_remote
 
     if is_remote(out):
         click.echo(f"{out}: written; copy it here to show it")

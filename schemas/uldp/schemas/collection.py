@@ -29,6 +29,8 @@ THETA_MECHANISMS = frozenset({"rappor", "urap"})
 
 MechanismName = Literal["identity", "rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue"]
 EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em"]
+#: A collection and one of its versions.
+CollectionKey = tuple[str, int]
 
 #: How old a report may be where ``limits.max_age`` does not say. One that counts its time in seconds is older.
 MAX_AGE = timedelta(days=365)
@@ -314,8 +316,8 @@ class CollectionSpec(_Strict):
         return self.index(int(text) if is_index else text)
 
     @property
-    def key(self) -> tuple[str, int]:
-        """(collection, version): what reports name."""
+    def key(self) -> CollectionKey:
+        """What reports name."""
         return self.collection, self.version
 
     @property

@@ -10,12 +10,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.framing import encode_object
-
-Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def iso(milliseconds: int) -> str:

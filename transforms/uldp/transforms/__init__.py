@@ -1,7 +1,7 @@
-"""Beam transforms, thin: decode, deduplicate, count, window, estimate, read and write.
+"""Beam transforms, thin: decode, deduplicate, count, window, estimate; ``io`` reads and writes.
 
 Each holds as little logic as it can: a public pure function first, a PTransform over it. Imports nothing of ours but
-``uldp.schemas`` and ``uldp.mechanisms``.
+``uldp.schemas``, ``uldp.mechanisms`` and ``uldp.collector``.
 """
 
 from importlib import import_module
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from uldp.transforms.aggregate import Aggregate, Aggregated
-    from uldp.transforms.bigquery import WriteEstimatesToBigQuery
-    from uldp.transforms.kafka import ReadFromKafka
-    from uldp.transforms.pubsub import ReadSubscription
-    from uldp.transforms.sinks import WriteResults
-    from uldp.transforms.sources import ReadArchive, ReadLocalStream
+    from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
+    from uldp.transforms.io.bigquery import WriteEstimatesToBigQuery
+    from uldp.transforms.io.kafka.source import ReadFromKafka
+    from uldp.transforms.io.pubsub.source import ReadSubscription
+    from uldp.transforms.io.results import WriteResults
 
 __all__ = [
     "Aggregate",
@@ -29,12 +29,12 @@ __all__ = [
 _MODULE_OF = {
     "Aggregate": "aggregate",
     "Aggregated": "aggregate",
-    "ReadArchive": "sources",
-    "ReadFromKafka": "kafka",
-    "ReadLocalStream": "sources",
-    "ReadSubscription": "pubsub",
-    "WriteEstimatesToBigQuery": "bigquery",
-    "WriteResults": "sinks",
+    "ReadArchive": "io.archive",
+    "ReadFromKafka": "io.kafka.source",
+    "ReadLocalStream": "io.archive",
+    "ReadSubscription": "io.pubsub.source",
+    "WriteEstimatesToBigQuery": "io.bigquery",
+    "WriteResults": "io.results",
 }
 
 

@@ -10,17 +10,17 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.typehints.decorators import no_annotations
 
-from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.collector.collections import targets
+from uldp.collector.columns import ReportColumns
+from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
-from uldp.transforms.chunks import Chunk
-from uldp.transforms.columns import ReportColumns
 from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
+from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.seal import SealCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows
-from uldp.transforms.targets import CollectionKey, targets
 from uldp.transforms.windows import window_into, window_label
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.coders.typecoders import registry
 
+from uldp.collector.columns import ReportColumns
+from uldp.collector.partial import PartialCounts
+from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.support import AnyCounts, SparseCounts, as_dense
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts
-from uldp.transforms.columns import ReportColumns
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.signals import PartialSignals, SenderCounts
 
 
 class AvroRecord(Protocol):

@@ -10,14 +10,14 @@ from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp.schemas.collection import CollectionSpec
+from uldp.collector.collections import Target, targets
+from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.partial import PartialCounts
+from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
+from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.coders import PartialCountsCoder
-from uldp.transforms.columns import ReportColumns, slice_groups
 from uldp.transforms.metrics import counter
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.signals import PartialSignals, improbable_counts, skew_counts
-from uldp.transforms.targets import CollectionKey, Target, targets
 from uldp.transforms.windows import at_time
 
 KeyedCounts = tuple[tuple[str, int], PartialCounts]

@@ -11,16 +11,16 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.typehints.decorators import no_annotations
 
-from uldp.schemas.collection import CollectionSpec
+from uldp.collector.collections import targets
+from uldp.collector.columns import ReportColumns, concatenate
+from uldp.collector.decoder import ReportDecoder, Slot
+from uldp.collector.partial import PartialCounts
+from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Rejected
-from uldp.transforms.chunks import Chunk
-from uldp.transforms.columns import ReportColumns, concatenate
 from uldp.transforms.count import KeyedCounts
-from uldp.transforms.decoder import ReportDecoder, Slot
+from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import counter
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.targets import CollectionKey, targets
 from uldp.transforms.windows import at_time
 
 

@@ -27,16 +27,17 @@ from apache_beam.transforms.userstate import (
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.utils.timestamp import Timestamp
 
+from uldp.collector.collections import Target, targets
+from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.partial import PartialCounts
+from uldp.collector.seen import SeenIds
+from uldp.collector.signals import PartialSignals, skew_counts
+from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
-from uldp.transforms.columns import ReportColumns, ReportIds, slice_groups
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import counter
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.seen import SeenIds
-from uldp.transforms.signals import PartialSignals, skew_counts
 from uldp.transforms.spill import Extent, GroupColumns, read_columns
-from uldp.transforms.targets import Target, targets
 from uldp.transforms.windows import at_time
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.collections import Target, targets
 from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import withheld
 from uldp.schemas.records import Estimate, SupportCounts
-from uldp.transforms.targets import Target, targets
 
 
 def estimates_of(target: Target, support: SupportCounts) -> Iterator[Estimate]:

@@ -13,6 +13,8 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
+from uldp.collector.collections import IMPROBABLE_TAIL, Target, targets
+from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.plausibility import excess_p_value, fit_counts
 from uldp.mechanisms.support import as_dense
 from uldp.schemas.collection import CollectionSpec
@@ -20,8 +22,6 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.records import Accounting, Pane, PaneKind, Superseded, SupportCounts
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import counter
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.targets import IMPROBABLE_TAIL, Target, targets
 from uldp.transforms.windows import expires, pane_of
 
 #: Signals are raised on what honest devices bring about in one window of a million: in up to 30, where there are just

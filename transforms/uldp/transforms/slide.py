@@ -20,11 +20,10 @@ from apache_beam.transforms.window import IntervalWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp.schemas.collection import WindowSpec
+from uldp.collector.partial import PartialCounts
+from uldp.schemas.collection import CollectionKey, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.transforms.count import KeyedCounts
-from uldp.transforms.partial import PartialCounts
-from uldp.transforms.targets import CollectionKey
 from uldp.transforms.windows import at_time, window_into
 
 #: Partial counts by the start of their slice.

@@ -15,8 +15,8 @@ from typing import BinaryIO
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.columns import ReportColumns
 from uldp.transforms.coders import ReportColumnsCoder
-from uldp.transforms.columns import ReportColumns
 
 #: Where columns are: the name of a file, the first byte, and how many there are.
 Extent = tuple[str, int, int]

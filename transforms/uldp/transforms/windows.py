@@ -8,10 +8,10 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWin
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 
+from uldp.collector.collections import AMENDABLE_FOR
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.durations import format_duration, milliseconds
 from uldp.schemas.records import Pane, PaneKind
-from uldp.transforms.targets import AMENDABLE_FOR
 
 #: State is kept for longer than that: nothing is dropped if the watermark is ahead of a publish time by so much.
 _SPARE = timedelta(hours=1)

@@ -1,0 +1,116 @@
+"""Reports as packed columns: what flows between the stages instead of one element per report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, SignalBits, Times
+
+#: Slices between the first and the last that are numbered without looking which there are. Devices choose times, so
+#: this bounds what the numbers are used for.
+_DENSE_SLICES = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportColumns:
+    """Validated reports of one collection and version, as columns of equal length n.
+
+    Attributes:
+        collection: Name of the spec.
+        version: Its version.
+        report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words.
+        slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
+            the finest interval that windows are made of: the window's size, or the period of a sliding window.
+        payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
+        signals: Shape (n,): what each report tells of its device; see ``uldp.collector.signals.signal_bits``.
+    """
+
+    collection: str
+    version: int
+    report_ids: ReportIds
+    slices: Times
+    payloads: Payloads
+    signals: SignalBits
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the columns take."""
+        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.signals.nbytes
+
+    def take(self, rows: Mask | Rows) -> "ReportColumns":
+        """Return the reports that ``rows`` selects, by mask or by index."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        # ndarray.take copies rows several times as fast as an index in brackets.
+        return ReportColumns(
+            self.collection,
+            self.version,
+            self.report_ids.take(rows, axis=0),
+            self.slices.take(rows),
+            self.payloads.take(rows, axis=0),
+            self.signals.take(rows),
+        )
+
+    def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
+        """Split by report id, so that copies of a report meet in one shard."""
+        if shards == 1:
+            yield from [(0, self)] if len(self) else []
+            return
+        for shard, rows in _grouped((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64)):
+            yield shard, self if rows is None else self.take(rows)
+
+    def ids_by_slice(self, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
+        """Split the ids of one or more reports by time slice; yields the start of a slice and its ids."""
+        starts, groups = slice_groups(self.slices, slice_size)
+        for group, rows in _grouped(groups):
+            yield int(starts[group]), self.report_ids if rows is None else self.report_ids.take(rows, axis=0)
+
+
+def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
+    """Number the time slices of one or more reports.
+
+    Returns:
+        Starts of k slices, ascending, some of which may have no report; and the number of each report's slice.
+    """
+    first = int(slices.min())
+    numbers = (slices - first) // slice_size
+    k = int(numbers.max()) + 1
+    if k <= _DENSE_SLICES:
+        return first + slice_size * np.arange(k), numbers
+    return np.unique(slices, return_inverse=True)
+
+
+def _grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:
+    """Group rows by a number for each, of 0 or more; yields a number and its rows in their order, None for all rows."""
+    largest = int(numbers.max(initial=0))
+    if largest == numbers.min(initial=largest):
+        if len(numbers):
+            yield largest, None
+        return
+    # NumPy sorts integers of 8 or 16 bits by counting them.
+    numbers = numbers.astype(np.min_scalar_type(largest))
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    bounds = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), len(numbers)]
+    for start, end in pairwise(bounds):
+        yield int(numbers[start]), order[start:end]
+
+
+def concatenate(parts: list[ReportColumns]) -> ReportColumns:
+    """Join columns of one collection and version."""
+    if len(parts) == 1:
+        return parts[0]
+    return ReportColumns(
+        parts[0].collection,
+        parts[0].version,
+        np.concatenate([part.report_ids for part in parts]),
+        np.concatenate([part.slices for part in parts]),
+        cast(Payloads, np.concatenate([part.payloads for part in parts])),
+        np.concatenate([part.signals for part in parts]),
+    )

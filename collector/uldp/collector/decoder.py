@@ -1,0 +1,257 @@
+"""Decode and validate messages, thousands at a time; whatever cannot be counted gets a reason.
+
+Pure: messages in, columns, late and rejected out. Each report ends in exactly one of the three, so
+received = decoded + late + rejected holds call by call.
+
+Whatever names a collection and version that are served stands in the accounting of one window: in that of its event
+time, or, if its time is refused or that window's state is gone, in that of its publish time. So no device opens windows
+at will, and nothing is missing from the accounting of its collection.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from uldp.collector.collections import Target, targets
+from uldp.collector.columns import ReportColumns
+from uldp.collector.parse import (
+    Misfit,
+    ParsedReports,
+    Record,
+    RejectError,
+    from_batches,
+    from_reports,
+    misfit_of_batch,
+    misfit_of_report,
+)
+from uldp.collector.partial import PartialCounts
+from uldp.collector.signals import PartialSignals, SenderCounts, one_skew, sender_digest, signal_bits
+from uldp.schemas.arrays import Digests, Times
+from uldp.schemas.codec.batched import BatchViews
+from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema
+from uldp.schemas.collection import CollectionKey, CollectionSpec
+from uldp.schemas.framing import (
+    MalformedBodyError,
+    NotSingleObjectError,
+    TruncatedBodyError,
+    UnknownSchemaError,
+    report_store,
+)
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected
+
+#: Pub/Sub's limit for a message. Anything longer is rejected before it is looked at.
+MAX_MESSAGE_BYTES = 10_000_000
+#: How much of a message that is too large is kept in its rejected record.
+KEPT_BYTES = 4096
+_FRAMING_REASONS: dict[type[ValueError], Reason] = {
+    NotSingleObjectError: Reason.NOT_AVRO,
+    UnknownSchemaError: Reason.UNKNOWN_SCHEMA,
+    TruncatedBodyError: Reason.TRUNCATED,
+    MalformedBodyError: Reason.MALFORMED,
+}
+
+
+#: A time slice of a collection and version: (key, start).
+Slot = tuple[CollectionKey, int]
+
+
+@dataclass(slots=True)
+class Decoded:
+    """What became of a number of messages.
+
+    Attributes:
+        received: Reports that arrived; a message that cannot be decoded is one.
+        columns: Reports to be counted, unless they are duplicates.
+        late: One message for each report that came after its windows had closed.
+        rejected: One record for each report that cannot be counted.
+        partials: Of each time slice, the accounting and clock skew of late and rejected reports, and all senders.
+    """
+
+    received: int = 0
+    columns: list[ReportColumns] = field(default_factory=list)
+    late: list[Message] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    partials: dict[Slot, PartialCounts] = field(default_factory=lambda: defaultdict(PartialCounts))
+
+
+class ReportDecoder:
+    """Decodes and validates messages, thousands at a time.
+
+    Args:
+        specs: The collections that are served; reports of others are rejected.
+        judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
+            window has closed, and every report is counted.
+    """
+
+    def __init__(self, specs: Iterable[CollectionSpec], *, judge_lateness: bool) -> None:
+        self._targets = targets(specs)
+        self._collections = {collection for collection, _ in self._targets}
+        self._judge_lateness = judge_lateness
+        self._by_layout = list(self._targets.values())
+        schema = report_schema()
+        self._layouts = [Layout.of(schema, *target.spec.key, target.bits_width) for target in self._by_layout]
+        self._batches = BatchViews.of(self._targets)
+        self._store = report_store()
+        self._software = metadata.version("uldp-stream")
+
+    def decode(self, messages: Sequence[Message]) -> Decoded:
+        """Decode ``messages``. No input raises; each report ends in ``columns``, ``late`` or ``rejected``."""
+        out = Decoded()
+        found, rest = decode_columns([message.data for message in messages], self._layouts)
+        singles: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
+        batches: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
+        for index in rest.tolist():
+            try:
+                key, name, record = self._decode_one(messages[index].data)
+                target = self._targets[key]
+                if name == "uldp.Report":
+                    singles[key, misfit_of_report(target, record)].append((index, record))
+                else:
+                    batches[key, misfit_of_batch(target, record)].append((index, record))
+            except RejectError as error:
+                self._reject(messages[index], error, out)
+        # One after the other, so that those of a target are still in the caches when they are validated.
+        parsed = chain(
+            (self._from_columns(fast) for fast in found),
+            (from_reports(self._targets[key], misfit, records) for (key, misfit), records in singles.items()),
+            (from_batches(self._targets[key], misfit, records) for (key, misfit), records in batches.items()),
+        )
+        published = np.array([message.publish_time for message in messages], dtype=np.int64)
+        senders = self._senders(messages)
+        for reports in parsed:
+            if not len(reports.origins):  # of a batch without reports
+                continue
+            out.received += len(reports.origins)
+            self._validate(reports, published[reports.origins], messages, senders, out)
+        return out
+
+    def _from_columns(self, fast: FastRows) -> ParsedReports:
+        target = self._by_layout[fast.layout]
+        return ParsedReports(target, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
+
+    def _senders(self, messages: Sequence[Message]) -> Digests | None:
+        """Return a digest of each message's sender key, 0 for none; or None where no spec asks."""
+        if all(target.spec.limits.max_reports_per_sender is None for target in self._by_layout):
+            return None
+        keys = [message.attributes.get(SENDER) for message in messages]
+        return np.array([0 if key is None else sender_digest(key) for key in keys], dtype=np.uint64)
+
+    def _decode_one(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
+        """Decode one message: its collection and version, the name of its schema, and the record."""
+        if len(data) > MAX_MESSAGE_BYTES:
+            raise RejectError(Reason.TOO_LARGE, f"{len(data)} bytes, the limit is {MAX_MESSAGE_BYTES}")
+        if (batch := self._batches.read(data)) is not None:
+            key, columns = batch
+            return key, "uldp.ReportBatch", columns
+        try:
+            name, record = self._store.decode(data)
+        except tuple(_FRAMING_REASONS) as error:
+            raise RejectError(_FRAMING_REASONS[type(error)], str(error)) from error
+        key = record["collection"], record["version"]
+        if key not in self._targets:
+            known = record["collection"] in self._collections
+            reason = Reason.UNKNOWN_VERSION if known else Reason.UNKNOWN_COLLECTION
+            raise RejectError(reason, f"{record['collection'][:64]!r} version {record['version']}")
+        return key, name, record
+
+    def _reject(self, message: Message, error: RejectError, out: Decoded) -> None:
+        out.received += 1
+        if error.reason is Reason.TOO_LARGE:
+            message = message._replace(data=message.data[:KEPT_BYTES])
+        out.rejected.append(self._rejected(message, error.reason, error.detail))
+        if error.target is not None:
+            published = np.array([message.publish_time], dtype=np.int64)
+            start = int(error.target.slice_start(published)[0])
+            out.partials[error.target.spec.key, start] += PartialCounts(accounting=_REJECTED)
+
+    def _rejected(self, message: Message, reason: Reason, detail: str) -> Rejected:
+        return Rejected(
+            stage="decode",
+            reason=reason,
+            detail=detail,
+            data=message.data,
+            attributes=message.attributes,
+            publish_time=message.publish_time,
+            source=message.source,
+            attempt=_attempt(message.attributes),
+            software=self._software,
+        )
+
+    def _slots(self, target: Target, times: Times, published: Times) -> Times:
+        """Return the start of the slice in whose accounting each report stands."""
+        slices = target.slice_start(times)
+        named = target.admits(times, published) & (not target.spec.retired)
+        if self._judge_lateness:
+            named &= published < slices + target.amendable_for
+        return np.where(named, slices, target.slice_start(published))
+
+    def _validate(
+        self,
+        parsed: ParsedReports,
+        published: Times,
+        messages: Sequence[Message],
+        senders: Digests | None,
+        out: Decoded,
+    ) -> None:
+        """Check all reports of one target at once and sort them into ``out``."""
+        target, times = parsed.target, parsed.event_times
+        key, limits = target.spec.key, target.spec.limits
+        good = target.admits(times, published)
+        improbable = np.zeros_like(good)
+        if parsed.misfit is not None or target.spec.retired:
+            good[:] = False
+        else:
+            possible, improbable = target.inspect(parsed.payloads)
+            good &= possible
+        slices = target.slice_start(times)
+        late = good & (published >= slices + target.closes_after) if self._judge_lateness else np.zeros_like(good)
+        counted = good & ~late
+        signals = signal_bits(times, published, improbable)
+        columns = ReportColumns(*key, parsed.report_ids, slices, parsed.payloads, signals)
+        slots = slices if counted.all() else self._slots(target, times, published)
+        if senders is not None and limits.max_reports_per_sender is not None:
+            _count_senders(key, slots, senders[parsed.origins], out)
+        if counted.all():
+            out.columns.append(columns)
+            return
+        if counted.any():
+            out.columns.append(columns.take(counted))
+        for row in np.flatnonzero(~counted).tolist():  # the exceptions: each needs a record of its own anyway
+            message = messages[parsed.origins[row]]
+            message = message._replace(data=parsed.message_data(row, message))
+            if late[row]:
+                out.late.append(message)
+                outcome = _LATE
+            else:
+                reason, detail = parsed.reason(row, int(published[row]))
+                out.rejected.append(self._rejected(message, reason, detail))
+                outcome = _REJECTED
+            out.partials[key, int(slots[row])] += PartialCounts(None, outcome, one_skew(int(signals[row])))
+
+
+def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Decoded) -> None:
+    """Add the reports whose sender is known to the signals of their slices."""
+    known = np.flatnonzero(senders)
+    if not len(known):
+        return
+    order = known[np.argsort(slots[known], kind="stable")]
+    starts, firsts = np.unique(slots[order], return_index=True)
+    for start, of_slice in zip(starts.tolist(), np.split(senders[order], firsts[1:]), strict=True):
+        out.partials[key, start] += PartialCounts(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
+
+
+_LATE = Accounting(received=1, late=1)
+_REJECTED = Accounting(received=1, rejected=1)
+
+
+def _attempt(attributes: Mapping[str, str]) -> int:
+    """Read which attempt a message is. Whoever publishes may write anything there."""
+    written = attributes.get(ATTEMPT, "1")
+    return max(int(written), 1) if re.fullmatch("[0-9]{1,4}", written) else 1

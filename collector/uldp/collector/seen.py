@@ -1,0 +1,192 @@
+"""The report ids that were seen: an exact, growing set of 128-bit ids, to which columns of ids are added.
+
+It is a hash table with chains, in five arrays. Each step is done for thousands of ids at once, so that the number of
+NumPy calls grows with the longest chain and not with the number of ids.
+"""
+
+import functools
+import secrets
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.schemas.arrays import Mask, ReportIds, Rows, Words
+
+Word = TypeVar("Word", np.uint32, np.uint64)
+#: Rows of stored ids, from 1; 0 is none.
+Links = npt.NDArray[np.uint32]
+
+_HALF = np.uint64(32)
+
+#: Slots of an empty set, of which there are thousands.
+_MIN_SLOTS = 16
+#: A full table grows by this factor. It is then at least a quarter full: 4 to 16 bytes per id.
+_GROWTH = 4
+#: Ids that are added at once: what is computed for them stays in the processor's cache.
+_BLOCK = 8192
+
+
+@functools.cache
+def _secret() -> Words:
+    """Draw a summand and four factors, once in a process: so no device can aim ids at one slot.
+
+    Neither they nor anything that depends on them leaves the process.
+    """
+    return np.frombuffer(secrets.token_bytes(40), np.uint64)
+
+
+def _hashes(low: Words, high: Words) -> Words:
+    """Hash ids, given as their two words; the upper 32 bits are strongly universal.
+
+    So the upper b <= 32 bits of any two ids, chosen without knowing the factors, are equal with probability 2^-b. This
+    is the family Multilinear-HM (Lemire and Kaser, "Strongly universal string hashing is fast", The Computer Journal
+    2014) on the four halves of an id, but for the upper halves that are left in the second sums. Its proof still holds:
+    if two ids differ in the upper half of a word, their hashes differ by that half's difference times a factor, plus
+    what does not depend on that factor; if in the lower half alone, the same holds of the other factor. A uniform
+    factor times a difference of less than 2^32 is uniform in its upper 32 bits, and the summand is independent of it.
+    """
+    summand, *factors = _secret()
+    hashes = low >> _HALF
+    hashes += factors[0]
+    hashes *= low + factors[1]
+    products = high >> _HALF
+    products += factors[2]
+    products *= high + factors[3]
+    hashes += products
+    hashes += summand
+    return hashes
+
+
+class SeenIds:
+    """A growing set of report ids.
+
+    The ids are rows from 1 on. Each slot of the table holds the row that came to it last, and each row the one that
+    came to its slot before it: a chain that ends with 0.
+
+    There are at least as many slots as ids, and the slot of an id is its hash. So, on average over the factors, an id
+    meets less than one other in its slot, and the longest of n chains is O(sqrt(n)), whatever ids devices choose; it is
+    about ten if they are random. Rows take 20 to 25 bytes per id and slots 4 to 16, with room for the next 8192 ids at
+    most. A set has less than 2^32 ids.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._heads: Links = np.zeros(_MIN_SLOTS, dtype=np.uint32)
+        self._before: Links = np.zeros(1, dtype=np.uint32)
+        self._low: Words = np.zeros(1, dtype=np.uint64)
+        self._high: Words = np.zeros(1, dtype=np.uint64)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, ids: ReportIds) -> Mask:
+        """Add ids of shape (n, 2).
+
+        Returns:
+            Shape (n,): which of them were new, the first of several copies among them.
+        """
+        new = np.ones(len(ids), dtype=np.bool_)
+        for start in range(0, len(ids), _BLOCK):
+            block = ids[start : start + _BLOCK]
+            self._add(block[:, 0].copy(), block[:, 1].copy(), new[start : start + _BLOCK])
+        return new
+
+    def _add(self, low: Words, high: Words, new: Mask) -> None:
+        """Add one block of ids, and clear ``new`` for those that were there or are copies of an earlier one."""
+        self._reserve(self._count + len(low))
+        slots = self._slots(low, high)
+        heads = self._heads.take(slots)
+        new[self._find(heads, low, high)] = False
+        while True:
+            chosen = np.flatnonzero(new)
+            self._store(low.take(chosen), high.take(chosen))
+            copies, originals = self._link(self._count + 1, slots.take(chosen))
+            if not len(copies):
+                break
+            # Copies within the block are rare, and linked they would waste rows: undo it all, and link the rest.
+            self._heads[slots] = heads
+            firsts = np.arange(len(chosen))
+            np.minimum.at(firsts, originals, copies)
+            new[chosen.take(originals)] = new[chosen.take(copies)] = False
+            new[chosen.take(firsts.take(originals))] = True
+        self._count += len(chosen)
+
+    def _slots(self, low: Words, high: Words) -> Rows:
+        """Slots are the upper bits of the hash, as many as number the slots of the table."""
+        hashes = _hashes(low, high)
+        hashes >>= np.uint64(65 - len(self._heads).bit_length())
+        return hashes.view(np.int64)
+
+    def _find(self, heads: Links, low: Words, high: Words) -> Rows:
+        """Return the positions of the ids that are in the chains which begin with ``heads``."""
+        positions = np.flatnonzero(heads != 0)
+        rows = heads.take(positions)
+        places, candidates = [positions], [rows]
+        while len(rows):
+            rows = self._before.take(rows)
+            more = np.flatnonzero(rows != 0)
+            positions, rows = positions.take(more), rows.take(more)
+            places.append(positions)
+            candidates.append(rows)
+        positions, rows = np.concatenate(places), np.concatenate(candidates)
+        # Few of those that differ have equal low words: the high words are seldom looked up in vain.
+        same = np.flatnonzero(self._low.take(rows) == low.take(positions))
+        positions, rows = positions.take(same), rows.take(same)
+        return positions.compress(self._high.take(rows) == high.take(positions))
+
+    def _link(self, start: int, slots: Rows) -> tuple[Rows, Rows]:
+        """Put the rows from ``start`` on, which are none of those before, at the heads of the chains of their slots.
+
+        Of rows that share a slot, one is left at its head by each round; NumPy does not promise which. The others
+        follow in the next rounds, but for copies of it.
+
+        Returns:
+            The copies, and the rows of which they are copies, which are linked; both counted from ``start``.
+        """
+        rows = np.arange(start, start + len(slots), dtype=np.uint32)
+        self._before[start : start + len(slots)] = self._heads.take(slots)
+        copies, originals = rows[:0], rows[:0]
+        while True:
+            self._heads[slots] = rows
+            winners = self._heads.take(slots)
+            lost = np.flatnonzero(winners != rows)
+            if not len(lost):
+                return (copies - start).astype(np.intp), (originals - start).astype(np.intp)
+            rows, winners, slots = rows.take(lost), winners.take(lost), slots.take(lost)
+            same = self._low.take(rows) == self._low.take(winners)
+            same &= self._high.take(rows) == self._high.take(winners)
+            if same.any():
+                copies = np.concatenate([copies, rows.compress(same)])
+                originals = np.concatenate([originals, winners.compress(same)])
+                rows, winners, slots = rows.compress(~same), winners.compress(~same), slots.compress(~same)
+            self._before[rows] = winners
+
+    def _store(self, low: Words, high: Words) -> None:
+        """Write ids to the next rows."""
+        start = self._count + 1
+        stop = start + len(low)
+        if stop > len(self._low):
+            size = max(stop, len(self._low) * 5 // 4)
+            self._low, self._high = _resized(self._low, size), _resized(self._high, size)
+            self._before = _resized(self._before, size)
+        self._low[start:stop] = low
+        self._high[start:stop] = high
+
+    def _reserve(self, count: int) -> None:
+        """Have a slot or more for each of ``count`` ids."""
+        slots = len(self._heads)
+        if count <= slots:
+            return
+        while slots < count:
+            slots *= _GROWTH
+        self._heads = np.zeros(slots, dtype=np.uint32)
+        for start in range(1, self._count + 1, _BLOCK):
+            stop = min(start + _BLOCK, self._count + 1)
+            self._link(start, self._slots(self._low[start:stop], self._high[start:stop]))
+
+
+def _resized(column: npt.NDArray[Word], size: int) -> npt.NDArray[Word]:
+    resized = np.empty(size, dtype=column.dtype)
+    resized[: len(column)] = column
+    return resized

@@ -1,0 +1,152 @@
+"""What reports tell of the devices and senders behind them: clock skew, and how busy a sender is.
+
+Sums of parts are taken in any order, as those of counts. Nothing here changes what is counted.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from uldp.schemas.arrays import Counts, Digests, Mask, SignalBits, Times
+from uldp.schemas.records import SKEW_RANGES, Sender, Signals
+
+#: The bit of a report whose number of set bits is improbable. The bits below it are the range of its clock skew.
+IMPROBABLE = 0x80
+
+
+def _skew_ranges() -> SignalBits:
+    """Return the range of clock skew that begins with each exponent, and behind those the ones of negative numbers."""
+    ranges = np.clip(np.arange(1 << 11) - 1022, 0, SKEW_RANGES - 1)
+    return np.concatenate([ranges, ranges + SKEW_RANGES]).astype(np.uint8)
+
+
+#: By the first 12 bits of a float: its sign and its exponent.
+_RANGES = _skew_ranges()
+
+
+def signal_bits(event_times: Times, published: Times, improbable: Mask) -> SignalBits:
+    """Return what each report tells beside its payload, in a byte: its range of clock skew, and ``IMPROBABLE``.
+
+    A range is the exponent of the skew in seconds, read from its bits as a float: hostile times cannot overflow it.
+    Ranges of ``past`` start at 0, and those of ``early`` at ``SKEW_RANGES``.
+    """
+    seconds = published.astype(np.float64)
+    seconds -= event_times
+    seconds /= 1000
+    signals = _RANGES.take((seconds.view(np.uint64) >> np.uint64(52)).view(np.int64))
+    signals[improbable] |= IMPROBABLE
+    return signals
+
+
+def skew_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
+    """Count the reports of each of k groups by their range of clock skew, shape (k, 2 SKEW_RANGES)."""
+    width = 2 * SKEW_RANGES
+    counts = np.bincount(groups * width + (signals & ~np.uint8(IMPROBABLE)), minlength=k * width)
+    return counts.astype(np.int64, copy=False).reshape(k, width)
+
+
+def improbable_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
+    """Count the reports of each of k groups whose number of set bits is improbable, shape (k,)."""
+    return np.bincount(groups[signals >= IMPROBABLE], minlength=k).astype(np.int64, copy=False)
+
+
+def sender_digest(key: str) -> int:
+    """Return 8 bytes of BLAKE2b of a sender key, as a number; whoever knows the key can find it in the results."""
+    return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SenderCounts:
+    """How many reports came with each sender key: a Misra-Gries summary, so of bounded size whoever sends what.
+
+    Merged as by Agarwal et al., "Mergeable Summaries" (PODS 2012, section 3): no count is too high, and of N reports
+    none is too low by more than N / (CAPACITY + 1). Up to CAPACITY senders, all are exact.
+
+    Attributes:
+        digests: Shape (k,), sorted.
+        reports: Shape (k,): at least so many reports of each.
+    """
+
+    CAPACITY = 1024
+
+    digests: Digests
+    reports: Counts
+
+    @classmethod
+    def of(cls, digests: Digests) -> "SenderCounts":
+        """Count the reports of each sender, one digest a report."""
+        senders, reports = np.unique(digests, return_counts=True)
+        return cls(senders, reports.astype(np.int64))._cut()
+
+    def __add__(self, other: "SenderCounts") -> "SenderCounts":
+        digests, at = np.unique(np.concatenate([self.digests, other.digests]), return_inverse=True)
+        reports = np.zeros(len(digests), dtype=np.int64)
+        np.add.at(reports, at, np.concatenate([self.reports, other.reports]))
+        return SenderCounts(digests, reports)._cut()
+
+    def _cut(self) -> "SenderCounts":
+        if len(self.digests) <= self.CAPACITY:
+            return self
+        left = self.reports - np.partition(self.reports, -self.CAPACITY - 1)[-self.CAPACITY - 1]
+        return SenderCounts(self.digests[left > 0], left[left > 0])
+
+    def busiest(self) -> Sender | None:
+        """Return the sender with the most reports; of several, the one with the lowest digest.
+
+        None where the summary holds no sender: there were many, and none had more reports than the others.
+        """
+        if not len(self.digests):
+            return None
+        at = int(self.reports.argmax())
+        return Sender(f"{int(self.digests[at]):016x}", int(self.reports[at]))
+
+
+@cache
+def one_skew(signals: int) -> "PartialSignals":
+    """Return the clock skew of one report that is not counted, so that nothing else of it is."""
+    return PartialSignals(skew_counts(np.array([signals], dtype=np.uint8), np.zeros(1, dtype=np.int64), 1)[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialSignals:
+    """A part of the signals of one window. Sums are a commutative monoid, as long as no summary of senders is full.
+
+    Attributes:
+        skew: Shape (2 SKEW_RANGES,): reports by range, as in ``signal_bits``; None for none.
+        improbable: Counted reports with an improbable number of set bits.
+        senders: Reports by sender; None where there are none, or nobody asked.
+    """
+
+    skew: Counts | None = None
+    improbable: int = 0
+    senders: SenderCounts | None = None
+
+    def __add__(self, other: "PartialSignals") -> "PartialSignals":
+        return PartialSignals(
+            _sum(self.skew, other.skew), self.improbable + other.improbable, _sum(self.senders, other.senders)
+        )
+
+    def published(self) -> Signals:
+        """Return what is published of them."""
+        skew = np.zeros(2 * SKEW_RANGES, dtype=np.int64) if self.skew is None else self.skew
+        return Signals(
+            early=_shortened(skew[SKEW_RANGES:]),
+            past=_shortened(skew[:SKEW_RANGES]),
+            improbable_reports=self.improbable,
+            busiest_sender=None if self.senders is None else self.senders.busiest(),
+        )
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Add what may be None."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _shortened(counts: Counts) -> tuple[int, ...]:
+    filled = np.flatnonzero(counts)
+    return tuple(counts[: filled[-1] + 1].tolist()) if len(filled) else ()

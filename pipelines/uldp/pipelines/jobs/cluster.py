@@ -1,0 +1,187 @@
+"""Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, TextIO, cast
+
+import apache_beam as beam
+import grpc
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.runner import PipelineResult
+
+from uldp.pipelines.jobs.endpoints import BrokerStream, read_stream
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
+from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
+from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
+from uldp.pipelines.jobs.publishing import BrokerTopic, PublishResults, check_topic, keyed_estimate, keyed_rejected
+from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.aggregate import Aggregate, Aggregated
+from uldp.transforms.io.pubsub.subscription import Subscription
+from uldp.transforms.io.remote import is_remote
+from uldp.transforms.io.results import WriteResults
+
+#: What each runner has to be told, so that nothing is lost and a job can be updated. What a user says comes after it.
+_ALWAYS = ("--streaming", "--no_save_main_session")
+_FLINK = (
+    # Without, a failure would begin anew, and nothing is ever acknowledged to a broker.
+    "--checkpointing_interval=10000",
+    "--checkpointing_mode=EXACTLY_ONCE",
+    # What is left when a job is cancelled, or its JobManager is lost; another goes on from there by --savepoint_path.
+    "--externalized_checkpoints_enabled",
+    "--retain_externalized_checkpoints_on_cancellation",
+    # Of elements that are chunks of messages. A bundle's cost is paid for each; what is in it waits for its end.
+    "--max_bundle_size=1000",
+    "--max_bundle_time_mills=500",  # Beam's spelling
+    # The watermark is passed on between bundles only, and a source that goes on at once may never be there: without,
+    # a job of one slot fired no window. And what a bundle gives at a checkpoint would wait, in the checkpoint, until
+    # the next element or watermark comes.
+    "--finish_bundle_before_checkpointing",
+    # Two savepoints must not differ in it.
+    "--max_parallelism=128",
+)
+#: What it logs by default is of no use to a user.
+_PRISM = ("--prism_log_level=error",)
+#: How often the command says that its job runs, which may be for months.
+_BEAT_SECONDS = 60.0
+#: The runner that reads Pub/Sub by itself.
+_DATAFLOW = "DataflowRunner"
+
+
+def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
+    """Parse arguments for Beam, and add what this project's jobs need of the runner that they name.
+
+    Raises:
+        JobError: if one is no option of Beam's, or they name no runner that can follow a broker's stream.
+    """
+    runner = pipeline_options(arguments).view_as(StandardOptions).runner
+    if runner in (None, LOCAL_RUNNER):
+        raise JobError(
+            "a broker's stream needs a runner that takes checkpoints: for Flink, add --runner=PortableRunner"
+            " --job_endpoint=HOST:PORT of its job server; for Dataflow, --runner=DataflowRunner; Kafka on this machine"
+            " is followed by --runner=PrismRunner --prism_location=FILE; docs/running.md shows each; or count what is"
+            " there now with uldp backfill"
+        )
+    own = _FLINK if runner in JOB_SERVERS else _PRISM if runner == PRISM else ()
+    return pipeline_options([*_ALWAYS, *own, *arguments])
+
+
+def build(
+    pipeline: beam.Pipeline,
+    specs: Sequence[CollectionSpec],
+    source: BrokerStream,
+    out: str,
+    *,
+    watermark_delay_ms: int,
+    simulated_clock: bool = False,
+    estimates_to: BrokerTopic | None = None,
+    rejected_to: BrokerTopic | None = None,
+) -> None:
+    """Build the graph: read, aggregate, write results, and publish those for which a topic is named."""
+    native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
+    messages = read_stream(pipeline, source, watermark_delay_ms, simulated_clock=simulated_clock, native=native)
+    aggregated: Aggregated = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
+    _ = aggregated | "WriteResults" >> WriteResults(out)
+    if estimates_to is not None:
+        _ = aggregated.estimates | "PublishEstimates" >> PublishResults(estimates_to, keyed_estimate, native)
+    if rejected_to is not None:
+        _ = aggregated.rejected | "PublishRejected" >> PublishResults(rejected_to, keyed_rejected, native)
+
+
+def follow_broker(
+    specs: Sequence[CollectionSpec],
+    source: BrokerStream,
+    out: str,
+    options: PipelineOptions,
+    *,
+    watermark_delay_ms: int,
+    simulated_clock: bool,
+    estimates_to: BrokerTopic | None,
+    rejected_to: BrokerTopic | None,
+    say: Callable[[str], None],
+) -> None:
+    """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
+
+    Raises:
+        JobError, KafkaError, PubSubError, ResultsError: before anything is run.
+    """
+    in_memory = options.view_as(StandardOptions).runner == PRISM
+    if in_memory and isinstance(source, Subscription):
+        raise JobError(f"{source}: --runner={PRISM} acknowledges what it keeps in memory only; use Flink or Dataflow")
+    source.check()
+    for topic in (estimates_to, rejected_to):
+        if topic is not None:
+            check_topic(topic)
+    pipeline = beam.Pipeline(options=options)  # first: Beam's file systems take their options from it
+    job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
+    with claimed(out, specs, job) as results:
+        build(
+            pipeline,
+            specs,
+            source,
+            results,
+            watermark_delay_ms=watermark_delay_ms,
+            simulated_clock=simulated_clock,
+            estimates_to=estimates_to,
+            rejected_to=rejected_to,
+        )
+        say(following(specs, source, results))
+        _follow(pipeline, results, in_memory=in_memory, say=say)
+
+
+def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:
+    """Run a job until it ends, or until the user stops this command."""
+    result = _run_apart(pipeline) if in_memory else pipeline.run()
+    here = None if is_remote(out) else Path(out)
+    try:
+        with Heartbeat(say, partial(progress_of, here), _BEAT_SECONDS):
+            result.wait_until_finish()
+    except KeyboardInterrupt:
+        if in_memory:
+            result.cancel()
+            if here is not None and (marked := mark_open_windows(here)):
+                say(marked_incomplete(marked))
+        else:
+            say("the job goes on without this command; stop it by the runner's own means")
+        raise
+    except grpc.RpcError as error:
+        fate = "and the job with it" if in_memory else "the job goes on without it and without this command"
+        raise JobError(f"the job server is gone; {fate}") from error
+
+
+def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
+    """Run a pipeline whose runner is a program that Ctrl-C, which goes to all programs of a terminal, must not end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which programs that are started inherit
+    try:
+        return pipeline.run()
+    finally:
+        for stop in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(stop, _stop_silently)
+
+
+class _MainThreadOnly:
+    """A stream that takes what the main thread writes, and nothing of what others do."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(text) if threading.current_thread() is threading.main_thread() else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _stop_silently(number: int, frame: object) -> NoReturn:
+    """Stop as Ctrl-C does. The worker, in threads of this process, would tell by tracebacks that its job ends.
+
+    It logs them, and prints them as well. Nobody can say so later: on the way to who waits for the job, Beam ends it.
+    """
+    logging.disable()
+    sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))
+    raise KeyboardInterrupt

@@ -1,0 +1,201 @@
+"""A results directory as a job finds or makes it, and as it leaves it: specs, and windows that it did not finish."""
+
+import csv
+import fcntl
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TextIO
+
+import yaml
+from apache_beam.io.filesystems import FileSystems
+
+from uldp.pipelines.jobs.identity import JobIdentity, name_of
+from uldp.pipelines.results.read import ResultsError, newest, read_counts, read_estimates
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.flags import Flag
+from uldp.schemas.records import PaneKind, SupportCounts
+from uldp.transforms.io.folders import JOB, Kind, kind_of
+from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
+from uldp.transforms.io.results import counts_file, estimate_file, write_file
+
+#: How long to wait for a directory that another process has locked: a job that was stopped ends soon after.
+LOCK_SECONDS = 20.0
+
+
+@contextmanager
+def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iterator[str]:
+    """Give a job its directory of results: with its identity, and the specs by which the results can be read later.
+
+    A directory on this machine is locked until the context ends. Only this machine's processes see the lock.
+
+    Args:
+        out: A new or empty directory, or one of the same job; or a URL of another of Beam's file systems.
+        specs: The specs of the job.
+        job: Its identity.
+
+    Yields:
+        Where workers find the directory: the URL, or an absolute path.
+
+    Raises:
+        ResultsError: if the directory holds anything but results of the same job, another process writes to it, or
+            its counts are of another channel. Nothing is written then.
+        RemoteError: if the URL's file system does not answer well.
+    """
+    with ExitStack() as stack:
+        kept = Path(out)
+        if is_remote(out):
+            check_scheme(out)
+            kept = Path(stack.enter_context(TemporaryDirectory()))
+            _fetch(out, kept)
+        else:
+            _refuse_others(kept)
+            stack.enter_context(_locked(kept))
+        _refuse_other_job(out, kept, job)
+        _refuse_other_channels(out, kept, specs)
+        write_file(FileSystems.join(out, JOB), _joined(kept, job).encode())  # before specs, which alone are of nobody
+        keep_specs(out, specs)
+        yield out if is_remote(out) else str(kept.absolute())
+
+
+def _fetch(out: str, folder: Path) -> None:
+    """Copy from a URL what there is of a job's identity and specs."""
+    for pattern in (JOB, "specs/*/*"):
+        for found in matching(FileSystems.join(out, *pattern.split("/"))):
+            path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with fetched(found.path) as file:
+                path.write_bytes(file.read())
+
+
+def _refuse_others(out: Path) -> None:
+    if out.exists() and (kind := kind_of(out)) not in (Kind.RESULTS, Kind.EMPTY):
+        raise ResultsError(f"{out}: holds {kind}; choose another --to, a new or empty directory")
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Keep other processes of this machine out until the context ends, however this process ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / ".lock").open("w") as lock:
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not _lock(lock):
+            if time.monotonic() > deadline:
+                raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another --to")
+            time.sleep(0.1)
+        yield
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _refuse_other_job(out: str, kept: Path, job: JobIdentity) -> None:
+    before = _kept_identity(kept)
+    if before is None and any(kept.glob("specs/*")):
+        raise ResultsError(f"{out}: holds results, but no {JOB} that says of which job; choose another --to")
+    difference = None if before is None else before.difference(job)
+    if difference is not None:
+        raise ResultsError(f"{out}: {difference}. Choose another --to, or remove {out}")
+
+
+def _joined(kept: Path, job: JobIdentity) -> JobIdentity:
+    before = _kept_identity(kept)
+    return job if before is None else before.join(job)
+
+
+def _kept_identity(kept: Path) -> JobIdentity | None:
+    path = kept / JOB
+    try:
+        return JobIdentity.decode(path.read_bytes()) if path.exists() else None
+    except ValueError as error:
+        raise ResultsError(f"{path}: {error}; put back the file that was there, or choose another --to") from error
+
+
+def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
+    for spec in specs:
+        kept = _folder(folder, spec) / "spec.yaml"
+        if kept.exists() and not same_channel(CollectionSpec.load(kept), spec):
+            raise ResultsError(
+                f"{out}: has results of {spec.collection} version {spec.version} under another domain, mechanism, "
+                "sensitive values or tags; raise the spec's version, or choose another --to"
+            )
+
+
+def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
+    """Put specs into a directory of results, here or elsewhere, with the files that they name."""
+    with TemporaryDirectory() as made:
+        for spec in specs:
+            _keep(_folder(Path(made), spec), spec)
+        for path in sorted(path for path in Path(made).rglob("*") if path.is_file()):
+            write_file(FileSystems.join(out, *path.relative_to(made).parts), path.read_bytes())
+
+
+def mark_open_windows(out: Path) -> int:
+    """Flag the newest pane of each window that has not fired on time as incomplete: its job has ended.
+
+    Returns:
+        How many windows these are.
+    """
+    windows = {pane.key: pane for pane in newest(read_counts(out, _pass_over)) if pane.pane.kind is PaneKind.EARLY}
+    for pane in windows.values():
+        _write(out, *counts_file(_incomplete(pane)))
+    for estimate in newest(read_estimates(out, _pass_over)):
+        if estimate.support.key in windows:
+            _write(out, *estimate_file(replace(estimate, support=_incomplete(estimate.support))))
+    return len(windows)
+
+
+def _pass_over(damage: ResultsError) -> None:
+    """Leave a damaged file to those who read results: it hides its own window."""
+
+
+def _incomplete(pane: SupportCounts) -> SupportCounts:
+    return replace(pane, flags=tuple(sorted({*pane.flags, str(Flag.INCOMPLETE)})))
+
+
+def _write(out: Path, name: str, content: bytes) -> None:
+    write_file(str(out / name), content)
+
+
+def same_channel(one: CollectionSpec, other: CollectionSpec) -> bool:
+    """Say whether the counts of two specs mean the same: p and q over the same symbols."""
+    return (
+        one.mechanism == other.mechanism
+        and one.labels == other.labels
+        and bool((one.sensitive_mask == other.sensitive_mask).all())
+        and [tag.name for tag in one.tags] == [tag.name for tag in other.tags]
+    )
+
+
+def _folder(out: Path, spec: CollectionSpec) -> Path:
+    return out / "specs" / name_of(spec)
+
+
+def _keep(folder: Path, spec: CollectionSpec) -> None:
+    """Write a spec that needs no other files: its labels and backgrounds are beside it, under names of our own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = spec.model_dump(mode="json", exclude_none=True)
+    if spec.domain.labels_file is not None:
+        data["domain"] = {"labels": spec.labels}
+    for tag, weights in zip(data["tags"], spec.background, strict=True):
+        if "background" in tag:
+            tag["background"] = f"{tag['name']}.csv"
+            _write_background(folder / tag["background"], spec.labels, weights)
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    (folder / "spec.yaml").write_text(text, encoding="utf-8")
+
+
+def _write_background(path: Path, labels: Sequence[str], weights: Floats) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["value", "weight"])
+        rows.writerows((label, repr(float(weight))) for label, weight in zip(labels, weights, strict=True) if weight)

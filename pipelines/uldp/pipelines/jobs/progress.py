@@ -1,0 +1,192 @@
+"""What a running job says: what it follows, each pane that fires, where it is while none does, and all at the end."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from uldp.pipelines.results.read import Damaged, newest, read_counts, read_rejected, read_specs, refuse
+from uldp.pipelines.results.text import accounting_text, number_of, printable
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.flags import Flag, withheld
+from uldp.schemas.records import Accounting, Estimate, PaneKind, SupportCounts, iso
+
+#: Of each collection and version, the label of each value.
+Labels = Mapping[tuple[str, int], Sequence[str]]
+
+
+def pane_line(estimate: Estimate, labels: Sequence[str]) -> str:
+    """Write a pane as one line: its window, what came, and the largest value or the tags, ± standard error."""
+    support, accounting = estimate.support, estimate.support.accounting
+    top = int(estimate.distribution.argmax())
+    shares = {name: (tag.mass, tag.stderr) for name, tag in estimate.tags.items()}
+    figures = shares or {printable(labels[top]): (float(estimate.distribution[top]), float(estimate.stderr[top]))}
+    return "  ".join(
+        [
+            iso(support.window_start).replace("T", " ").removesuffix(":00Z"),
+            f"{support.pane.kind.replace('_', ' '):<7} #{support.pane.revision:<2}",
+            f"n {support.n:>7,}",
+            f"duplicate {accounting.duplicate:>3,}",
+            f"late {accounting.late:>3,}",
+            f"rejected {accounting.rejected:>3,}",
+            *(f"{name} {100 * share:.2f}±{100 * stderr:.2f} %" for name, (share, stderr) in figures.items()),
+            *(f"[{flag}]" for flag in estimate.support.flags),
+        ]
+    )
+
+
+def announce_pane(say: Callable[[str], None], labels: Labels, estimate: Estimate) -> None:
+    """Say a pane that counts something new: after a window has closed, panes only amend its accounting."""
+    support = estimate.support
+    if support.pane.kind is not PaneKind.LATE or not support.accounting.late:
+        say(pane_line(estimate, labels[support.key[:2]]))
+
+
+def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], support: SupportCounts) -> None:
+    """Say that no estimate of a window is published, because its collection stops at so many rejected reports."""
+    if (support.collection, support.version) in stopping and Flag.REJECTED_RATIO in support.flags:
+        share = support.accounting.rejected / support.accounting.received
+        window = iso(support.window_start).replace("T", " ").removesuffix(":00Z")
+        say(f"{window}  {support.collection} v{support.version} is stopped: {share:.0%} of the reports were rejected")
+
+
+def following(specs: Sequence[CollectionSpec], source: object, out: object) -> str:
+    """Say what a job is about to follow."""
+    return f"following {source} into {out}: {', '.join(f'{spec.collection} v{spec.version}' for spec in specs)}"
+
+
+def marked_incomplete(windows: int) -> str:
+    """Say how many windows a job that was stopped has left incomplete."""
+    return f"{number_of(windows, 'open window')} {'is' if windows == 1 else 'are'} marked incomplete"
+
+
+class Heartbeat:
+    """Passes lines on, and whenever none came for a while, says where the job is.
+
+    A context manager: its thread runs from ``__enter__`` to ``__exit__``. A callable that Beam may pickle: what is
+    unpickled, in this process, is itself.
+    """
+
+    #: Seconds of silence before it says something, unless it is given others.
+    EVERY = 10.0
+    _beating: ClassVar[dict[int, "Heartbeat"]] = {}
+
+    def __init__(self, say: Callable[[str], None], position: Callable[[], str], every: float | None = None) -> None:
+        self._say = say
+        self._position = position
+        self._every = self.EVERY if every is None else every
+        self._said = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __call__(self, line: str) -> None:
+        """Say a line."""
+        self._said = time.monotonic()
+        self._say(line)
+
+    def __enter__(self) -> Self:
+        self._beating[id(self)] = self
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        del self._beating[id(self)]
+
+    def __reduce__(self) -> tuple[Callable[[int], "Heartbeat"], tuple[int]]:
+        return _heartbeat, (id(self),)
+
+    def silence_left(self) -> float:
+        """Return in how many seconds there was silence for long enough, at the least 0."""
+        return max(self._said + self._every - time.monotonic(), 0.0)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self.silence_left()):
+            if not self.silence_left():
+                self(self._position())
+
+
+def _heartbeat(number: int) -> Heartbeat:
+    return Heartbeat._beating[number]
+
+
+def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahead: int, watermark: int | None) -> str:
+    """Say where a job is in a local stream.
+
+    Args:
+        windows: Those of the specs.
+        messages: How many it has read.
+        segments: How many it has read.
+        ahead: How many segments there are that it has not read.
+        watermark: The time before which all has been read, in milliseconds, once ``ahead`` is 0.
+    """
+    read = f"{number_of(messages, 'message')} of {number_of(segments, 'segment')} read"
+    if ahead:
+        then = f"{number_of(ahead, 'segment')} to go"
+    elif watermark is None:
+        then = "no watermark yet"
+    else:
+        end = min(next_end(window, watermark) for window in windows)
+        then = f"watermark {iso(watermark)}, the next window can fire when it reaches {iso(end)}"
+    return f"nothing new at {iso(int(time.time()) * 1000)}: {read}, {then}"
+
+
+def progress_of(out: Path | None) -> str:
+    """Say that a job of a cluster runs, and how many panes its workers have written to ``out``, if that is here."""
+    running = f"the job runs at {iso(int(time.time()) * 1000)}"
+    if out is None:
+        return running
+    panes = sum(not path.name.startswith(".") for path in out.glob("counts/*/*/*.avro"))
+    return f"{running}: {number_of(panes, 'pane')} in {out}"
+
+
+def next_end(window: WindowSpec, after: int) -> int:
+    """Return the end of a window that comes next after a time, in milliseconds."""
+    period = milliseconds(window.period or window.size)  # which divides the size, so that windows end at its multiples
+    return after + period - after % period
+
+
+def summary(out: Path, damaged: Damaged = refuse) -> str:
+    """Say where all reports in ``out`` went, by collection and in total.
+
+    Reports that were rejected before they named a window of a collection are in the total alone.
+
+    Args:
+        out: A results directory.
+        damaged: Is called for each damaged file; what it holds is in no figure.
+
+    Raises:
+        ResultsError: if ``out`` is no directory of results; and what ``damaged`` raises.
+    """
+    specs = read_specs(out)
+    reasons = Counter(record.reason for record in read_rejected(out, damaged))
+    panes = newest(read_counts(out, damaged))
+    lines = []
+    total = Accounting()
+    for key, spec in specs.items():
+        mine = [pane for pane in panes if (pane.collection, pane.version) == key]
+        name = f"{spec.collection} v{spec.version}"
+        if spec.window.period is not None:
+            lines.append(f"{name}: {number_of(len(mine), 'sliding window')}, in which a report stands more than once")
+        else:
+            subtotal = sum((pane.accounting for pane in mine), Accounting())
+            total += subtotal
+            lines.append(f"{name}: {number_of(len(mine), 'window')}, {accounting_text(subtotal)}")
+        flags = Counter(flag for pane in mine for flag in pane.flags)
+        if flags:
+            lines.append("  flagged: " + ", ".join(f"{windows} {flag}" for flag, windows in sorted(flags.items())))
+        if silent := sum(withheld(spec.limits, pane.flags) for pane in mine):
+            them = "it" if silent == 1 else "them"
+            lines.append(f"  no estimate is published of {number_of(silent, 'window')}; uldp show names {them}")
+    nameless = max(sum(reasons.values()) - total.rejected, 0)  # below 0 where files of them are damaged or gone
+    lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}")
+    if reasons:
+        lines.append("rejected: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items())))
+    return "\n".join(map(printable, lines))

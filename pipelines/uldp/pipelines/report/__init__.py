@@ -1,0 +1,1 @@
+"""The page that shows results: its figures and its HTML."""

@@ -1,0 +1,154 @@
+"""The figures of the HTML report, each as an SVG that is the same bytes on every run. Needs matplotlib.
+
+No label of a collection is drawn: labels are text, and the page sets them itself.
+"""
+
+import io
+import math
+from typing import Any, Literal
+
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from uldp.schemas.arrays import Floats, Mask
+
+SENSITIVE, OTHER, INK, FAINT = "#b4501e", "#2f6690", "#1d2433", "#c9ced8"
+
+_STYLE: dict[str, Any] = {
+    "svg.hashsalt": "uldp-stream",  # ids of SVG elements are random without it
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#8a92a3",
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "xtick.color": "#5a6273",
+    "ytick.color": "#5a6273",
+    "legend.frameon": False,
+    "savefig.dpi": 200,  # of the parts that are drawn as pixels
+}
+
+
+def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Mask, truth: Floats | None) -> bytes:
+    """Draw every estimate with its 95 % interval, against the truth, or against its rank where there is none.
+
+    Axes of shares are logarithmic, but linear around zero, where estimates are noise and may be negative.
+
+    Args:
+        distribution: Shape (|X|,): the estimate.
+        interval: Lower and upper ends of the 95 % intervals, each of shape (|X|,).
+        sensitive: Shape (|X|,): values to mark as sensitive; none where no value is more so than another.
+        truth: Shape (|X|,): the true distribution, or None.
+
+    Returns:
+        An SVG document.
+    """
+    with matplotlib.style.context(["default", _STYLE]):
+        figure = Figure(figsize=(5.2, 5.2 if truth is not None else 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        ends_low, ends_high = interval
+        linear = _linear_width((ends_high - ends_low) / 2, sensitive)
+        low, high = float(min(ends_low.min(), distribution.min())), float(max(ends_high.max(), distribution.max()))
+        if truth is None:
+            x = np.empty(len(distribution))
+            x[np.argsort(-distribution, kind="stable")] = np.arange(1, len(distribution) + 1)
+            axes.set_xlabel("rank")
+            axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+        else:
+            x = truth
+            low, high = min(low, 0.0), max(high, float(truth.max()))
+            axes.axline((0, 0), slope=1, color=INK, linewidth=0.8, zorder=4, label="estimate = truth")
+            axes.set_xlabel("true share of users (%)")
+            _share_axis(axes, "x", linear, 0.0, float(truth.max()))
+        _share_axis(axes, "y", linear, low, high)
+        axes.set_ylabel("estimated share of users (%)")
+        groups = [(~sensitive, OTHER, "o", "not sensitive"), (sensitive, SENSITIVE, "D", "sensitive")]
+        groups = [group for group in groups if group[0].any()]
+        pixels = len(x) > 2000  # beyond that, points as vectors make a heavy page
+        for mask, colour, marker, label in groups:
+            axes.vlines(x[mask], ends_low[mask], ends_high[mask], color=colour, alpha=0.35, lw=0.8, rasterized=pixels)
+            axes.plot(
+                x[mask],
+                distribution[mask],
+                marker,
+                color=colour,
+                alpha=0.85,
+                markersize=3,
+                markeredgewidth=0,
+                label=label if len(groups) > 1 else "one value",
+                rasterized=pixels,
+            )
+        figure.legend(loc="outside upper left", ncols=3, markerscale=1.6, handletextpad=0.3)
+        return _svg(figure)
+
+
+def heat_maps(distribution: Floats, truth: Floats | None, grid: tuple[int, int]) -> bytes:
+    """Draw the truth, where there is one, and the estimate as maps with one colour scale.
+
+    Args:
+        distribution: Shape (|X|,): the estimate; negative entries are drawn as 0.
+        truth: Shape (|X|,): the true distribution, or None.
+        grid: Rows and columns: value i of the domain is the cell of row i // columns; row 0 is at the bottom.
+
+    Returns:
+        An SVG document.
+    """
+    maps = [("estimate", distribution)] if truth is None else [("truth", truth), ("estimate", distribution)]
+    # The square root keeps rare cells visible beside frequent ones.
+    norm = PowerNorm(0.5, vmin=0, vmax=100 * max(float(values.max()) for _, values in maps) or 1)
+    with matplotlib.style.context(["default", _STYLE]):
+        figure = Figure(figsize=(10.2 if len(maps) == 2 else 5.8, 4.7), layout="compressed")
+        panels = figure.subplots(1, len(maps), sharey=True, squeeze=False)[0]
+        for axes, (title, values) in zip(panels, maps, strict=True):
+            cells = 100 * np.maximum(values, 0).reshape(grid)
+            image = axes.imshow(cells, origin="lower", cmap="Blues", norm=norm, interpolation="nearest")
+            axes.set_title(title)
+            axes.set_xlabel("column")
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        panels[0].set_ylabel("row")
+        figure.colorbar(image, ax=panels, label="share of users (%), square-root scale", shrink=0.9, pad=0.02)
+        return _svg(figure)
+
+
+def _linear_width(half: Floats, sensitive: Mask) -> float:
+    """The power of ten nearest to half of a typical interval, among the sensitive or the others: the noisier decide.
+
+    Below it, the sign of an estimate means little, and logarithms would spread noise over the figure.
+    """
+    typical = max(float(np.median(half[mask])) for mask in (sensitive, ~sensitive) if mask.any())
+    return float(10.0 ** round(math.log10(typical)))
+
+
+def _share_axis(axes: Axes, name: Literal["x", "y"], linear: float, low: float, high: float) -> None:
+    # A little room around the outermost points: on a logarithmic axis that is a factor.
+    low, high = min(1.2 * low, -0.1 * min(linear, high)), 1.2 * high
+    steps = (0.5, 1, 2, 5) if max(-low, high) <= 300 * linear else (1,)
+    powers = 10.0 ** np.arange(math.ceil(math.log10(max(-low, high) / linear)) + 1)
+    positive = linear * np.unique(np.outer(powers, steps))
+    ticks = np.concatenate([-positive[::-1], [0.0], positive])
+    ticks = ticks[(ticks >= low) & (ticks <= high)]
+    labels = [f"{100 * tick:.6g}".replace("-", "−") for tick in ticks]
+    if name == "x":
+        axes.set_xscale("symlog", linthresh=linear, linscale=0.8)
+        axes.set_xticks(ticks, labels)
+        axes.set_xlim(low, high)
+        axes.xaxis.minorticks_off()
+    else:
+        axes.set_yscale("symlog", linthresh=linear, linscale=0.8)
+        axes.set_yticks(ticks, labels)
+        axes.set_ylim(low, high)
+        axes.yaxis.minorticks_off()
+
+
+def _svg(figure: Figure) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()

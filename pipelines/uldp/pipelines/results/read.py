@@ -1,0 +1,336 @@
+"""Reading a results directory: what the sinks wrote, the newest pane of each window, and that as JSON.
+
+    OUT/specs/<collection>-v<version>/spec.yaml
+    OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
+    OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
+    OUT/rejected/*.avro
+
+Writers rename a dot-prefixed file into place, so any other file is complete and may be read while they work. A file
+that is damaged all the same hides its window, and no other: an older pane of that window would be taken for the newest.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar, cast
+
+import fastavro
+
+from uldp.pipelines.results.selection import ALL, Key, Selection, require, window_of
+from uldp.pipelines.results.soundness import sound_counts, sound_estimate
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.flags import Flag, withheld
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Estimate, PaneKind, Rejected, SupportCounts, iso
+from uldp.transforms.io.folders import Kind, kind_of, mismatch
+
+Specs = Mapping[tuple[str, int], CollectionSpec]
+Fired = TypeVar("Fired", Estimate, SupportCounts)
+Read = TypeVar("Read")
+
+_JSON_KEYS = (
+    "collection",
+    "version",
+    "window_start",
+    "window_end",
+    "pane",
+    "n",
+    "mechanism",
+    "epsilon",
+    "estimator",
+    "distribution",
+    "stderr",
+    "tags",
+    "bound",
+    "counts",
+    "accounting",
+    "flags",
+    "supersedes",
+    "signals",
+)
+
+
+_KINDS = tuple(PaneKind)  # in the order in which they fire
+
+
+class ResultsError(ValueError):
+    """A results directory that cannot be read. The message names the path and the remedy."""
+
+
+def refuse(damage: ResultsError) -> NoReturn:
+    """Raise: what the readers below do about a damaged file unless they are given something else to do."""
+    raise damage
+
+
+#: What to do about a file that cannot be read: takes the error, which names the file and the remedy.
+Damaged = Callable[[ResultsError], object]
+
+
+def read_estimates(out: Path, damaged: Damaged = refuse) -> list[Estimate]:
+    """Read every pane of every window, ordered by path; none where no window has fired.
+
+    Args:
+        out: A results directory.
+        damaged: Is called for each damaged file. Of the window of such a file no pane is returned.
+
+    Raises:
+        ResultsError: if ``out`` is no directory; and what ``damaged`` raises.
+    """
+    return _read(out, _ESTIMATES, damaged)
+
+
+def read_counts(out: Path, damaged: Damaged = refuse) -> list[SupportCounts]:
+    """Read the support counts of every pane of every window, ordered by path; see ``read_estimates``.
+
+    Raises:
+        ResultsError: if ``out`` is no directory; and what ``damaged`` raises.
+    """
+    return _read(out, _COUNTS, damaged)
+
+
+def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
+    """Read the rejected reports, one at a time; a results directory without any is fine.
+
+    Args:
+        out: A results directory.
+        damaged: Is called for each damaged file, after what stands before the damage.
+
+    Raises:
+        ResultsError: if ``out`` is no directory; and, on the way, what ``damaged`` raises.
+    """
+    _check_directory(out)
+    return _rejected_in(out / "rejected", damaged)
+
+
+def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
+    """Read the rejected reports of ``OUT/rejected``, or of wherever its files were taken.
+
+    Raises:
+        ResultsError: if ``folder`` holds no such records, or, on the way, at a file that cannot be read.
+    """
+    if kind_of(folder) is not Kind.REJECTED:
+        raise ResultsError(mismatch(folder, Kind.REJECTED))
+    return _rejected_in(folder, refuse)
+
+
+def _rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
+    for path in _finished(folder):
+        try:
+            yield from _read_container(path, "rejected", Rejected.from_avro)
+        except ResultsError as error:
+            damaged(error)
+
+
+def read_specs(out: Path) -> dict[tuple[str, int], CollectionSpec]:
+    """Load the specs that the results were made under, by (collection, version).
+
+    Raises:
+        ResultsError: if ``out`` is no directory, or holds no spec.
+        SpecError: if a spec in it cannot be used.
+    """
+    _check_directory(out)
+    specs = [CollectionSpec.load(path) for path in sorted(out.glob("specs/*/spec.yaml"))]
+    if not specs:
+        raise ResultsError(mismatch(out, Kind.RESULTS))
+    return {spec.key: spec for spec in specs}
+
+
+def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
+    """Find the spec that an estimate was made under.
+
+    Raises:
+        ResultsError: if it is not among ``specs``, or the one there has another domain, other tags or another
+            mechanism than the estimate.
+    """
+    support = estimate.support
+    name = f"{support.collection}-v{support.version}"
+    spec = specs.get((support.collection, support.version))
+    if spec is None:
+        raise ResultsError(f"specs/{name}/spec.yaml is missing beside the estimates of {name}; copy the spec there")
+    channel = (spec.mechanism.name, spec.mechanism.epsilon, spec.size, spec.size + len(spec.tags))
+    if channel != (estimate.mechanism, estimate.epsilon, len(estimate.distribution), len(support.counts)):
+        raise ResultsError(
+            f"specs/{name}/spec.yaml is not the spec that the estimates of {name} were made under: "
+            "its domain, tags, mechanism or epsilon differ; put that spec back"
+        )
+    return spec
+
+
+def newest(panes: Iterable[Fired]) -> list[Fired]:
+    """Keep one pane per (collection, version, window, estimator), ordered by that key.
+
+    The newest is the one that has received the most; then one that is not incomplete; then a late one before one on
+    time before an early one; then the one of the highest revision. Revisions start again at 0 when a local run is
+    started again, and what the run before has written stays, but what a window has received never shrinks.
+    """
+    best: dict[tuple[Any, ...], tuple[tuple[int, bool, int, int], Fired]] = {}
+    for fired in panes:
+        support: SupportCounts = _support(fired)
+        estimator = "" if isinstance(fired, SupportCounts) else fired.estimator
+        key = (*support.key, estimator)
+        whole = Flag.INCOMPLETE not in support.flags
+        age = (support.accounting.received, whole, _KINDS.index(support.pane.kind), support.pane.revision)
+        if key not in best or age > best[key][0]:
+            best[key] = age, fired
+    return [best[key][1] for key in sorted(best)]
+
+
+def current(
+    out: Path, specs: Specs, selection: Selection = ALL, damaged: Damaged = refuse
+) -> tuple[list[Estimate], list[SupportCounts]]:
+    """Return what ``out`` says now: the newest estimates, and the newest counts of windows of which none is published.
+
+    A window may have estimates of earlier panes and yet publish none now: its collection was stopped since. Both are
+    empty where no window has fired.
+
+    Args:
+        out: A results directory.
+        specs: Those that the results were made under.
+        selection: Which windows and estimators to read; files of others are not opened.
+        damaged: Is called for each damaged file. The window of such a file is in neither list.
+
+    Raises:
+        ResultsError: if ``out`` is no directory; and what ``damaged`` raises.
+    """
+    _check_directory(out)
+    counts: list[SupportCounts] = []
+    estimates: list[Estimate] = []
+    for folder in selection.folders(_folders(out, _COUNTS) | _folders(out, _ESTIMATES)):
+        counted = _read_window(out, _COUNTS, folder, selection, damaged)
+        estimated = _read_window(out, _ESTIMATES, folder, selection, damaged)
+        if counted is not None and estimated is not None:
+            counts += counted
+            estimates += estimated
+    chosen = selection.windows({pane.key for pane in counts} | {estimate.support.key for estimate in estimates})
+    panes = [pane for pane in newest(counts) if pane.key in chosen]
+    silent = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
+    published = chosen - {pane.key for pane in silent}
+    return [estimate for estimate in newest(estimates) if estimate.support.key in published], silent
+
+
+def with_specs(
+    estimates: Iterable[Estimate], specs: Specs, damaged: Damaged = refuse
+) -> Iterator[tuple[Estimate, CollectionSpec]]:
+    """Give each estimate with the spec that it was made under; what ``spec_of`` raises goes to ``damaged``, once."""
+    said = set()
+    for estimate in estimates:
+        try:
+            spec = spec_of(estimate, specs)
+        except ResultsError as error:
+            if str(error) not in said:
+                damaged(error)
+            said.add(str(error))
+        else:
+            yield estimate, spec
+
+
+def check_selection(out: Path, specs: Specs, selection: Selection) -> None:
+    """Check that the names in a selection are of something that is there.
+
+    Raises:
+        SelectionError: if no spec has the collection, or neither a spec of it nor a file has the estimator.
+    """
+    require("collection", selection.collection, {collection for collection, _ in specs})
+    mine = [spec for spec in specs.values() if selection.collection in (None, spec.collection)]
+    estimators: set[str] = {name for spec in mine for name in spec.estimators}
+    for spec in mine:
+        files = _finished(out, f"{_ESTIMATES.folder}/{spec.collection}-v{spec.version}/*/*.avro")
+        estimators |= {name for name in map(_estimator_of, files) if name is not None}
+    require("estimator", selection.estimator, estimators)
+
+
+def to_json(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as one line of ``uldp show --json``: the fields of ``estimate.avsc``, times as ISO 8601."""
+    support = estimate.support
+    times = {"window_start": iso(support.window_start), "window_end": iso(support.window_end)}
+    value = estimate.to_avro() | times
+    return {key: value[key] for key in _JSON_KEYS}
+
+
+@dataclass(frozen=True)
+class _Panes(Generic[Fired]):
+    """A kind of pane: the folder that holds it, its schema, and how to make it of a value of that schema."""
+
+    folder: str
+    schema: str
+    read: Callable[[Mapping[str, Any]], Fired]
+
+
+_COUNTS = _Panes("counts", "support_counts", sound_counts)
+_ESTIMATES = _Panes("estimates", "estimate", sound_estimate)
+
+
+def _support(fired: Estimate | SupportCounts) -> SupportCounts:
+    return fired if isinstance(fired, SupportCounts) else fired.support
+
+
+def _read(out: Path, kind: _Panes[Fired], damaged: Damaged) -> list[Fired]:
+    _check_directory(out)
+    windows = (_read_window(out, kind, folder, ALL, damaged) for folder in sorted(_folders(out, kind)))
+    return [pane for window in windows for pane in window or ()]
+
+
+def _read_window(
+    out: Path, kind: _Panes[Fired], folder: str, selection: Selection, damaged: Damaged
+) -> list[Fired] | None:
+    """Read the panes of one window; None if a file of them is damaged."""
+    panes: list[Fired] = []
+    whole = True
+    for path in _finished(out / kind.folder / folder):
+        estimator = _estimator_of(path)
+        if not selection.has_estimator(estimator):
+            continue
+        try:
+            panes += _read_container(path, kind.schema, partial(_named, kind.read, window_of(folder), estimator))
+        except ResultsError as error:
+            whole = False
+            damaged(error)
+    return panes if whole else None
+
+
+def _named(
+    read: Callable[[Mapping[str, Any]], Fired], window: Key | None, estimator: str | None, value: Mapping[str, Any]
+) -> Fired:
+    """Read a pane that must be what its path says, as far as that says it."""
+    fired = read(value)
+    if window not in (None, _support(fired).key):
+        raise ValueError("of another window than its folder")
+    if isinstance(fired, Estimate) and estimator not in (None, fired.estimator):
+        raise ValueError("of another estimator than its name")
+    return fired
+
+
+def _check_directory(out: Path) -> None:
+    if not out.is_dir():
+        raise ResultsError(mismatch(out, Kind.RESULTS))
+
+
+def _folders(out: Path, kind: _Panes[Any]) -> set[str]:
+    """The folders of windows, ``<collection>-v<version>/<start>--<end>``."""
+    return {f"{path.parent.name}/{path.name}" for path in (out / kind.folder).glob("*/*")}
+
+
+def _estimator_of(path: Path) -> str | None:
+    """Read the estimator from the name of a file, ``<revision>.<estimator>.avro``."""
+    parts = path.name.split(".")
+    return parts[1] if len(parts) == 3 else None
+
+
+def _finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
+    """Leave out what a writer has not renamed yet."""
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
+
+
+def _read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
+    try:
+        with path.open("rb") as file:
+            for value in cast("Iterator[dict[str, Any]]", fastavro.reader(file, load_schema(schema))):
+                yield read(value)
+    except OSError as error:
+        raise ResultsError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
+    except Exception as error:  # the reader raises what its C code happens to meet in a damaged file
+        raise ResultsError(
+            f"{path}: not a whole Avro file of schema {schema} ({type(error).__name__}); "
+            "remove it and run its pipeline again"
+        ) from error

@@ -1,0 +1,82 @@
+"""Send rejected reports again, once what rejected them has been mended: a spec that was missing, a version, a limit.
+
+A report keeps its bytes, and with them its id and its event time, so deduplication sees it as the report that it is:
+to replay it twice, or after it was counted after all, changes no count.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import ATTEMPT, Message, Rejected
+from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time
+
+#: Messages of a segment; bounds the memory.
+SEGMENT_MESSAGES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What became of rejected reports.
+
+    Attributes:
+        sent: They are in the stream again.
+        exhausted: They had been tried as often as is allowed, and were left alone.
+        cut: Only the beginning of them was kept, because they were too large.
+    """
+
+    sent: int
+    exhausted: int
+    cut: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sent:,} sent again, {self.exhausted:,} left alone after too many attempts, "
+            f"{self.cut:,} of which only the beginning was kept"
+        )
+
+
+def replay(rejected: Iterable[Rejected], stream: LocalStream, *, max_attempts: int) -> Replayed:
+    """Append rejected reports to a stream, each with its attempt raised by one.
+
+    Args:
+        rejected: The records.
+        stream: An open stream. Its clock says when they are published, so that they may be late now; a backfill
+            counts them all the same.
+        max_attempts: A report that was tried so often is not sent.
+
+    Raises:
+        StreamError: if the stream is closed: nobody would read on.
+    """
+    if stream.closed:
+        raise StreamError(f"{stream.path}: is closed; replay into a new directory and backfill both")
+    exhausted = cut = 0
+
+    def messages() -> Iterable[Message]:
+        nonlocal exhausted, cut
+        now = _now(stream)
+        for record in rejected:
+            if record.reason == Reason.TOO_LARGE:
+                cut += 1
+            elif record.attempt >= max_attempts:
+                exhausted += 1
+            else:
+                attributes = {**record.attributes, ATTEMPT: str(record.attempt + 1)}
+                yield Message(record.data, max(now, record.publish_time), attributes)
+
+    sent = 0
+    pending = iter(messages())
+    while segment := sorted(islice(pending, SEGMENT_MESSAGES), key=lambda message: message.publish_time):
+        stream.append(segment)
+        sent += len(segment)
+    return Replayed(sent, exhausted, cut)
+
+
+def _now(stream: LocalStream) -> int:
+    """The present by the stream's clock; a simulated one stands at its last message."""
+    if not stream.simulated_clock:
+        return int(time.time() * 1000)
+    segments = stream.segments()
+    return last_publish_time(segments[-1]) if segments else 0

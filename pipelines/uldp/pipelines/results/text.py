@@ -1,0 +1,184 @@
+"""Specs and results as text for a person: what ``uldp check`` and ``uldp show`` print."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import format_duration
+from uldp.schemas.records import SKEW_RANGES, Accounting, Estimate, SupportCounts, iso
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def spec_text(spec: CollectionSpec, users: int) -> str:
+    """Return what a spec means as a block of lines for a person, with the errors to expect of so many users."""
+    mechanism = build_mechanism(spec)
+    channel = mechanism.channel
+    z_size = mechanism.size
+    uniform = np.full(z_size, 1 / z_size)
+    rows = [f"{spec.collection} version {spec.version}"]
+    budget = "no privacy" if mechanism.epsilon is None else f"epsilon {mechanism.epsilon:.6g} nats a report"
+    tags = f" and {len(spec.tags)} tags ({', '.join(tag.name for tag in spec.tags)})" if spec.tags else ""
+    rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {spec.size:,} values{tags}")
+    for name, mask in (("sensitive", mechanism.sensitive), ("others", ~mechanism.sensitive)):
+        if mask.any():
+            p, q = float(channel.p[mask][0]), float(channel.q[mask][0])
+            rows.append(f"  {name:<11} {int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}")
+    width = math.prod(mechanism.payload_shape)
+    rows.append(f"  report      {f'{width:,} bytes of bits' if mechanism.payload_shape else 'one symbol'}")
+    period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
+    early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
+    late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
+    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
+    rows.append(f"  estimators  {', '.join(spec.estimators)}")
+    rows.append(f"  limits      {', '.join(_limits(spec))}")
+    worst = float(np.sqrt(channel.variance(uniform, users)).max())
+    rows.append(
+        f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
+        f" l1 {channel.expected_l1(uniform, users):.3g}, at most {worst:.3g} a symbol"
+    )
+    return "\n".join(rows)
+
+
+def _limits(spec: CollectionSpec) -> Iterator[str]:
+    limits = spec.limits
+    yield f"{limits.min_reports:,} reports or more"
+    if limits.max_rejected_ratio is not None:
+        yield f"{limits.when_exceeded} above {limits.max_rejected_ratio:.3g} rejected"
+    if limits.max_reports_per_sender is not None:
+        yield f"flag above {limits.max_reports_per_sender:,} of a sender"
+    yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
+    yield f"reports up to {format_duration(spec.max_age)} old"
+
+
+def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
+    """Return an estimate as a block of lines for a person.
+
+    Args:
+        estimate: What to show.
+        labels: A name for each value of the domain.
+        top: How many values to show, the most frequent first.
+    """
+    support = estimate.support
+    order = largest(estimate.distribution, top)
+    names = [printable(labels[i]) for i in order]
+    stderrs = [*estimate.stderr[order].tolist(), *(tag.stderr for tag in estimate.tags.values())]
+    places = decimals(np.array(stderrs))
+    width = max(map(len, [*names, *estimate.tags]))
+
+    def row(name: str, share: float, stderr: float) -> str:
+        return f"    {name:>{width}}  {percent(share, places):>{places + 4}}  ± {percent(stderr, places)}"
+
+    epsilon = "no privacy" if estimate.epsilon is None else f"epsilon {estimate.epsilon:g}"
+    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
+    lines = [
+        f"{support.collection} v{support.version}  {window_text(support)}  {estimate.estimator}",
+        f"  n {support.n:,}  {pane}  {estimate.mechanism}, {epsilon}",
+        f"  {accounting_text(support.accounting)}",
+    ]
+    lines += _notes(support)
+    lines.append(f"  the {len(order)} largest of {len(labels)} values, in % ± standard error")
+    lines += [row(name, estimate.distribution[i], estimate.stderr[i]) for name, i in zip(names, order, strict=True)]
+    if estimate.tags:
+        lines.append("  behind tags, in % ± standard error")
+        lines += [row(name, tag.mass, tag.stderr) for name, tag in estimate.tags.items()]
+        lines.append(f"    wrong background knowledge costs at most {estimate.bound:.3g} in l1 (Theorem 1)")
+    return "\n".join(map(printable, lines))
+
+
+def silence_text(support: SupportCounts) -> str:
+    """Return a window of which no estimate is published as a block of lines for a person."""
+    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
+    lines = [
+        f"{support.collection} v{support.version}  {window_text(support)}  no estimate is published",
+        f"  n {support.n:,}  {pane}",
+        f"  {accounting_text(support.accounting)}",
+        *_notes(support),
+    ]
+    return "\n".join(map(printable, lines))
+
+
+def _notes(support: SupportCounts) -> Iterator[str]:
+    """What else there is to say of a pane: its flags, what it corrects, the devices' clocks, the busiest sender."""
+    signals = support.signals
+    if support.flags:
+        yield f"  flags: {', '.join(support.flags)}"
+    if support.supersedes is not None:
+        yield f"  supersedes revision {support.supersedes.revision}, n {support.supersedes.n:,}"
+    for direction, counts in (("past", signals.past), ("early", signals.early)):
+        if counts:
+            yield f"  clocks {direction}: {number_of(sum(counts), 'report')}, {skew_text(counts)}"
+    if signals.busiest_sender is not None:
+        reports = number_of(signals.busiest_sender.reports, "report")
+        yield f"  busiest sender: {signals.busiest_sender.digest}, {reports}"
+
+
+def skew_text(counts: Sequence[int]) -> str:
+    """Say below what the clock skew of half of the reports is, and of 99 in 100: ``half by less than 4s, 99 % by 2m``.
+
+    Args:
+        counts: Reports by skew as ``Signals`` has them: below 1 s, below 2 s, below 4 s and so on.
+    """
+    at = np.searchsorted(np.cumsum(counts), [math.ceil(share * sum(counts)) for share in (0.5, 0.99)])
+    half, most = (_below(2**doublings) if doublings < SKEW_RANGES - 1 else "48d or more" for doublings in at.tolist())
+    return f"half by {half}, 99 % by {most}"
+
+
+def _below(seconds: int) -> str:
+    """Write a bound in the largest unit of which it has more than one, rounded up."""
+    unit, length = next((unit, length) for unit, length in _UNITS if seconds > length or length == 1)
+    return f"less than {-(-seconds // length)}{unit}"
+
+
+def window_text(support: SupportCounts) -> str:
+    """Write a window for a person; the end's day only where it differs: ``2026-01-05 10:00 to 11:00 UTC``."""
+    start, end = (
+        iso(time).replace("T", " ").removesuffix("Z").removesuffix(":00")
+        for time in (support.window_start, support.window_end)
+    )
+    return f"{start} to {end.removeprefix(start[:11])} UTC"
+
+
+def accounting_text(accounting: Accounting) -> str:
+    """Write the accounting law with its figures, and say so if it does not hold."""
+    text = (
+        f"{accounting.received:,} received = {accounting.counted:,} counted + {accounting.duplicate:,} duplicate"
+        f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
+    )
+    return text if accounting.closes() else f"{text} (does not add up: reports were lost or counted twice)"
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal would obey instead of showing: labels, and all else that a file says, are data."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def number_of(number: int, noun: str) -> str:
+    """Write how many of something there are.
+
+    >>> number_of(1, "window"), number_of(1200, "window")
+    ('1 window', '1,200 windows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def largest(distribution: Floats, top: int) -> list[int]:
+    """Return the indices of the ``top`` largest values, the largest first, ties in their order."""
+    return [int(index) for index in np.argsort(-distribution, kind="stable")[:top]]
+
+
+def decimals(stderr: Floats) -> int:
+    """Return how many decimals show two digits of a typical standard error when it is written in percent."""
+    positive = stderr[stderr > 0]
+    if not positive.size:
+        return 2
+    return min(max(1 - math.floor(math.log10(100 * float(np.median(positive)))), 0), 9)
+
+
+def percent(share: float, places: int) -> str:
+    """Write a share in percent, without the sign of a negative zero."""
+    return f"{100 * share:z.{places}f}"

@@ -1,0 +1,98 @@
+"""Fault injection: reports as they arrive from broken devices and hostile clients. A collector must reject each one."""
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.collector.collections import Target
+from uldp.schemas.arrays import Payloads, Times
+from uldp.schemas.codec.columnar import Layout, report_schema
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.framing import HEADER_SIZE, MAGIC
+
+Faults = npt.NDArray[np.int8]
+
+#: A year in milliseconds: how far beyond the allowed skew the clock of a broken device is.
+CLOCK_ERROR = 365 * 86_400_000
+
+
+class Fault(IntEnum):
+    """What is wrong with a report: the ``uldp.schemas.reasons.Reason`` of the same name."""
+
+    NONE = 0
+    TOO_EARLY = 1
+    OUT_OF_DOMAIN = 2
+    IMPOSSIBLE_BITS = 3
+    # The columns of a batch can hold the faults above, and not those from here on.
+    WRONG_LENGTH = 4
+    NOT_AVRO = 5
+    TRUNCATED = 6
+    UNKNOWN_SCHEMA = 7
+    UNKNOWN_VERSION = 8
+
+
+def fits_batch(faults: Faults) -> npt.NDArray[np.bool_]:
+    """Say which reports the columns of a batch can hold."""
+    return faults < Fault.WRONG_LENGTH
+
+
+class FaultInjector:
+    """Damages the reports of one collection.
+
+    Attributes:
+        faults: Those that reports of this collection can have: a symbol has no wrong length, and where every symbol
+            is sensitive and bits fill their bytes, no bits are impossible.
+    """
+
+    def __init__(self, target: Target, layout: Layout) -> None:
+        self._target = target
+        self._layout = layout
+        # Versions count from 1.
+        self._unknown_prefix = Layout.of(report_schema(), target.spec.collection, 0, layout.bits_width).prefix
+        impossible = {Fault.NONE}
+        if layout.bits_width is None:
+            impossible |= {Fault.IMPOSSIBLE_BITS, Fault.WRONG_LENGTH}
+        else:
+            impossible.add(Fault.OUT_OF_DOMAIN)
+            if target.mechanism.possible(np.full((1, layout.bits_width), 0xFF, dtype=np.uint8)).all():
+                impossible.add(Fault.IMPOSSIBLE_BITS)
+        self.faults = tuple(fault for fault in Fault if fault not in impossible)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Faults:
+        """Draw n faults, each as likely as the others."""
+        return rng.choice(np.array(self.faults, dtype=np.int8), n)
+
+    def damage_columns(self, faults: Faults, event_times: Times, payloads: Payloads) -> None:
+        """Damage, in place, what a batch can hold too."""
+        skew = milliseconds(self._target.spec.limits.max_clock_skew)
+        event_times[faults == Fault.TOO_EARLY] += skew + CLOCK_ERROR
+        if self._layout.bits_width is None:
+            payloads[faults == Fault.OUT_OF_DOMAIN] += self._target.mechanism.size
+        else:
+            payloads[faults == Fault.IMPOSSIBLE_BITS] = 0xFF
+
+    def damage_messages(self, faults: Faults, messages: list[bytes], rng: np.random.Generator) -> None:
+        """Damage, in place, encoded single reports by those faults that no batch can hold."""
+        for row in np.flatnonzero(~fits_batch(faults)).tolist():
+            messages[row] = self._damaged(Fault(faults[row]), messages[row], rng)
+
+    def _damaged(self, fault: Fault, message: bytes, rng: np.random.Generator) -> bytes:
+        match fault:
+            case Fault.NOT_AVRO:
+                return b"\x00" + rng.bytes(len(message))
+            case Fault.TRUNCATED:
+                return message[: rng.integers(HEADER_SIZE, len(message))]
+            case Fault.UNKNOWN_SCHEMA:
+                inverted = bytes(0xFF - byte for byte in message[len(MAGIC) : HEADER_SIZE])
+                return MAGIC + inverted + message[HEADER_SIZE:]
+            case Fault.UNKNOWN_VERSION:
+                return self._unknown_prefix + message[len(self._layout.prefix) :]
+            case Fault.WRONG_LENGTH:
+                assert self._layout.bits_width is not None  # a symbol never has this fault
+                head = message[: -self._layout.bits_width - len(self._layout.payload_prefix)]
+                bits = message[-self._layout.bits_width :]
+                shorter = Layout(self._layout.prefix, len(bits) - 1)
+                return head + shorter.payload_prefix + bits[1:]
+            case _:
+                raise AssertionError(f"{fault!r} is a fault of columns")

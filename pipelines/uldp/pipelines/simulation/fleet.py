@@ -1,0 +1,96 @@
+"""A simulated fleet of devices, for tests, demonstrations and sizing: who reports what, when, and what goes wrong."""
+
+from dataclasses import astuple, dataclass
+
+from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """Users who report once each, at a uniformly drawn time, to a collector behind a slow and faulty network.
+
+    A report is published after a random network delay, so the order of arrival is not that of events. One of four
+    things happens to it: it arrives well, twice, late or damaged.
+
+    Attributes:
+        spec: The collection.
+        truth: Where the users are.
+        users: How many they are.
+        seed: Of all randomness, together with the collection, its version and ``start_ms``: fleets that differ in one
+            of these have no report id in common.
+        start_ms: From when on they report, in milliseconds since 1970-01-01 UTC.
+        duration_ms: In how many milliseconds they all do.
+        batch_size: Reports in a message at the most, if a gateway batches them; None for one message each.
+        duplicates: Share of reports that are published twice, with the same id.
+        late: Share of reports that are held back until their windows are over. About half of them (none, if no lateness
+            is allowed) are published during the allowed lateness, the others after it, up to the size of a window or
+            an hour.
+        malformed: Share of reports that arrive damaged. Each has one of the faults that it can have, in a message of
+            its own where the columns of a batch cannot hold that.
+    """
+
+    spec: CollectionSpec
+    truth: Truth
+    users: int
+    seed: int
+    start_ms: int
+    duration_ms: int
+    batch_size: int | None = None
+    duplicates: float = 0.0
+    late: float = 0.0
+    malformed: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, least in {"users": 1, "seed": 0, "start_ms": 0, "duration_ms": 1, "batch_size": 1}.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be {least} or more, got {value}")
+        rates = {name: getattr(self, name) for name in ("duplicates", "late", "malformed")}
+        if not (min(rates.values()) >= 0 and sum(rates.values()) <= 1):
+            raise ValueError(f"rates must be 0 or more and sum to 1 or less, got {rates}")
+        if (self.truth.size, self.truth.tag_count) != (self.spec.size, len(self.spec.tags)):
+            raise ValueError("the truth has another domain or other tags than the spec; load it with this spec")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a fleet has sent. Sums of the steps of a simulation are again one.
+
+    Attributes:
+        received: Reports that were published, second copies and damaged ones among them.
+        duplicates: Second copies.
+        late_duplicates: Those of them that were published after their windows had closed.
+        late_within: Reports that were held back, and published before their windows had closed.
+        late_after: Sound reports, copies among them, that were published after their windows had closed.
+        malformed: Damaged reports.
+    """
+
+    received: int = 0
+    duplicates: int = 0
+    late_duplicates: int = 0
+    late_within: int = 0
+    late_after: int = 0
+    malformed: int = 0
+
+    def __add__(self, other: "Summary") -> "Summary":
+        return Summary(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.received:,} reports, of which {self.duplicates:,} second copies, {self.malformed:,} damaged, "
+            f"{self.late_within:,} late within the allowed lateness and {self.late_after:,} later still"
+        )
+
+    @property
+    def users(self) -> int:
+        """How many users have reported."""
+        return self.received - self.duplicates
+
+    def accounting(self, *, judge_lateness: bool) -> Accounting:
+        """Return where a collector must find the reports; a stream judges lateness, a backfill does not."""
+        late = self.late_after if judge_lateness else 0
+        duplicate = self.duplicates - (self.late_duplicates if judge_lateness else 0)
+        counted = self.received - duplicate - late - self.malformed
+        return Accounting(self.received, counted, duplicate, late, self.malformed)

@@ -1,0 +1,33 @@
+"""The arrays that cross between modules: one name for each, with its element type and what its rows are."""
+
+import numpy as np
+import numpy.typing as npt
+
+#: Support counts: shape (k,).
+Counts = npt.NDArray[np.int64]
+#: Probabilities, estimates, errors.
+Floats = npt.NDArray[np.float64]
+#: True values, as indices of the domain.
+Values = npt.NDArray[np.integer]
+#: Symbols as indices.
+Symbols = npt.NDArray[np.int64]
+#: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
+Payloads = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
+#: Rows of packed bits: shape (n, width).
+Packed = npt.NDArray[np.uint8]
+#: Which of n things.
+Mask = npt.NDArray[np.bool_]
+#: Indices of rows.
+Rows = npt.NDArray[np.intp]
+#: Milliseconds since 1970 UTC.
+Times = npt.NDArray[np.int64]
+#: Shape (n, 2): the 16 bytes of each id as two little-endian words.
+ReportIds = npt.NDArray[np.uint64]
+#: What each report tells of its device: shape (n,).
+SignalBits = npt.NDArray[np.uint8]
+#: Digests of sender keys: shape (n,), 0 for none.
+Digests = npt.NDArray[np.uint64]
+#: Words of eight bytes.
+Words = npt.NDArray[np.uint64]
+#: Bytes of encoded messages.
+Bytes = npt.NDArray[np.uint8]

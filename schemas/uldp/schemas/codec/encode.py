@@ -1,0 +1,139 @@
+"""Columnar encoding: thousands of reports as bytes at once, without a Python object for each field.
+
+The mirror of ``uldp.schemas.codec.columnar``, and for whoever holds many reports: a simulation, a gateway, a shuffler.
+A device has one report and ``uldp.schemas.records.Report.encode``, the reference.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.schemas.arrays import Bytes, Payloads, ReportIds, Rows, Times
+from uldp.schemas.codec.columnar import Layout
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.records import ReportBatch
+
+Varints = npt.NDArray[np.uint64]
+
+#: Avro's int has 32 bits, one of them the sign.
+_MAX_SYMBOL = (1 << 31) - 1
+# A byte of a varint holds 7 bits, low ones first, and says whether another byte follows.
+_SEPTET_BITS, _SEPTET, _MORE = np.uint64(7), np.uint64(0x7F), np.uint64(0x80)
+_NO_ATTRIBUTES = b"\x00"
+
+
+def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[bytes]:
+    """Encode each of n reports as a framed ``Report`` message of its own.
+
+    Args:
+        layout: What stands around the fields: the writer's schema, collection, version and kind of payload.
+        report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words.
+        event_times: Shape (n,): milliseconds since 1970-01-01 UTC.
+        payloads: Shape (n,) for symbols, (n, ``layout.bits_width``) for packed bits.
+
+    Returns:
+        The messages in the order of the columns, each equal to what ``uldp.schemas.records.Report.encode`` returns.
+
+    Raises:
+        ValueError: if the payloads do not fit the layout, or a symbol is more than an Avro int.
+    """
+    buffer, ends = _join_fields(_report_fields(layout, report_ids, event_times, payloads), len(event_times))
+    joined = buffer.tobytes()
+    return [joined[start:end] for start, end in pairwise([0, *ends.tolist()])]
+
+
+def encode_messages(
+    layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads, publish_times: Times
+) -> EncodedMessages:
+    """Encode each of n reports as a message of its own that is already a record, published at ``publish_times``.
+
+    The other columns, and what is raised, are those of ``encode_columns``.
+    """
+    n = len(event_times)
+    fields = _report_fields(layout, report_ids, event_times, payloads)
+    lengths = _varints(_zigzag(np.broadcast_to(sum(field.widths for field in fields), n)))
+    fields = [lengths, *fields, _constant(_NO_ATTRIBUTES), _varints(_zigzag(publish_times))]
+    return EncodedMessages(*_join_fields(fields, n), publish_times)
+
+
+def encode_batch(collection: str, version: int, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> bytes:
+    """Encode n reports as one framed ``ReportBatch`` message; the columns are those of ``encode_columns``.
+
+    Raises:
+        ValueError: if the columns differ in length.
+    """
+    if not len(report_ids) == len(event_times) == len(payloads):
+        raise ValueError(f"columns of {len(report_ids)}, {len(event_times)} and {len(payloads)} reports")
+    ids, times, column = report_ids.tobytes(), event_times.tobytes(), payloads.tobytes()
+    if payloads.ndim == 1:
+        return ReportBatch(collection, version, ids, times, symbols=column).encode()
+    return ReportBatch(collection, version, ids, times, bits=column).encode()
+
+
+class _Field(NamedTuple):
+    """A field of n messages: of each row, the bytes before its width. One row, or one width, is that of all."""
+
+    rows: Bytes
+    widths: Rows
+
+
+def _report_fields(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[_Field]:
+    """Encode the fields of a message, and what stands before and between them."""
+    n = len(event_times)
+    if layout.bits_width is None:
+        if payloads.shape != (n,) or payloads.max(initial=0) > _MAX_SYMBOL:
+            raise ValueError(f"payloads of shape {payloads.shape} are not {n} symbols of at most {_MAX_SYMBOL}")
+        payload = _varints(payloads.astype(np.uint64) << np.uint64(1))
+    else:
+        if payloads.shape != (n, layout.bits_width):
+            raise ValueError(f"payloads of shape {payloads.shape} are not {n} rows of {layout.bits_width} bytes")
+        payload = _matrix(payloads.view(np.uint8))
+    ids = _matrix(np.ascontiguousarray(report_ids).view(np.uint8))
+    between = _constant(layout.payload_prefix)
+    return [_constant(layout.prefix), ids, _varints(_zigzag(event_times)), between, payload]
+
+
+def _constant(data: bytes) -> _Field:
+    return _matrix(np.frombuffer(data, dtype=np.uint8)[np.newaxis])
+
+
+def _matrix(rows: Bytes) -> _Field:
+    return _Field(rows, np.array([rows.shape[1]]))
+
+
+def _zigzag(values: Times) -> Varints:
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)
+
+
+def _varints(values: Varints) -> _Field:
+    columns, widths = [], np.ones(len(values), dtype=np.intp)
+    while (more := values > _SEPTET).any():
+        columns.append((values & _SEPTET | more * _MORE).astype(np.uint8))
+        widths += more
+        values = values >> _SEPTET_BITS
+    columns.append(values.astype(np.uint8))
+    return _Field(np.column_stack(columns), widths)
+
+
+def _join_fields(fields: Sequence[_Field], n: int) -> tuple[Bytes, Rows]:
+    """Join the fields of each of n messages, and these one after the other.
+
+    Returns:
+        The bytes, and where in them each message ends.
+    """
+    lengths = np.broadcast_to(sum(field.widths for field in fields), n)
+    ends = np.cumsum(lengths)
+    buffer = np.empty(lengths.sum(), dtype=np.uint8)
+    at = ends - lengths
+    for rows, widths in fields if n else ():
+        # The rows of one width are copied as elements of one type to any offset.
+        for width in np.flatnonzero(np.bincount(widths)).tolist():
+            chosen = slice(None) if len(widths) == 1 else np.flatnonzero(widths == width)
+            elements = np.ascontiguousarray(rows[chosen, :width]).view(f"V{width}")[:, 0]
+            anywhere = np.ndarray(len(buffer) - width + 1, f"V{width}", buffer, strides=(1,))
+            anywhere[at[chosen]] = elements
+        at = at + widths
+    return buffer, ends

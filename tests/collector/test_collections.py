@@ -1,0 +1,118 @@
+"""What decoding needs of a spec: slices, closing times, admissible event times."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.collector.collections import YEAR_10000, Target, targets
+from uldp.schemas.collection import CollectionSpec
+
+MINUTE, HOUR = 60_000, 3_600_000
+YEAR = 365 * 24 * HOUR
+NOW = 1_767_258_000_000
+
+
+def make_spec(version: int = 1, **keys: object) -> CollectionSpec:
+    base: dict[str, object] = {
+        "collection": "c",
+        "version": version,
+        "domain": {"size": 9},
+        "mechanism": {"name": "urr", "epsilon": 1.0},
+        "sensitive": [0],
+        "window": {"size": "1h", "allowed_lateness": "30m"},
+        "limits": {"max_clock_skew": "5m"},
+    }
+    return CollectionSpec.parse(base | keys)
+
+
+def target(**keys: object) -> Target:
+    spec = make_spec(**keys)  # type: ignore[arg-type]
+    return targets([spec])[spec.key]
+
+
+SLIDING = {"size": "1h", "period": "15m", "allowed_lateness": "30m"}
+
+
+@pytest.mark.parametrize(("window", "slice_size"), [({"size": "1h"}, HOUR), (SLIDING, 15 * MINUTE)])
+def test_a_slice_is_the_finest_interval_that_windows_are_made_of(window: object, slice_size: int) -> None:
+    of = target(window=window)
+    assert of.slice_size == slice_size
+    times = np.array([0, slice_size - 1, slice_size, 1_767_258_000_000 + 5, -1])
+    starts = of.slice_start(times)
+    assert (starts <= times).all()
+    assert (times < starts + slice_size).all()
+    assert (starts % slice_size == 0).all()
+    assert of.last_of_slice(int(starts[3])) == starts[3] + slice_size - 1
+
+
+@pytest.mark.parametrize("window", [{"size": "1h", "allowed_lateness": "30m"}, SLIDING])
+def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> None:
+    # That window begins with the slice.
+    assert target(window=window).closes_after == HOUR + 30 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("limits", "earliest", "latest"),
+    [
+        ({"max_clock_skew": "5m"}, NOW - YEAR, NOW + 5 * MINUTE),
+        ({"max_clock_skew": "0s", "max_age": "2h"}, NOW - 2 * HOUR, NOW),
+        ({"max_clock_skew": "0s", "max_age": "36500d"}, 0, NOW),
+        ({"max_clock_skew": "0s", "max_age": "999999999d"}, 0, NOW),
+    ],
+)
+def test_event_times_that_a_report_may_claim(limits: object, earliest: int, latest: int) -> None:
+    bounds = target(limits=limits).event_times(np.array([NOW, YEAR_10000, HOUR]))
+    assert [bound[0] for bound in bounds] == [earliest, latest]
+    assert bounds[1][1] == YEAR_10000 - 1
+    assert bounds[0][2] == 0  # no report is from before 1970
+
+
+@pytest.mark.parametrize(
+    ("window", "age"),
+    [
+        ({"size": "1h"}, 365),
+        ({"size": "200d", "allowed_lateness": "165d"}, 365),
+        ({"size": "200d", "allowed_lateness": "166d"}, 366),
+        ({"size": "730d"}, 730),
+    ],
+)
+def test_a_report_may_be_a_year_old_or_as_old_as_a_window_counts(window: object, age: int) -> None:
+    (earliest,), _ = target(window=window).event_times(np.array([NOW]))
+    assert earliest == NOW - age * 24 * HOUR
+
+
+@given(
+    st.lists(st.tuples(st.integers(7, 13) | st.integers(-(2**63), 2**63 - 1), st.integers(9, 11)), min_size=1),
+    st.sampled_from([{"max_clock_skew": "0s", "max_age": "2h"}, {"max_clock_skew": "1h"}]),
+)
+def test_each_report_is_held_to_its_own_bounds(reports: list[tuple[int, int]], limits: object) -> None:
+    of = target(limits=limits)
+    times = np.array([time * HOUR if abs(time) < 100 else time for time, _ in reports])
+    published = np.array([hours * HOUR for _, hours in reports])
+    earliest, latest = of.event_times(published)
+    assert of.admits(times, published).tolist() == ((earliest <= times) & (times <= latest)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "tags", "width"),
+    [("urr", 16, [], None), ("urap", 9, [], 2), ("urap", 16, [], 2), ("urap", 16, [{"name": "home"}], 3)],
+)
+def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict[str, str]], width: int | None) -> None:
+    mechanism = {"name": name, "epsilon": 1.0}
+    assert target(mechanism=mechanism, domain={"size": size}, tags=tags).bits_width == width
+
+
+def test_versions_of_a_collection_stand_side_by_side() -> None:
+    found = targets([make_spec(1), make_spec(2, mechanism={"name": "urap", "epsilon": 1.0})])
+    assert {key: of.spec.mechanism.name for key, of in found.items()} == {("c", 1): "urr", ("c", 2): "urap"}
+
+
+def test_two_specs_of_one_version_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^two specs for c version 1; raise the version of one$"):
+        targets([make_spec(), make_spec()])
+
+
+def test_no_spec_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^no collection spec; give at least one$"):
+        targets([])

@@ -1,0 +1,94 @@
+"""Columns of reports, and partial counts as a commutative monoid."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.collector.columns import ReportColumns, concatenate
+from uldp.schemas.arrays import Payloads
+
+
+def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> ReportColumns:
+    """Reports whose slices, and unless given their symbols, are their positions."""
+    n = len(ids)
+    return ReportColumns(
+        "c",
+        3,
+        np.array(ids, dtype=np.uint64).reshape(n, 2),
+        np.arange(n, dtype=np.int64) * 1000,
+        np.arange(n, dtype=np.uint32) if payloads is None else payloads,
+        np.arange(n, dtype=np.uint8) + 7,
+    )
+
+
+def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int], int]]:
+    columns = part.slices.tolist(), part.payloads.tolist(), part.signals.tolist()
+    return list(zip(map(tuple, part.report_ids.tolist()), *columns, strict=True))
+
+
+IDS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=30)
+
+
+def test_length_is_the_number_of_reports() -> None:
+    assert [len(columns([(i, i) for i in range(n)])) for n in (0, 1, 5)] == [0, 1, 5]
+
+
+@pytest.mark.parametrize("chosen", [np.array([True, False, True]), np.array([2, 0])], ids=["mask", "indices"])
+@pytest.mark.parametrize("payloads", [None, np.array([[1, 2], [3, 4], [5, 6]], dtype=np.uint8)], ids=["symbol", "bits"])
+def test_take_keeps_the_fields_of_a_report_together(chosen: npt.NDArray[np.intp], payloads: Payloads | None) -> None:
+    whole = columns([(10, 0), (11, 1), (12, 2)], payloads)
+    taken = whole.take(chosen)
+    assert (taken.collection, taken.version) == ("c", 3)
+    positions = np.arange(3)[chosen].tolist()
+    assert rows(taken) == [rows(whole)[position] for position in positions]
+    assert taken.payloads.dtype == whole.payloads.dtype
+
+
+@given(IDS, st.integers(1, 7))
+def test_shards_are_a_partition_in_which_copies_meet(ids: list[tuple[int, int]], shards: int) -> None:
+    whole = columns(ids)
+    parts = dict(whole.by_shard(shards))
+    assert all(len(part) for part in parts.values())
+    assert sorted(row for part in parts.values() for row in rows(part)) == sorted(rows(whole))
+    for shard, part in parts.items():
+        assert {first % shards for first, _ in part.report_ids.tolist()} == {shard}
+
+
+def test_a_shard_keeps_the_order_of_arrival() -> None:
+    parts = dict(columns([(1, 0), (0, 0), (3, 0), (2, 0), (1, 0)]).by_shard(2))
+    assert {shard: part.payloads.tolist() for shard, part in parts.items()} == {0: [1, 3], 1: [0, 2, 4]}
+
+
+@given(
+    st.lists(st.integers(0, 5) | st.integers(0, 10**9), min_size=1, max_size=30), st.sampled_from([1, 250, 3_600_000])
+)
+def test_slices_are_a_partition(numbers: list[int], slice_size: int) -> None:
+    whole = replace(
+        columns([(position, 0) for position in range(len(numbers))]),
+        slices=np.array(numbers, dtype=np.int64) * slice_size,
+    )
+    parts = list(whole.ids_by_slice(slice_size))
+    assert [start for start, _ in parts] == sorted({number * slice_size for number in numbers})
+    for start, ids in parts:
+        # In the order of arrival, which the id tells.
+        assert ids.tolist() == [
+            [position, 0] for position, number in enumerate(numbers) if number * slice_size == start
+        ]
+
+
+def test_nbytes_are_the_bytes_of_all_columns() -> None:
+    assert columns([(1, 1)] * 10).nbytes == 10 * (16 + 8 + 4 + 1)
+    assert columns([(1, 1)] * 10, np.zeros((10, 79), dtype=np.uint8)).nbytes == 10 * (16 + 8 + 79 + 1)
+
+
+@given(IDS, st.integers(1, 4))
+def test_concatenate_is_the_inverse_of_a_cut(ids: list[tuple[int, int]], pieces: int) -> None:
+    whole = columns(ids)
+    cut = [whole.take(part) for part in np.array_split(np.arange(len(ids)), pieces)]
+    joined = concatenate(cut)
+    assert (joined.collection, joined.version) == ("c", 3)
+    assert rows(joined) == rows(whole)

@@ -1,0 +1,115 @@
+"""Clock skew and senders, against counting one report at a time."""
+
+import hashlib
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.collector.signals import (
+    IMPROBABLE,
+    PartialSignals,
+    SenderCounts,
+    improbable_counts,
+    one_skew,
+    sender_digest,
+    signal_bits,
+    skew_counts,
+)
+from uldp.schemas.records import SKEW_RANGES, Sender, Signals
+
+NOW = 1_767_258_000_000
+TIMES = st.integers(NOW - 10**9, NOW + 10**9) | st.integers(-(2**63), 2**63 - 1)
+
+
+def range_of(event_time: int, published: int) -> int:
+    """Below a second, then doubling."""
+    seconds = abs(published - event_time) / 1000
+    doublings = 0 if seconds < 1 else min(math.floor(math.log2(seconds)) + 1, SKEW_RANGES - 1)
+    return doublings + SKEW_RANGES * (event_time > published)
+
+
+@given(st.lists(TIMES, min_size=1))
+def test_ranges_double_from_a_second_on(times: list[int]) -> None:
+    improbable = np.arange(len(times)) % 2 == 1
+    found = signal_bits(np.array(times, dtype=np.int64), np.full(len(times), NOW), improbable)
+    assert (found & ~np.uint8(IMPROBABLE)).tolist() == [range_of(time, NOW) for time in times]
+    assert (found >= IMPROBABLE).tolist() == improbable.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2 * SKEW_RANGES - 1), st.booleans())))
+def test_signals_are_counted_by_group(reports: list[tuple[int, int, bool]]) -> None:
+    groups = np.array([group for group, _, _ in reports], dtype=np.int64)
+    signals = np.array([skew + IMPROBABLE * improbable for _, skew, improbable in reports], dtype=np.uint8)
+    skews = Counter((group, skew) for group, skew, _ in reports)
+    improbable = Counter(group for group, _, improbable in reports if improbable)
+    expected = [[skews[group, skew] for skew in range(2 * SKEW_RANGES)] for group in range(4)]
+    assert skew_counts(signals, groups, 4).tolist() == expected
+    assert improbable_counts(signals, groups, 4).tolist() == [improbable[group] for group in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "past", "early"),
+    [
+        (0.0, (1,), ()),
+        (0.999, (1,), ()),
+        (-0.001, (), (1,)),
+        (1.0, (0, 1), ()),
+        (-1.999, (), (0, 1)),
+        (2.0, (0, 0, 1), ()),
+        (3600.0, (*[0] * 12, 1), ()),
+        (2.0**22, (*[0] * 23, 1), ()),
+        (2.0**40, (*[0] * 23, 1), ()),
+    ],
+)
+def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
+    signals = signal_bits(np.array([NOW - round(1000 * seconds)]), np.array([NOW]), np.array([True]))
+    (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
+    assert PartialSignals(skew).published() == Signals(early=early, past=past)
+    assert one_skew(int(signals[0])).published() == Signals(early=early, past=past)
+
+
+def test_the_digest_of_a_key_is_stable() -> None:
+    assert f"{sender_digest('gateway-1'):016x}" == hashlib.blake2b(b"gateway-1", digest_size=8).hexdigest()
+    assert sender_digest("\udcff") != sender_digest("")  # what no text encoding can write is a key all the same
+
+
+def summary(senders: list[int]) -> SenderCounts:
+    return SenderCounts.of(np.array(senders, dtype=np.uint64))
+
+
+SENDERS = st.lists(st.integers(1, 30), min_size=1, max_size=60)
+
+
+@given(SENDERS, SENDERS)
+def test_few_senders_are_counted_exactly(a: list[int], b: list[int]) -> None:
+    both = summary(a) + summary(b)
+    assert dict(zip(both.digests.tolist(), both.reports.tolist(), strict=True)) == Counter(a + b)
+    most = max(Counter(a + b).values())
+    first = min(sender for sender, reports in Counter(a + b).items() if reports == most)
+    assert both.busiest() == Sender(f"{first:016x}", most)
+
+
+@given(st.lists(SENDERS, min_size=1, max_size=6), st.integers(1, 8))
+def test_many_senders_are_counted_within_the_bound_of_the_summary(parts: list[list[int]], capacity: int) -> None:
+    """Agarwal et al. (2012), Theorem 1: too low by N / (capacity + 1) at the most, never too high."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SenderCounts, "CAPACITY", capacity)
+        merged = summary(parts[0])
+        for part in parts[1:]:
+            merged += summary(part)
+    truth = Counter(sender for part in parts for sender in part)
+    found = dict(zip(merged.digests.tolist(), merged.reports.tolist(), strict=True))
+    assert len(found) <= capacity
+    for sender, reports in truth.items():
+        assert reports - truth.total() / (capacity + 1) <= found.get(sender, 0) <= reports
+
+
+def test_many_senders_of_one_report_each_leave_no_busiest_one() -> None:
+    senders = summary(list(range(1, SenderCounts.CAPACITY + 2)))
+    assert senders.busiest() is None
+    assert PartialSignals(senders=senders + senders).published() == Signals()
+    assert (senders + summary([7, 7])).busiest() == Sender(f"{7:016x}", 2)

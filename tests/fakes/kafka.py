@@ -1,0 +1,296 @@
+"""A Kafka broker that is a few lists, with the client library on top of it, and readers of it."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from uldp.schemas.records import Message
+from uldp.transforms.io.kafka.checkpoint import KafkaMark
+from uldp.transforms.io.kafka.source import ASK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.topic import KafkaTopic
+
+TOPIC = KafkaTopic("broker:9092", "reports")
+#: The present, in ms.
+NOW = 1767258000000
+LONGEST = 2**63 - 1
+NO_TOPIC, TOO_LARGE, NO_PERMISSION = 3, 10, 29
+CREDENTIALS, TLS, INVALID = -169, -181, -186
+ALL_BROKERS_DOWN, END_OF_PARTITION, TIMED_OUT, NO_PARTITION, NO_TOPIC_HERE = -187, -191, -185, -190, -188
+BEGINNING = -2
+
+
+class Failure(Exception):  # noqa: N818 (stands for the client's KafkaException)
+    pass
+
+
+@dataclass
+class Reason:
+    """An error as the client has it."""
+
+    number: int
+    dead: bool = False
+
+    def code(self) -> int:
+        return self.number
+
+    def fatal(self) -> bool:
+        return self.dead
+
+    def str(self) -> str:
+        return f"reason {self.number}"
+
+
+@dataclass
+class Raw:
+    """A message, or an event, as the client has it."""
+
+    at: tuple[int, int] = (0, 0)
+    time: int = NOW
+    body: bytes | None = b""
+    named: Callable[[], Any] = lambda: None
+    failed: Reason | None = None
+
+    def partition(self) -> int:
+        return self.at[0]
+
+    def offset(self) -> int:
+        return self.at[1]
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, self.time
+
+    def value(self) -> bytes | None:
+        return self.body
+
+    def headers(self) -> Any:
+        return self.named()
+
+    def error(self) -> Reason | None:
+        return self.failed
+
+
+@dataclass
+class Broker:
+    """Partitions as lists of publish times, and what the client does with them.
+
+    Attributes:
+        partitions: The publish times of each.
+        refuses: What every question is answered with.
+        meets: What a client meets on the way, and is told before it is answered.
+        permits: The operations that are permitted, if the broker says so.
+        events: What the next fetch gives beside messages.
+        leaderless: Partitions of which nobody knows the end.
+        largest: How many messages a fetch gives.
+        body: What each message holds.
+        consumers: All that were connected.
+        written: What was written: topic, key and value.
+        room: How many records the producer's queue holds.
+        committed: What a group was told: (partition, offset).
+    """
+
+    partitions: dict[int, list[int]]
+    refuses: Reason | None = None
+    meets: list[Reason] = field(default_factory=list)
+    permits: set[str] | None = None
+    events: list[Raw] = field(default_factory=list)
+    leaderless: set[int] = field(default_factory=set)
+    largest: int = 1000
+    body: bytes = b""
+    consumers: list[Any] = field(default_factory=list)
+    written: list[tuple[str, bytes, bytes]] = field(default_factory=list)
+    room: int = 2
+    delivers: Reason | None = None
+    committed: list[tuple[int, int]] = field(default_factory=list)
+
+    def client_modules(self) -> dict[str, ModuleType]:
+        """The library, by the names under which it is imported."""
+
+        def partition(topic: str, partition: int, offset: int = 0) -> Any:
+            return SimpleNamespace(topic=topic, partition=partition, offset=offset, error=None)
+
+        module = ModuleType("confluent_kafka")
+        names = {"KafkaException": Failure, "TopicPartition": partition}
+        names |= {"Consumer": self._connected(FakeConsumer), "Producer": self._connected(FakeProducer)}
+        admin = ModuleType("confluent_kafka.admin")
+        vars(admin).update(AdminClient=self._connected(FakeAdmin))
+        vars(module).update(names, TopicCollection=list, admin=admin)
+        return {module.__name__: module, admin.__name__: admin}
+
+    def _connected(self, client: type) -> Callable[..., Any]:
+        def connected(settings: dict[str, Any], logger: object) -> Any:
+            if "wrong" in settings:
+                raise Failure(Reason(INVALID))
+            return client(self, settings)
+
+        return connected
+
+    def tell(self, settings: dict[str, Any]) -> None:
+        """Tell a client what it met."""
+        met, self.meets = self.meets, []
+        for reason in met:
+            settings["error_cb"](reason)
+
+
+@dataclass
+class FakeAdmin:
+    broker: Broker
+    settings: dict[str, Any]
+    asked: Future[Any] = field(default_factory=Future)
+
+    def describe_topics(
+        self, topics: list[str], include_authorized_operations: bool, request_timeout: float
+    ) -> dict[str, Future[Any]]:
+        assert include_authorized_operations
+        assert request_timeout > 0
+        (name,) = topics
+        return {name: self.asked}
+
+    def poll(self, timeout: float) -> None:
+        assert timeout > 0
+        if self.broker.meets:
+            self.broker.tell(self.settings)
+        elif self.broker.refuses is not None:
+            self.asked.set_exception(Failure(self.broker.refuses))
+        else:
+            permits = self.broker.permits
+            operations = None if permits is None else [SimpleNamespace(name=operation) for operation in permits]
+            partitions = [SimpleNamespace(id=each) for each in self.broker.partitions]
+            self.asked.set_result(SimpleNamespace(partitions=partitions, authorized_operations=operations))
+
+
+@dataclass
+class FakeConsumer:
+    broker: Broker
+    settings: dict[str, Any]
+    next: dict[int, int] = field(default_factory=dict)
+    told: set[tuple[int, int]] = field(default_factory=set)
+    closed: bool = False
+    assigned: int = 0
+
+    def __post_init__(self) -> None:
+        self.broker.consumers.append(self)
+
+    def _ask(self) -> None:
+        if self.broker.refuses is not None:
+            raise Failure(self.broker.refuses)
+
+    def list_topics(self, name: str, timeout: float) -> Any:
+        assert timeout > 0
+        self._ask()
+        return SimpleNamespace(topics={name: SimpleNamespace(error=None, partitions=dict(self.broker.partitions))})
+
+    def offsets_for_times(self, asked: list[Any], timeout: float) -> list[Any]:
+        assert 0 < timeout < 1
+        assert all(each.offset == -1 for each in asked)
+        self._ask()
+        for each in asked:
+            known = each.partition not in self.broker.leaderless
+            each.offset = len(self.broker.partitions[each.partition]) if known else -1
+            each.error = None if known else Reason(6)
+        return asked
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.assigned += 1
+        self.told.clear()
+        self.next = {each.partition: 0 if each.offset == BEGINNING else each.offset for each in partitions}
+
+    def consume(self, most: int, timeout: float) -> list[Raw]:
+        assert 0 < timeout < 1
+        self.broker.tell(self.settings)
+        fetched, self.broker.events = self.broker.events, []
+        for partition, times in self.broker.partitions.items() if self.broker.refuses is None else ():
+            if partition not in self.next:
+                continue
+            for time in times[self.next[partition] :][: min(most, self.broker.largest) - len(fetched)]:
+                fetched.append(Raw((partition, self.next[partition]), time, self.broker.body))
+                self.next[partition] += 1
+            at = (partition, self.next[partition])
+            if self.next[partition] == len(times) and at not in self.told:
+                self.told.add(at)  # once
+                fetched.append(Raw(at, failed=Reason(END_OF_PARTITION)))
+        return fetched
+
+    def poll(self, timeout: float) -> None:
+        assert (timeout, self.next) == (0, {})  # it would take a message
+        self.broker.tell(self.settings)
+
+    def commit(self, offsets: list[Any], asynchronous: bool) -> None:
+        assert asynchronous
+        self.broker.committed += [(each.partition, each.offset) for each in offsets]
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+@dataclass
+class FakeProducer:
+    broker: Broker
+    settings: dict[str, Any]
+    waiting: list[Any] = field(default_factory=list)
+
+    def produce(self, topic: str, value: bytes, key: bytes, on_delivery: Any) -> None:
+        if len(self.waiting) >= self.broker.room:
+            raise BufferError
+        if len(value) > 100:
+            raise Failure(Reason(TOO_LARGE))
+        self.waiting.append((topic, key, value, on_delivery))
+
+    def poll(self, timeout: float) -> None:
+        if timeout:
+            self.flush(timeout)
+
+    def flush(self, timeout: float) -> int:
+        assert timeout > 0
+        self.broker.tell(self.settings)
+        if self.broker.refuses is not None:
+            return len(self.waiting)
+        for topic, key, value, on_delivery in self.waiting:
+            if self.broker.delivers is None:
+                self.broker.written.append((topic, key, value))
+            on_delivery(self.broker.delivers, None)
+        self.waiting = []
+        return 0
+
+
+@dataclass
+class Clock:
+    ms: int = NOW
+
+    def __call__(self) -> float:
+        return self.ms / 1000
+
+    def tick(self, ms: int = int(ASK_SECONDS * 1000)) -> int:
+        self.ms += ms
+        return self.ms
+
+
+def reader_of(source: KafkaSource, clock: Clock | None = None, mark: KafkaMark | None = None) -> KafkaReader:
+    reader = source.create_reader(None, mark)
+    reader._clock = clock or Clock()
+    return reader
+
+
+def drain(reader: KafkaReader) -> list[Message]:
+    """All that there is to read now."""
+    messages: list[Message] = []
+    while reader.advance():
+        assert reader.get_current_timestamp().micros == 1000 * min(
+            each.publish_time for each in reader.get_current().messages
+        )
+        messages += reader.get_current().messages
+    return messages
+
+
+def watermark(reader: KafkaReader) -> int:
+    return int(reader.get_watermark().micros) // 1000
+
+
+def sources(messages: Sequence[Message]) -> list[str]:
+    return [message.source for message in messages]
+
+
+def connected(broker: Broker) -> list[FakeConsumer]:
+    return [consumer for consumer in broker.consumers if not consumer.closed]

@@ -1,0 +1,265 @@
+"""Unary encoding: bits against the channel, and the sums of packed bits."""
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, count_bits, sue_theta
+from uldp.schemas.arrays import Mask
+
+# (k, v, epsilon, theta): v = k is the generalized RAPPOR.
+CASES = [
+    (2, 2, 1.0, sue_theta(1.0)),
+    (6, 6, 0.5, OUE_THETA),
+    (6, 2, 1.0, sue_theta(1.0)),
+    (6, 5, 2.0, OUE_THETA),
+    (9, 1, 4.0, 0.9),
+    (17, 4, 0.1, sue_theta(0.1)),
+]
+
+
+def mask(k: int, v: int) -> Mask:
+    """The last v of k symbols are sensitive."""
+    return np.arange(k) >= k - v
+
+
+def unpack(payloads: npt.NDArray[np.uint8], k: int) -> npt.NDArray[np.uint8]:
+    return np.unpackbits(payloads, axis=1, count=k)
+
+
+@pytest.mark.parametrize(("k", "v", "epsilon", "theta"), CASES)
+def test_channel_is_definition_5(k: int, v: int, epsilon: float, theta: float) -> None:
+    E = math.exp(epsilon)
+    d1, d2 = theta / ((1 - theta) * E + theta), ((1 - theta) * E + theta) / E
+    channel = UnaryEncoding(mask(k, v), epsilon, theta).channel
+    np.testing.assert_allclose(channel.p, np.where(mask(k, v), theta, 1 - d2), rtol=1e-12)
+    np.testing.assert_allclose(channel.q, np.where(mask(k, v), d1, 0), rtol=1e-12)
+    assert channel.independent_bits
+
+
+@pytest.mark.parametrize(("k", "v", "epsilon", "theta"), CASES)
+def test_perturb_draws_independent_bits_from_definition_5(k: int, v: int, epsilon: float, theta: float) -> None:
+    E = math.exp(epsilon)
+    d1, d2 = theta / ((1 - theta) * E + theta), ((1 - theta) * E + theta) / E
+    n = 40_000  # several chunks of perturb
+    mechanism, rng = UnaryEncoding(mask(k, v), epsilon, theta), np.random.default_rng(5)
+    for x in range(k):
+        payloads = mechanism.perturb(np.full(n, x), rng)
+        assert payloads.dtype == np.uint8
+        assert payloads.shape == (n, math.ceil(k / 8))
+        bits = unpack(payloads, k).astype(np.float64)
+        Pr = np.where(mask(k, v), d1, 0)
+        Pr[x] = theta if mask(k, v)[x] else 1 - d2
+        sd = np.sqrt(Pr * (1 - Pr))
+        # z < 5 for each mean and for each covariance, which is 0; a bit of probability 0 is never set.
+        assert (np.abs(bits.mean(axis=0) - Pr) <= 5 * sd / math.sqrt(n) + 1e-12).all()
+        centred = bits - Pr
+        covariance = centred.T @ centred / n
+        off_diagonal = ~np.eye(k, dtype=np.bool_)
+        assert (np.abs(covariance) <= 5 * np.outer(sd, sd) / math.sqrt(n) + 1e-12)[off_diagonal].all()
+
+
+def test_own_bits_follow_their_reports_across_chunks() -> None:
+    # A non-sensitive bit is set only by its own symbol, so each report names the value at its position or none.
+    k, n = 700, 1000
+    values = np.random.default_rng(0).integers(0, k, n)
+    sensitive = np.arange(k) == 0
+    bits = unpack(UnaryEncoding(sensitive, 3.0, 0.9).perturb(values, np.random.default_rng(1)), k)
+    reports, symbols = np.nonzero(bits[:, 1:])
+    assert (values[reports] == symbols + 1).all()
+    expected = 0.9 * (1 - math.exp(-3)) * np.count_nonzero(values)
+    assert abs(len(reports) - expected) < 5 * math.sqrt(n) / 2
+
+
+class Zeros:
+    """Randomness that always draws the least it can: the event that a comparison must not lose."""
+
+    def random(self, size: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
+        return np.zeros(size)
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        return np.full(size, low)
+
+
+@pytest.mark.parametrize(("value", "bits"), [(0, [0, 0, 1, 1]), (3, [0, 0, 1, 0])])
+def test_noise_is_never_rounded_away(value: int, bits: list[int]) -> None:
+    # At epsilon 50, d1 and 1 - theta are far below 2^-53; the least draw sets the false bits and clears the own one.
+    mechanism = UnaryEncoding(mask(4, 2), 50.0, 1 - 2**-53)
+    assert mechanism.channel.p[value] == 1 - 2**-53
+    assert unpack(mechanism.perturb(np.array([value]), Zeros()), 4).tolist() == [bits]
+
+
+def test_theta_of_sue() -> None:
+    for epsilon in (0.1, 1.0, math.log(625)):
+        assert sue_theta(epsilon) == pytest.approx(math.exp(epsilon / 2) / (math.exp(epsilon / 2) + 1), rel=1e-14)
+
+
+def test_sue_is_symmetric() -> None:
+    # Wang et al. 2017, section 4.3: SUE has p + q = 1.
+    channel = UnaryEncoding(mask(3, 3), 1.7, sue_theta(1.7)).channel
+    np.testing.assert_allclose(channel.p + channel.q, 1, rtol=1e-14)
+
+
+def rows_in(layout: str, bits: Mask) -> npt.NDArray[np.uint8]:
+    """Pack rows of bits, with arbitrary padding, in one of the ways in which they may lie in memory."""
+    packed = np.packbits(bits, axis=1)
+    n, width = packed.shape
+    packed[:, -1] |= ~np.packbits(np.ones(bits.shape[1], dtype=np.bool_))[-1] & 0b01011010
+    match layout:
+        case "odd offset, read-only":
+            return np.frombuffer(b"\xff" + packed.tobytes(), np.uint8, offset=1).reshape(n, width)
+        case "every other row":
+            return np.repeat(packed, 2, axis=0)[::2]
+        case "every other byte":
+            return np.repeat(packed, 2, axis=1)[:, ::2]
+        case "columns first":
+            return np.asfortranarray(packed)
+        case "backwards":
+            return packed[::-1, ::-1].copy()[::-1, ::-1]
+    return packed
+
+
+LAYOUTS = ["plain", "odd offset, read-only", "every other row", "every other byte", "columns first", "backwards"]
+#: No rows, none beside the groups of eight, where sums in a byte end, where trees of 3 and more levels begin.
+ROWS = st.sampled_from([0, 1, 7, 8, 9, 254, 255, 256, 257, 511, 512, 1023, 2049, 4096]) | st.integers(0, 5000)
+#: Widths about one and two words of eight bytes, and others.
+SIZES = st.sampled_from([1, 8, 9, 50, 56, 57, 64, 65, 72, 120, 121, 128, 129]) | st.integers(1, 300)
+
+
+@given(
+    st.sampled_from(LAYOUTS),
+    ROWS,
+    st.integers(1, 90),
+    st.floats(0, 1),
+    st.integers(0, 2**32),
+    st.lists(ROWS, max_size=4),
+)
+def test_count_bits_sums_columns(layout: str, n: int, size: int, density: float, seed: int, cuts: list[int]) -> None:
+    bits = np.random.default_rng(seed).random((n, size)) < density
+    parts = np.split(rows_in(layout, bits), sorted(min(cut, n) for cut in cuts))
+    counts = count_bits(parts, size)
+    assert counts.dtype == np.int64
+    assert counts.tolist() == bits.sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 11, 625, 20_000])
+def test_count_bits_goes_on_from_block_to_block(size: int) -> None:
+    # Sums of more than 2 MB of rows, and so of several blocks; the last column is set in each row, the first in none.
+    n = 2_500_000 // math.ceil(size / 8) + 3
+    packed = np.random.default_rng(size).integers(0, 256, (n, math.ceil(size / 8)), dtype=np.uint8)
+    packed[:, 0] &= 0x7F
+    packed[:, (size - 1) // 8] |= 0x80 >> (size - 1) % 8
+    expected = np.zeros(size, dtype=np.int64)
+    for row in range(0, n, 200):
+        expected += np.unpackbits(packed[row : row + 200], axis=1, count=size).sum(axis=0, dtype=np.int64)
+    assert count_bits([packed], size).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n", [254, 255, 256, 510, 511, 4095, 16_383, 16_384, 100_003, 1_100_003])
+def test_count_bits_holds_full_columns(n: int) -> None:
+    # Every weight of every level carries, and the second level too where a plane has 256 rows and more.
+    assert count_bits([np.full((n, 2), 255, dtype=np.uint8)], 11).tolist() == [n] * 11
+
+
+def test_count_bits_leaves_its_input_alone() -> None:
+    packed = np.random.default_rng(2).integers(0, 256, (3000, 9), dtype=np.uint8)
+    before = packed.copy()
+    count_bits([packed], 70)
+    assert (packed == before).all()
+
+
+@given(st.sampled_from(LAYOUTS), st.integers(0, 300), SIZES, st.floats(0, 1), st.integers(0, 2**32))
+def test_possible_is_zero_padding_and_no_more_than_one_non_sensitive_bit(
+    layout: str, n: int, k: int, density: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    sensitive = (rng.random(k) < 0.3) | (np.arange(k) == rng.integers(k))
+    # Bits of Z_N are rare at first and get as dense as those of Z_S, so that both verdicts occur.
+    bits = rng.random((n, k)) < np.where(sensitive, density, density * np.linspace(0, 1, n)[:, np.newaxis] ** 4)
+    packed = rows_in(layout, bits)
+    zero_padded = np.packbits(bits, axis=1)
+    mechanism = UnaryEncoding(sensitive, 1.0, 0.5)
+    expected = bits[:, ~sensitive].sum(axis=1) <= 1
+    assert (mechanism.possible(zero_padded) == expected).all()
+    assert (mechanism.possible(packed) == expected & (packed == zero_padded).all(axis=1)).all()
+
+
+def test_no_count_of_bits_is_too_many_to_refuse() -> None:
+    # 256 and 65,536 bits are 0 in a byte and in two; a payload of each number of bits of Z_N.
+    k = 70_000
+    numbers = [0, 1, 2, 255, 256, 257, 511, 512, 513, 65_535, 65_536, 65_537]
+    payloads = np.packbits(np.arange(k) >= k - np.array(numbers)[:, np.newaxis], axis=1)
+    mechanism = UnaryEncoding(np.arange(k) == 0, 1.0, 0.5)
+    assert mechanism.possible(payloads).tolist() == [True, True] + [False] * 10
+    assert mechanism.inspect(payloads)[1].tolist() == numbers
+
+
+@given(st.sampled_from(LAYOUTS), st.integers(0, 300), SIZES, st.floats(0, 1), st.integers(0, 2**32))
+def test_inspect_sums_rows(layout: str, n: int, size: int, density: float, seed: int) -> None:
+    k = -(-size // 8) * 8  # no padding, which possible keeps at zero
+    bits = np.random.default_rng(seed).random((n, k)) < density
+    totals = UnaryEncoding(mask(k, 3), 1.0, 0.5).inspect(rows_in(layout, bits))[1]
+    assert totals.dtype == np.int64
+    assert totals.tolist() == bits.sum(axis=1).tolist()
+
+
+def test_rows_are_judged_in_their_order_from_block_to_block() -> None:
+    n, k = 300_000, 64
+    totals = np.random.default_rng(8).integers(0, k + 1, n)
+    payloads = np.packbits(np.arange(k) >= k - np.arange(k + 1)[:, np.newaxis], axis=1)[totals]
+    mechanism = UnaryEncoding(mask(k, 5), 1.0, 0.5)
+    assert (mechanism.inspect(payloads)[1] == totals).all()
+    assert (mechanism.possible(payloads) == (totals <= 6)).all()
+
+
+@pytest.mark.parametrize(("k", "v"), [(6, 2), (6, 6), (8, 3), (9, 9), (9, 4), (16, 15), (11, 1)])
+def test_possible_agrees_with_the_definition_on_every_payload(k: int, v: int) -> None:
+    width = math.ceil(k / 8)
+    payloads = np.array(list(itertools.product(range(256), repeat=width)), dtype=np.uint8)
+    bits = np.unpackbits(payloads, axis=1)
+    expected = (bits[:, k:].sum(axis=1) == 0) & (bits[:, :k][:, ~mask(k, v)].sum(axis=1) <= 1)
+    assert (UnaryEncoding(mask(k, v), 1.0, 0.5).possible(payloads) == expected).all()
+
+
+@pytest.mark.parametrize(("k", "v", "epsilon", "theta"), CASES)
+def test_perturb_makes_possible_payloads(k: int, v: int, epsilon: float, theta: float) -> None:
+    mechanism = UnaryEncoding(mask(k, v), epsilon, theta)
+    values = np.random.default_rng(3).integers(0, k, 5000)
+    assert mechanism.possible(mechanism.perturb(values, np.random.default_rng(4))).all()
+
+
+def test_no_reports() -> None:
+    mechanism = UnaryEncoding(mask(9, 2), 1.0, 0.5)
+    nothing = mechanism.perturb(np.array([], dtype=np.int64), np.random.default_rng())
+    assert nothing.shape == (0, 2)
+    assert mechanism.support(nothing).tolist() == [0] * 9
+    assert mechanism.possible(nothing).shape == (0,)
+    assert mechanism.inspect(nothing)[1].shape == (0,)
+
+
+def test_a_value_outside_of_z_is_refused_without_naming_it() -> None:
+    with pytest.raises(ValueError, match="outside of the 9 symbols") as caught:
+        UnaryEncoding(mask(9, 2), 1.0, 0.5).perturb(np.array([1234]), np.random.default_rng())
+    assert "1234" not in str(caught.value)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
+def test_epsilon_must_be_positive(epsilon: float) -> None:
+    with pytest.raises(ValueError, match="epsilon"):
+        UnaryEncoding(mask(4, 2), epsilon, 0.5)
+
+
+@pytest.mark.parametrize("theta", [0.0, 1.0, -0.1, math.nan])
+def test_theta_must_be_inside_0_1(theta: float) -> None:
+    with pytest.raises(ValueError, match="theta"):
+        UnaryEncoding(mask(4, 2), 1.0, theta)
+
+
+def test_something_must_be_sensitive() -> None:
+    with pytest.raises(ValueError, match="no symbol is sensitive"):
+        UnaryEncoding(mask(4, 0), 1.0, 0.5)

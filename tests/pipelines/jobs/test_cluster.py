@@ -1,0 +1,33 @@
+"""Options and endings of jobs on clusters."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from uldp.pipelines.jobs.cluster import _stop_silently
+
+
+@pytest.fixture
+def logs() -> Iterator[None]:
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("logs")
+def test_who_stops_hears_of_it_and_of_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", sys.stderr)  # so that it is there again afterwards
+    with pytest.raises(KeyboardInterrupt):
+        _stop_silently(signal.SIGINT, None)
+    worker = threading.Thread(target=lambda: sys.stderr.write("Traceback"))
+    worker.start()
+    worker.join()
+    logging.getLogger("apache_beam").error("its job ends")
+    click.echo("error: stopped", err=True)
+    assert capsys.readouterr().err == "error: stopped\n"

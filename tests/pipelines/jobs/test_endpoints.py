@@ -1,0 +1,203 @@
+"""What --from and --to name, and what each command says of it. Brokers themselves are in tests/cluster."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+
+from tests.fakes import memory
+from uldp.pipelines.cli import main
+from uldp.pipelines.jobs.cluster import cluster_options, follow_broker
+from uldp.pipelines.jobs.endpoints import RemoteArchive, parse_source, read_whole
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.local import JobError, backfill, pipeline_options
+from uldp.pipelines.jobs.outputs import claimed
+from uldp.pipelines.results.read import ResultsError
+from uldp.pipelines.simulation.fleet import Fleet
+from uldp.pipelines.simulation.simulate import simulate
+from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.pubsub.subscription import Subscription
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("stream", Path),
+        ("archive/2026.avro", Path),
+        ("gs://bucket/archive", RemoteArchive),
+        ("kafka:broker:9092/reports", KafkaTopic),
+        ("kafka:one:9092,two:9093/reports", KafkaTopic),
+        ("pubsub:projects/project/subscriptions/reports", Subscription),
+    ],
+)
+def test_a_source_is_told_by_how_it_begins(text: str, kind: type) -> None:
+    source = parse_source(text)
+    assert isinstance(source, kind)
+    assert str(source) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["kafka:broker/reports", "kafka:broker:9092", "pubsub:reports", "pubsub:projects/p/topics/t"]
+)
+def test_what_begins_like_a_stream_and_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="; "):
+        parse_source(text)
+
+
+def test_a_subscription_has_no_end() -> None:
+    with pytest.raises(ValueError, match="has no end to read to; follow it with uldp stream"):
+        read_whole(beam.Pipeline("FnApiRunner"), parse_source("pubsub:projects/project/subscriptions/reports"))
+
+
+@pytest.mark.parametrize("arguments", [[], ["--runner=DirectRunner"]])
+def test_a_broker_needs_a_runner_with_checkpoints(arguments: list[str]) -> None:
+    with pytest.raises(
+        JobError, match=r"checkpoints: for Flink, add --runner=PortableRunner --job_endpoint="
+    ) as refused:
+        cluster_options(arguments)
+    assert "docs/running.md" in str(refused.value)
+    shown = (EXAMPLE.parents[2] / "docs" / "running.md").read_text(encoding="utf-8")
+    options = re.findall(r"--[a-z_]+(?:=\w+Runner)?", str(refused.value))
+    assert len(options) == 5
+    assert [option for option in options if option not in shown] == []
+
+
+def test_flink_is_told_to_take_checkpoints_unless_a_user_says_otherwise() -> None:
+    options = cluster_options(["--runner=FlinkRunner", "--checkpointing_interval=60000"])
+    told = options.get_all_options(retain_unknown_options=True)
+    assert (told["streaming"], told["save_main_session"]) == (True, False)
+    assert (int(told["checkpointing_interval"]), told["checkpointing_mode"]) == (60000, "EXACTLY_ONCE")
+
+
+def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
+    with pytest.raises(JobError, match="unknown option --parallelismm"):
+        cluster_options(["--runner=DataflowRunner", "--parallelismm=2"])
+    cluster_options(["--runner=FlinkRunner", "--parallelism=2"])
+
+
+@pytest.mark.parametrize("location", [[], ["--prism_location=nowhere"]])
+def test_prism_is_never_downloaded(location: list[str]) -> None:
+    with pytest.raises(
+        JobError, match=r"^--runner=PrismRunner needs --prism_location=FILE, .* go install .*@v2\.\d+\.0$"
+    ):
+        pipeline_options(["--runner=PrismRunner", *location])
+
+
+def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
+    (program := tmp_path / "prism").touch()
+    options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
+    subscription = parse_source("pubsub:projects/project/subscriptions/reports")
+    assert isinstance(subscription, Subscription)
+    nothing: dict[str, Any] = {"estimates_to": None, "rejected_to": None, "watermark_delay_ms": 0}
+    with pytest.raises(
+        JobError, match=r"reports: .* acknowledges what it keeps in memory only; use Flink or Dataflow$"
+    ):
+        follow_broker([], subscription, "out", options, simulated_clock=False, say=print, **nothing)
+
+
+def identity(*specs: CollectionSpec, resumes: bool = True) -> JobIdentity:
+    return JobIdentity.of("stream", "kafka:broker:9092/reports", "topic", specs, resumes=resumes)
+
+
+def begin(out: str, *specs: CollectionSpec) -> str:
+    with claimed(out, specs, identity(*specs)) as results:
+        return results
+
+
+def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
+    spec = CollectionSpec.load(EXAMPLE)
+    try:
+        assert begin("mem://sent", spec) == "mem://sent"
+        begin(str(tmp_path), spec)
+        put = {file.relative_to(tmp_path): file for file in tmp_path.rglob("*") if file.is_file()}
+        sent = {Path(url.removeprefix("mem://sent/")): content for url, content in memory.FILES.items()}
+        assert len(sent) > 2
+        assert {path: file.read_bytes() for path, file in put.items() if path.name != ".lock"} == sent
+    finally:
+        memory.FILES.clear()
+
+
+def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert begin("out", CollectionSpec.load(EXAMPLE)) == str(tmp_path / "out")
+    assert (tmp_path / "out" / "specs").is_dir()
+
+
+MISMATCH = r"^mem://out: has results of manhattan-checkins version 1 under another domain, .* or choose another --to$"
+
+
+def test_results_elsewhere_are_not_mixed_with_those_of_another_channel() -> None:
+    """Backgrounds are no part of the channel, and are read with the spec that names them."""
+    spec = CollectionSpec.load(EXAMPLE)
+    other = spec.model_copy(update={"mechanism": spec.mechanism.model_copy(update={"epsilon": 1.0})})
+    retired = spec.model_copy(update={"retired": True})
+    next_version = other.model_copy(update={"version": 2})
+    try:
+        for accepted in (spec, spec, retired, next_version):
+            assert begin("mem://out", accepted) == "mem://out"
+        before = dict(memory.FILES)
+        with pytest.raises(ResultsError, match=MISMATCH):
+            begin("mem://out", next_version, other)
+        assert before == memory.FILES
+        begin("mem://another", other)
+    finally:
+        memory.FILES.clear()
+
+
+def test_results_elsewhere_are_of_one_job() -> None:
+    spec = CollectionSpec.load(EXAMPLE)
+    try:
+        begin("mem://out", spec)
+        for job in (identity(spec, resumes=False), replace(identity(spec), source="other", content="other")):
+            with (
+                pytest.raises(ResultsError, match=r"^mem://out: holds the results of another job, uldp stream --from "),
+                claimed("mem://out", [spec], job),
+            ):
+                pass
+        del memory.FILES["mem://out/job.json"]
+        with pytest.raises(ResultsError, match=r"^mem://out: holds results, but no job\.json "):
+            begin("mem://out", spec)
+    finally:
+        memory.FILES.clear()
+
+
+def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path) -> None:
+    spec = CollectionSpec.load(EXAMPLE)
+    truth = Truth.load(EXAMPLE.with_name("truth.csv"), spec)
+    fleet = Fleet(
+        spec, truth, users=2000, seed=3, start_ms=1767603600000, duration_ms=7_200_000, duplicates=0.01, malformed=0.01
+    )
+    simulate(fleet, stream := LocalStream.create(tmp_path / "stream", simulated_clock=True))
+    memory.FILES.update({f"mem://archive/{each.name}": each.read_bytes() for each in stream.segments()})
+    try:
+        backfill([spec], stream.path, tmp_path / "here", pipeline_options([]))
+        backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+        here = {str(file.relative_to(tmp_path / "here")): file for file in (tmp_path / "here").rglob("*.avro")}
+        there = {url.removeprefix("mem://out/"): memory.FILES[url] for url in memory.FILES if url.endswith(".avro")}
+        names = [name for name in here if name.startswith(("counts", "estimates"))]
+        assert len(names) > 1
+        assert {name: here[name].read_bytes() for name in names} == {name: there[name] for name in names}
+        backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+        memory.FILES["mem://archive/another.avro"] = stream.segments()[0].read_bytes()
+        with pytest.raises(ResultsError, match=r"^mem://out: holds the results of what mem://archive was before;"):
+            backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+    finally:
+        memory.FILES.clear()
+
+
+def test_what_is_elsewhere_cannot_be_followed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--spec", str(EXAMPLE), "--from", "mem://archive", "--to", "out"]
+    monkeypatch.setattr("sys.argv", ["uldp", "stream", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == "error: mem://archive: cannot be followed; uldp backfill counts what it holds\n"

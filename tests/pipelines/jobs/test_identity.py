@@ -1,0 +1,242 @@
+"""Whose results a directory holds: the same job may come again, and another is refused before it writes anything."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uldp.pipelines.jobs import outputs
+from uldp.pipelines.jobs.endpoints import parse_source, refuse_overlap
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
+from uldp.pipelines.jobs.outputs import claimed
+from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.results.read import ResultsError
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report
+from uldp.transforms.io.local.stream import LocalStream
+
+START = 1_767_603_600_000
+
+
+def spec(version: int = 1, **changes: Any) -> CollectionSpec:
+    data = {
+        "collection": "c",
+        "version": version,
+        "domain": {"size": 3},
+        "mechanism": {"name": "rr", "epsilon": 1.0},
+        "window": {"size": "1h"},
+    }
+    return CollectionSpec.parse(data | changes)
+
+
+def stream_of(path: Path, first: int, n: int) -> LocalStream:
+    """A closed stream of reports, of which none is in another stream with another ``first``."""
+    stream = LocalStream.create(path, simulated_clock=True)
+    ids = (number.to_bytes(16, "big") for number in range(first, first + n))
+    stream.append([Message(Report("c", 1, report_id, START, 1).encode(), START) for report_id in ids])
+    stream.close()
+    return stream
+
+
+def count(source: Path, out: Path, *specs: CollectionSpec) -> str:
+    backfill(specs or [spec()], source, out, pipeline_options([]))
+    return in_all(out)
+
+
+def in_all(out: Path) -> str:
+    """Where all reports went."""
+    return next(line for line in summary(out).splitlines() if line.startswith("in all: "))
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+TEN = "in all: 10 received = 10 counted + 0 duplicate + 0 late + 0 rejected"
+
+
+def test_the_same_job_comes_again_from_wherever_it_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream_of(tmp_path / "stream", 0, 10)
+    assert count(tmp_path / "stream", tmp_path / "out") == TEN
+    before = contents(tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    assert count(Path("stream"), Path("out")) == TEN
+    assert contents(tmp_path / "out") == before
+    (tmp_path / "stream").rename(tmp_path / "moved")
+    assert count(Path("moved"), Path("out")) == TEN
+
+
+@pytest.mark.parametrize(
+    ("source", "specs", "says"),
+    [
+        ("other", [spec()], "holds the results of another job, uldp backfill --from "),
+        ("stream", [spec(window={"size": "30m"})], "window.size of c-v1 was 1h and is 30m"),
+        ("stream", [spec(window={"size": "1h", "period": "30m"})], "window.period of c-v1 was not set and is 30m"),
+        (
+            "stream",
+            [spec(window={"size": "1h", "allowed_lateness": "5m"})],
+            "allowed_lateness of c-v1 was 0d and is 5m",
+        ),
+        ("stream", [spec(limits={"max_clock_skew": "1h"})], "limits.max_clock_skew of c-v1 was 10m and is 1h"),
+        ("stream", [spec(retired=True)], "retired of c-v1 was false and is true"),
+        ("stream", [spec(), spec(2)], "holds the results of a job with other specs; c-v2 is of one of both alone"),
+        ("stream", [spec(2)], "holds the results of a job with other specs; c-v1 is of one of both alone"),
+    ],
+)
+def test_another_job_is_refused_and_changes_nothing(
+    source: str, specs: list[CollectionSpec], says: str, tmp_path: Path
+) -> None:
+    for name, first in (("stream", 0), ("other", 10)):
+        stream_of(tmp_path / name, first, 10)
+    count(tmp_path / "stream", tmp_path / "out")
+    before = contents(tmp_path / "out")
+    with pytest.raises(ResultsError, match=r"Choose another --to, or remove ") as refused:
+        count(tmp_path / source, tmp_path / "out", *specs)
+    assert says in str(refused.value)
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_stream_that_was_made_anew_or_has_grown_is_another_archive(tmp_path: Path) -> None:
+    stream_of(tmp_path / "stream", 0, 10)
+    count(tmp_path / "stream", tmp_path / "out")
+    (tmp_path / "stream").rename(tmp_path / "before")
+    again = stream_of(tmp_path / "stream", 10, 10)
+    with pytest.raises(ResultsError, match=r"stream was before; it has changed since"):
+        count(tmp_path / "stream", tmp_path / "out")
+    assert count(tmp_path / "stream", tmp_path / "fresh") == TEN
+    again.append([Message(b"no report", START)])
+    with pytest.raises(ResultsError, match=r"stream was before; it has changed since"):
+        count(tmp_path / "stream", tmp_path / "fresh")
+
+
+def test_a_job_that_follows_accepts_what_came_since_and_no_other_stream(tmp_path: Path) -> None:
+    def run(source: Path) -> str:
+        follow([spec()], source, tmp_path / "out", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        return in_all(tmp_path / "out")
+
+    stream = stream_of(tmp_path / "stream", 0, 10)
+    assert run(stream.path) == TEN
+    stream.append([Message(b"no report", START)])
+    assert run(stream.path) == "in all: 11 received = 10 counted + 0 duplicate + 0 late + 1 rejected"
+    stream.path.rename(tmp_path / "before")
+    stream_of(tmp_path / "stream", 10, 10)
+    with pytest.raises(ResultsError, match="it has changed since"):
+        run(tmp_path / "stream")
+    with pytest.raises(ResultsError, match=r"another job, uldp stream --from .*/stream\. Choose"):
+        count(tmp_path / "before", tmp_path / "out")
+
+
+def test_what_a_reading_may_change_a_restart_from_a_checkpoint_may_change_too() -> None:
+    """It does not read again what it has counted, refused and kept."""
+    begun = JobIdentity.of("stream", "kafka:one:9092/t", "topic", [spec()], resumes=True)
+    for changed in ([spec(limits={"max_age": "2h"})], [spec(), spec(2)], [spec(retired=True), spec(2)]):
+        later = JobIdentity.of("stream", "kafka:two:9092/t", "topic", changed, resumes=True)
+        assert begun.difference(later) is None
+    joined = begun.join(JobIdentity.of("stream", "kafka:two:9092/t", "topic", [spec(2)], resumes=True))
+    assert sorted(joined.specs) == ["c-v1", "c-v2"]
+    other = JobIdentity.of("stream", begun.source, "topic", [spec(window={"size": "2h"})], resumes=True)
+    assert begun.difference(other) == (
+        "holds the results of a job with another spec: window.size of c-v1 was 1h and is 2h"
+    )
+    assert begun.difference(replace(begun, content="another topic of this name")) is not None
+
+
+def test_an_identity_is_read_as_it_was_written() -> None:
+    identity = JobIdentity.of("backfill", "stream", "content", [spec(), spec(2)])
+    assert JobIdentity.decode(identity.encode()) == identity
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"\xff", b'{"command": "backfill"}'])
+def test_an_identity_that_cannot_be_read_is_named(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_bytes(text)
+    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
+    with (
+        pytest.raises(ResultsError, match=rf"^{tmp_path}/job\.json: not the identity of a job; put back "),
+        claimed(str(tmp_path), [spec()], identity),
+    ):
+        pass
+
+
+def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "LOCK_SECONDS", 0.0)
+    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
+    with claimed(str(tmp_path / "out"), [spec()], identity):
+        stream_of(tmp_path / "stream", 0, 1)
+        with pytest.raises(ResultsError, match="another job is writing to it; wait for its end"):
+            count(tmp_path / "stream", tmp_path / "out")
+    with claimed(str(tmp_path / "out"), [spec()], identity):
+        pass
+
+
+def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path) -> None:
+    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
+    out, order = str(tmp_path / "out"), []
+
+    def next_job() -> None:
+        with claimed(out, [spec()], identity):
+            order.append("next")
+
+    with claimed(out, [spec()], identity):
+        waiting = threading.Thread(target=next_job)
+        waiting.start()
+        waiting.join(0.3)
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "next"]
+
+
+@pytest.mark.parametrize(
+    ("make", "holds"),
+    [
+        (lambda path: stream_of(path, 0, 1), "holds a local stream; choose another --to"),
+        (lambda path: (path.mkdir(), (path / "letter.txt").touch()), "holds nothing that uldp writes; choose another"),
+        (lambda path: path.touch(), "holds nothing that uldp writes; choose another --to"),
+        (lambda path: (path / "specs" / "c-v1").mkdir(parents=True), "holds nothing that uldp writes; choose another"),
+    ],
+)
+def test_a_directory_of_something_else_is_refused(make: Any, holds: str, tmp_path: Path) -> None:
+    make(out := tmp_path / "out")
+    stream = stream_of(tmp_path / "stream", 0, 1)
+    before = contents(tmp_path)
+    with pytest.raises(ResultsError, match=holds):
+        count(stream.path, out)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "out"),
+    [
+        ("st", "st"),
+        ("st", "st/results"),
+        ("st", "./st/../st"),
+        ("st/000000000000.avro", "st"),
+        ("link", "st"),
+        ("gs://bucket/a", "gs://bucket/a/"),
+        ("gs://bucket/a", "gs://bucket/a/results"),
+        ("gs://bucket/a/late", "gs://bucket/a"),
+    ],
+)
+def test_results_are_apart_from_what_is_read(
+    source: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stream_of(Path("st"), 0, 1)
+    Path("link").symlink_to("st")
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match=f"^--from {source} and --to {out} overlap; choose a --to apart "):
+        refuse_overlap(parse_source(source), out)
+    if "://" not in source:
+        with pytest.raises(ValueError, match="overlap"):
+            count(Path(source), Path(out))
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "out"),
+    [("live/late", "late"), ("stream", "stream2"), ("gs://b/a", "gs://b/ab"), ("gs://b/a", "a"), ("a", "gs://b/a")],
+)
+def test_neighbours_do_not_overlap(source: str, out: str) -> None:
+    refuse_overlap(parse_source(source), out)

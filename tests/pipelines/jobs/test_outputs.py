@@ -1,0 +1,52 @@
+"""What a job that was stopped leaves behind."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from uldp.pipelines.jobs.outputs import mark_open_windows
+from uldp.pipelines.results.read import newest, read_counts, read_estimates
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, SupportCounts
+from uldp.transforms.io.results import counts_file, estimate_file, write_file
+
+HOUR = 3_600_000
+
+
+def pane(hour: int, kind: str, revision: int, n: int) -> SupportCounts:
+    counts = np.array([n, 0])
+    return SupportCounts(
+        "c", 1, hour * HOUR, hour * HOUR + HOUR, Pane(PaneKind(kind), revision), counts, Accounting(n, n)
+    )
+
+
+def save(out: Path, support: SupportCounts) -> None:
+    estimate = Estimate(support, "rr", 1.0, "mle", np.array([1.0, 0.0]), np.array([0.1, 0.1]), {}, 0.0)
+    for name, content in (counts_file(support), estimate_file(estimate)):
+        write_file(str(out / name), content)
+
+
+def test_windows_that_did_not_fire_on_time_are_incomplete(tmp_path: Path) -> None:
+    ended = [pane(0, "early", 0, 5), pane(0, "on_time", 1, 8)]
+    still_open = [pane(1, "early", 0, 3), replace(pane(1, "early", 1, 4), flags=("busy_sender",))]
+    for support in (*ended, *still_open):
+        save(tmp_path, support)
+    for _ in range(2):  # to do it twice is to do it once
+        assert mark_open_windows(tmp_path) == 1
+    flags = [(), ("busy_sender", "incomplete")]
+    assert [support.flags for support in newest(read_counts(tmp_path))] == flags
+    assert [estimate.support.flags for estimate in newest(read_estimates(tmp_path))] == flags
+    assert len(read_counts(tmp_path)) == len(read_estimates(tmp_path)) == 4
+
+
+def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> None:
+    assert mark_open_windows(tmp_path) == 0
+
+
+def test_a_damaged_file_keeps_no_other_window_from_being_marked(tmp_path: Path) -> None:
+    for support in (pane(0, "early", 0, 5), pane(1, "early", 0, 3)):
+        save(tmp_path, support)
+    (tmp_path / counts_file(pane(0, "early", 0, 5))[0]).write_bytes(b"damaged")
+    assert mark_open_windows(tmp_path) == 1
+    (counts,) = read_counts(tmp_path, lambda _: None)
+    assert (counts.window_start, counts.flags) == (HOUR, ("incomplete",))

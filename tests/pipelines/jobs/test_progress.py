@@ -1,0 +1,196 @@
+"""What a running job says, and when."""
+
+import pickle
+import queue
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.progress import (
+    Heartbeat,
+    following,
+    marked_incomplete,
+    next_end,
+    pane_line,
+    position,
+    progress_of,
+    summary,
+)
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, SupportCounts, TagMass
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.results import counts_file, write_file
+
+NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
+SPEC = CollectionSpec.parse(
+    {
+        "collection": "c",
+        "version": 1,
+        "domain": {"labels": ["often", "ne\x1b[2Jver"]},
+        "mechanism": {"name": "rr", "epsilon": 1.5},
+        "window": {"size": "1h"},
+        "limits": {"min_reports": 200},
+    }
+)
+COUNTS = SupportCounts(
+    "c", 1, NINE, NINE + HOUR, Pane(PaneKind.ON_TIME, 2), np.array([30, 70]), Accounting(107, 100, 4, 2, 1)
+)
+ESTIMATE = Estimate(COUNTS, "rr", 1.5, "mle", np.array([0.3, 0.7]), np.array([0.03, 0.02]), {}, 0.0)
+
+
+def test_a_pane_names_its_largest_value_by_its_label() -> None:
+    line = "2026-01-01 09:00  on time #2   n     100  duplicate   4  late   2  rejected   1"
+    assert pane_line(ESTIMATE, ["often", "never"]) == f"{line}  never 70.00±2.00 %"
+
+
+def test_a_pane_names_tags_where_there_are_any() -> None:
+    tagged = Estimate(COUNTS, "urr", 1.5, "mle", np.array([0.3, 0.7]), np.zeros(2), {"home": TagMass(0.1, 0.01)}, 0.2)
+    assert pane_line(tagged, ["often", "never"]).endswith("  home 10.00±1.00 %")
+
+
+def test_the_label_of_a_pane_does_not_command_a_terminal() -> None:
+    assert pane_line(ESTIMATE, SPEC.labels).endswith("  ne\N{REPLACEMENT CHARACTER}[2Jver 70.00±2.00 %")
+
+
+def test_a_job_says_what_it_follows() -> None:
+    assert following([SPEC, SPEC], Path("stream"), Path("out")) == "following stream into out: c v1, c v1"
+
+
+@pytest.mark.parametrize(
+    ("windows", "text"), [(1, "1 open window is marked incomplete"), (2, "2 open windows are marked incomplete")]
+)
+def test_marked(windows: int, text: str) -> None:
+    assert marked_incomplete(windows) == text
+
+
+@pytest.mark.parametrize(
+    ("period", "after", "end"),
+    [
+        (None, NINE - 1, NINE),
+        (None, NINE, NINE + HOUR),
+        ("10m", NINE, NINE + HOUR // 6),
+        ("10m", NINE - 1, NINE),
+    ],
+)
+def test_the_end_of_the_next_window(period: str | None, after: int, end: int) -> None:
+    assert next_end(WindowSpec.model_validate({"size": "1h", "period": period}), after) == end
+
+
+HALF = WindowSpec.model_validate({"size": "30m"})
+
+
+@pytest.mark.parametrize(
+    ("ahead", "watermark", "then"),
+    [
+        (7, NINE, "7 segments to go"),
+        (0, None, "no watermark yet"),
+        (
+            0,
+            NINE + 1,
+            "watermark 2026-01-01T09:00:00.001Z, the next window can fire when it reaches 2026-01-01T09:30:00Z",
+        ),
+    ],
+)
+def test_position(ahead: int, watermark: int | None, then: str) -> None:
+    line = position([SPEC.window, HALF], messages=1200, segments=1, ahead=ahead, watermark=watermark)
+    assert line.startswith("nothing new at 20")
+    assert line.endswith(f"Z: 1,200 messages of 1 segment read, {then}")
+
+
+class TestHeartbeat:
+    def test_says_where_the_job_is_while_nothing_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Heartbeat, "EVERY", 0.01)
+        said: queue.Queue[str] = queue.Queue()
+        with Heartbeat(said.put, lambda: "here"):
+            assert [said.get(timeout=60) for _ in range(3)] == ["here"] * 3
+
+    def test_says_nothing_while_panes_fire_and_leaves_no_thread(self) -> None:
+        said: list[str] = []
+        before = threading.active_count()
+        with Heartbeat(said.append, lambda: "here") as beat:
+            for _ in range(3):
+                beat("pane")
+        assert said == ["pane"] * 3
+        assert threading.active_count() == before
+
+    def test_a_line_begins_the_silence_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = 100.0
+        monkeypatch.setattr("uldp.pipelines.jobs.progress.time.monotonic", lambda: now)
+        beat = Heartbeat(lambda line: None, lambda: "here")
+        now = 107.0
+        assert beat.silence_left() == pytest.approx(3)
+        beat("pane")
+        assert beat.silence_left() == pytest.approx(10)
+
+    def test_each_has_a_silence_of_its_own(self) -> None:
+        assert Heartbeat(lambda line: None, lambda: "here", 3600).silence_left() > 3000
+
+    def test_stays_itself_where_beam_pickles_it(self) -> None:
+        with Heartbeat(lambda line: None, lambda: "") as beat:
+            assert pickle.loads(pickle.dumps(beat)) is beat
+
+
+def test_a_job_of_a_cluster_says_how_many_panes_are_written(tmp_path: Path) -> None:
+    assert progress_of(tmp_path).endswith(f"Z: 0 panes in {tmp_path}")
+    name, content = counts_file(COUNTS)
+    write_file(str(tmp_path / name), content)
+    (tmp_path / name).with_name(".half-written.avro").touch()
+    assert progress_of(tmp_path).endswith(f"Z: 1 pane in {tmp_path}")
+    assert progress_of(None).endswith("Z")
+
+
+def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Heartbeat, "EVERY", 0.05)
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    stream.append([Message(b"no report", NINE), Message(b"nor this", NINE + 1)])
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if "2 messages of 1 segment read, watermark 2026-01-01T08:59:50.001Z, the next" in line:
+            stream.close()
+
+    jobs.follow([SPEC], stream.path, tmp_path / "out", jobs.pipeline_options([]), watermark_delay_ms=10_000, say=say)
+    assert said[0] == f"following {stream.path} into {tmp_path / 'out'}: c v1"
+    assert all(line.startswith("nothing new at ") for line in said[1:])
+    assert "heartbeat" not in {thread.name for thread in threading.enumerate()}
+
+
+class TestSummary:
+    def test_of_one_window(self, tmp_path: Path) -> None:
+        keep_specs(str(tmp_path), [SPEC])
+        name, content = counts_file(
+            SupportCounts(*COUNTS.key, COUNTS.pane, COUNTS.counts, COUNTS.accounting, ("few_reports",))
+        )
+        write_file(str(tmp_path / name), content)
+        assert summary(tmp_path).splitlines() == [
+            "c v1: 1 window, 107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
+            "  flagged: 1 few_reports",
+            "  no estimate is published of 1 window; uldp show names it",
+            "in all: 107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
+        ]
+
+    def test_of_nothing(self, tmp_path: Path) -> None:
+        keep_specs(str(tmp_path), [SPEC])
+        nothing = "0 received = 0 counted + 0 duplicate + 0 late + 0 rejected"
+        assert summary(tmp_path) == f"c v1: 0 windows, {nothing}\nin all: {nothing}"
+
+    def test_leaves_out_what_is_damaged(self, tmp_path: Path) -> None:
+        keep_specs(str(tmp_path), [SPEC])
+        for hour in (0, 1):
+            start = NINE + hour * HOUR
+            counts = SupportCounts("c", 1, start, start + HOUR, COUNTS.pane, COUNTS.counts, COUNTS.accounting)
+            name, content = counts_file(counts)
+            write_file(str(tmp_path / name), content if hour else content[:-20])
+        (tmp_path / "rejected").mkdir()
+        (tmp_path / "rejected" / "x.avro").write_bytes(b"")
+        damaged: list[ValueError] = []
+        assert summary(tmp_path, damaged.append).splitlines()[-1].startswith("in all: 107 received = 100 counted")
+        assert [str(error).split(":")[0].removeprefix(f"{tmp_path}/")[:8] for error in damaged] == [
+            "rejected",
+            "counts/c",
+        ]

@@ -1,0 +1,98 @@
+"""Results as messages: what a reader gets is what ``uldp show --json`` prints, and every rejected record whole."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pytest
+
+from tests.pipelines.jobs.graph import describe_graph
+from uldp.pipelines.jobs.cluster import build, cluster_options
+from uldp.pipelines.jobs.endpoints import parse_source
+from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected, parse_topic
+from uldp.pipelines.results.read import to_json
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import SchemaStore
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
+from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.pubsub.subscription import Subscription, Topic
+
+HOUR = 3_600_000
+COUNTS = SupportCounts("c", 2, HOUR, 2 * HOUR, Pane(PaneKind.EARLY, 3), np.array([7, 3]), Accounting(10, 10))
+SHARES = np.array([0.7, 0.3])
+ESTIMATE = Estimate(COUNTS, "rr", 1.0, "mle", SHARES, SHARES / 10, {}, 0.0)
+REJECTED = Rejected("decode", "malformed", "why", b"\xff\0", {"a": "b"}, 5, "topic/0/9", 1, "0.1")
+
+
+def test_an_estimate_is_a_line_of_show() -> None:
+    key, body = keyed_estimate(ESTIMATE)
+    assert key == b"c/2/1970-01-01T01:00:00Z/1970-01-01T02:00:00Z/mle"
+    assert json.loads(body) == json.loads(json.dumps(to_json(ESTIMATE)))
+
+
+def test_a_later_pane_has_the_same_key_and_another_window_or_estimator_has_not() -> None:
+    key, _ = keyed_estimate(ESTIMATE)
+    later = replace(COUNTS, pane=Pane(PaneKind.ON_TIME, 4))
+    assert keyed_estimate(replace(ESTIMATE, support=later))[0] == key
+    others = [
+        replace(ESTIMATE, estimator="empirical"),
+        replace(ESTIMATE, support=replace(COUNTS, version=3)),
+        replace(ESTIMATE, support=replace(COUNTS, window_end=3 * HOUR)),
+    ]
+    assert len({key, *(keyed_estimate(other)[0] for other in others)}) == 4
+
+
+def test_a_rejected_record_is_read_back_whole_and_its_key_is_of_what_it_holds() -> None:
+    key, body = keyed_rejected(REJECTED)
+    name, record = SchemaStore.of("rejected").decode(body)
+    assert name == "uldp.Rejected"
+    assert record == REJECTED.to_avro()
+    assert keyed_rejected(REJECTED)[0] == key
+    assert keyed_rejected(replace(REJECTED, data=b"\xff"))[0] != key
+
+
+SPEC = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
+
+
+#: What Beam may pickle: its own elements, before they are messages and after, the time of a chunk that is dealt out,
+#: and the nothing that a writer gives.
+PICKLED = (
+    *("/ReshufflePerKey/Map(reify_metadata_default_window)", "/ReshufflePerKey/GroupByKey"),
+    *("Map(decode)", "Map(_from_proto_str)", "ToPubsubMessage", "ParDo(_PubSubWriteDoFn)"),
+    *("WriteCounts", "WriteEstimates", "WriteLate", "WriteRejected", "WriteRecords", "PublishRecords"),
+)
+
+
+@pytest.mark.parametrize("source", ["kafka:b:9092/reports", "pubsub:projects/project/subscriptions/reports"])
+@pytest.mark.parametrize("topic", ["kafka:b:9092/results", "pubsub:projects/project/topics/results"])
+@pytest.mark.parametrize("runner", ["FlinkRunner", "DataflowRunner"])
+def test_every_source_goes_with_every_topic_on_every_runner(source: str, topic: str, runner: str) -> None:
+    # The graph that the runner of the options would get; Dataflow's own looks for a bucket as soon as it is made.
+    pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
+    stream, to = parse_source(source), parse_topic(topic)
+    assert isinstance(stream, KafkaTopic | Subscription)
+    specs = [CollectionSpec.load(SPEC)]
+    build(pipeline, specs, stream, "gs://b/r", watermark_delay_ms=0, estimates_to=to, rejected_to=to)
+    graph = describe_graph(pipeline.to_runner_api())
+    native = runner == "DataflowRunner"
+    assert ("pubsub_read" in graph) == (native and source.startswith("pubsub:"))
+    assert ("PublishTo/WriteMessages" in graph) == (native and topic.startswith("pubsub:"))
+    pickled = {step.split(": ")[0] for step in graph.split("\n\n") if "Pickle" in step}
+    assert {step for step in pickled if not step.endswith(PICKLED)} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("kafka:broker:9092/estimates", KafkaTopic), ("pubsub:projects/project/topics/estimates", Topic)]
+)
+def test_a_topic_is_told_by_how_it_begins(text: str, kind: type) -> None:
+    topic = parse_topic(text)
+    assert isinstance(topic, kind)
+    assert str(topic) == text
+
+
+@pytest.mark.parametrize("text", ["estimates", "kafka:broker:9092", "pubsub:projects/project/subscriptions/estimates"])
+def test_what_is_no_topic_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"write |names no topic; "):
+        parse_topic(text)

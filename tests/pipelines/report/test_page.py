@@ -1,0 +1,368 @@
+"""The page: its contents, its links, and labels as text."""
+
+import json
+import math
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+from uldp.pipelines.report.page import ReportError, Scale, guarantee, write_report
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts, TagMass
+
+NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
+HOSTILE = "</title><script>alert(1)</script>"
+LABELS = [HOSTILE, "<img src=x onerror=alert(1)>", '" onmouseover="alert(1)', "日本語", *map(str, range(4, 30))]
+TRUTH = np.arange(30, 0, -1) / np.arange(1, 31).sum()
+
+
+def rr_spec(name: str = "plain", size: int = 30, epsilon: float = 2.0) -> dict[str, Any]:
+    return {
+        "collection": name,
+        "version": 1,
+        "domain": {"labels": LABELS} if size == 30 else {"size": size},
+        "mechanism": {"name": "rr", "epsilon": epsilon},
+        "window": {"size": "1h"},
+    }
+
+
+def pum_spec() -> dict[str, Any]:
+    return rr_spec("pum") | {
+        "sensitive": [3, 4],
+        "mechanism": {"name": "urr", "epsilon": 2.0},
+        "tags": [{"name": "home"}, {"name": "others"}],
+    }
+
+
+def rr_estimate(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed: int = 1) -> Estimate:
+    """An unbiased estimate from simulated counts of randomized response, by the formulas of the literature."""
+    size, odds = CollectionSpec.parse(spec).size, math.exp(spec["mechanism"]["epsilon"])
+    truth = np.arange(size, 0, -1) / np.arange(1, size + 1).sum()
+    p, q = odds / (odds + size - 1), 1 / (odds + size - 1)
+    counts = np.random.default_rng(seed).multinomial(n, q + (p - q) * truth)
+    start = NINE + window * HOUR
+    support = SupportCounts(
+        spec["collection"], 1, start, start + HOUR, Pane(PaneKind.ON_TIME, 3), counts, Accounting(n + 60, n, 30, 20, 10)
+    )
+    m = counts / n
+    stderr = np.sqrt(m * (1 - m) / n) / (p - q)
+    return Estimate(support, "rr", spec["mechanism"]["epsilon"], "empirical", (m - q) / (p - q), stderr, {}, 0.0)
+
+
+def pum_estimate() -> Estimate:
+    plain = rr_estimate(rr_spec())
+    counts = np.append(plain.support.counts, [400, 300])
+    support = replace(plain.support, collection="pum", counts=counts, accounting=Accounting(counts.sum(), counts.sum()))
+    tags = {"home": TagMass(0.0712, 0.0123), "others": TagMass(0.0301, 0.0112)}
+    return replace(plain, support=support, mechanism="urr", tags=tags, bound=0.2026)
+
+
+def flagged(estimate: Estimate, flag: str) -> Estimate:
+    return replace(estimate, support=replace(estimate.support, flags=(flag,)))
+
+
+def save(out: Path, spec: dict[str, Any], *estimates: Estimate) -> None:
+    directory = out / "specs" / f"{spec['collection']}-v1"
+    directory.mkdir(parents=True)
+    # JSON is YAML.
+    (directory / "spec.yaml").write_text(json.dumps(spec))
+    for estimate in estimates:
+        support = estimate.support
+        name = f"{support.pane.revision:06d}.{estimate.estimator}.avro"
+        path = out / "estimates" / directory.name / str(support.window_start) / name
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            fastavro.writer(file, load_schema("estimate"), [estimate.to_avro()])
+
+
+def save_counts(out: Path, support: SupportCounts) -> None:
+    path = out / "counts" / support.collection / str(support.window_start) / f"{support.pane.revision:06d}.avro"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        fastavro.writer(file, load_schema("support_counts"), [support.to_avro()])
+
+
+class Page(HTMLParser):
+    """What a browser would make of the page: tags with their attributes, and the text outside of style."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        self.text += " " * (tag in {"td", "th", "dt", "dd"})
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] != "style":
+            self.text += data
+
+    def all(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]
+
+    def count(self, tag: str) -> int:
+        return Counter(name for name, _ in self.tags)[tag]
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
+
+
+def page(out: Path, **options: Any) -> Page:
+    target = out.parent / "report.html"
+    write_report(out, target, **options)
+    return Page(target.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+class TestPage:
+    def test_needs_nothing_else(self, out: Path) -> None:
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        html = page(out, truth={("plain", 1): TRUTH}, grid=(5, 6))
+        assert html.count("script") == html.count("link") == 0
+        assert all(source.startswith("data:image/svg+xml;base64,") for source in html.all("src"))
+        assert all(reference.startswith("#") for reference in html.all("href"))
+        assert "default-src 'none'" in html.all("content")[0]
+
+    def test_links_lead_somewhere_and_images_say_what_they_show(self, out: Path) -> None:
+        save(out, rr_spec(), *(rr_estimate(rr_spec(), window=window) for window in range(3)))
+        html = page(out)
+        identifiers = html.all("id")
+        assert len(set(identifiers)) == len(identifiers)
+        assert {reference[1:] for reference in html.all("href")} <= set(identifiers)
+        assert set(html.all("aria-labelledby")) <= set(identifiers)
+        images = [attributes for tag, attributes in html.tags if tag == "img"]
+        assert len(images) == 3
+        assert all(image["alt"] for image in images)
+
+    def test_hostile_labels_are_text(self, out: Path) -> None:
+        estimate = flagged(rr_estimate(rr_spec()), "<script>flag</script>")
+        save(out, rr_spec(), estimate)
+        html = page(out)
+        assert html.count("script") == 0
+        assert not html.all("onerror") + html.all("onmouseover")
+        assert all(text in html.text for text in [HOSTILE, *LABELS[:4], "<script>flag</script>"])
+
+    def test_the_same_input_gives_the_same_bytes(self, out: Path) -> None:
+        save(out, pum_spec(), pum_estimate())
+        targets = [out.parent / name for name in ("one.html", "two.html")]
+        for target in targets:
+            write_report(out, target, grid=(5, 6))
+        assert targets[0].read_bytes() == targets[1].read_bytes()
+
+    def test_three_windows_of_625_cells_are_a_light_page(self, out: Path) -> None:
+        spec = rr_spec(size=625, epsilon=6.0)
+        save(out, spec, *(rr_estimate(spec, window=window) for window in range(3)))
+        truth = np.arange(625, 0, -1) / np.arange(1, 626).sum()
+        assert page(out, truth={("plain", 1): truth}, grid=(25, 25)).count("img") == 6
+        assert (out.parent / "report.html").stat().st_size < 3_000_000
+
+    def test_a_small_domain_needs_no_figure(self, out: Path) -> None:
+        spec = rr_spec(size=20)
+        save(out, spec, rr_estimate(spec))
+        html = page(out)
+        assert html.count("img") == 0
+        assert "All 20 values, in % of users" in html.words
+
+    def test_a_chapter_for_each_collection(self, out: Path) -> None:
+        save(out, pum_spec(), pum_estimate())
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        html = page(out)
+        assert html.count("article") == 2
+        assert {"pum-v1", "plain-v1"} <= set(html.all("id"))
+
+    def test_only_the_newest_pane_of_a_window_is_shown(self, out: Path) -> None:
+        early = rr_estimate(rr_spec(), n=10_000)
+        early = replace(early, support=replace(early.support, pane=Pane(PaneKind.EARLY, 0)), estimator="mle")
+        newest = replace(rr_estimate(rr_spec()), estimator="mle")
+        save(out, rr_spec(), early)
+        path = out / "estimates/plain-v1/w/000003.mle.avro"
+        path.parent.mkdir()
+        with path.open("wb") as file:
+            fastavro.writer(file, load_schema("estimate"), [newest.to_avro()])
+        html = page(out)
+        assert html.count("article") == 1
+        assert "20,000 reports, on-time pane, revision 3" in html.words
+
+
+class TestContents:
+    def test_facts(self, out: Path) -> None:
+        save(out, pum_spec(), pum_estimate())
+        words = page(out).words
+        for fact in (
+            "utility-optimized randomized response (uRR)",
+            "2 per report",
+            "Values, |X| 30",
+            "Sensitive values, |XS| 2",
+            "home (no background), others (no background)",
+            "Window 1h",
+        ):
+            assert fact in words
+
+    def test_windows_without_an_estimate_are_named(self, out: Path) -> None:
+        stopping = rr_spec() | {"limits": {"max_rejected_ratio": 0.1, "when_exceeded": "stop"}}
+        published, later = rr_estimate(rr_spec()), rr_estimate(rr_spec(), window=1)
+        save(out, stopping, published, later)
+        received = replace(later.support.accounting, received=40_060, rejected=20_010)
+        save_counts(out, replace(later.support, accounting=received, flags=("rejected_ratio",)))
+        found = page(out)
+        assert "plain version 1 2026-01-01 10:00 to 11:00 UTC 20,000 20,010 rejected_ratio" in found.words
+        assert found.count("article") == 1  # what was published of the later window is not current
+
+    def test_window(self, out: Path) -> None:
+        save(out, rr_spec(), flagged(rr_estimate(rr_spec()), "rejected_ratio"))
+        words = page(out).words
+        assert "2026-01-01 09:00 to 10:00 UTC empirical" in words
+        assert "20,060 received = 20,000 counted + 30 duplicate + 20 late + 10 rejected." in words
+        assert "Reasons to distrust this window: rejected_ratio." in words
+
+    def test_tags_and_their_bound(self, out: Path) -> None:
+        save(out, pum_spec(), pum_estimate())
+        words = page(out).words
+        assert "home 7.12 1.23 others 3.01 1.12" in words
+        assert "can cost at most 0.203 in l1 (Theorem 1)" in words
+
+    def test_only_a_known_truth_is_spoken_of(self, out: Path) -> None:
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        assert "distance to the truth" not in page(out).words
+        assert "distance to the truth" in page(out, truth={("plain", 1): TRUTH}).words
+
+    def test_distance_and_coverage(self, out: Path) -> None:
+        estimate = rr_estimate(rr_spec())
+        save(out, rr_spec(), estimate)
+        words = page(out, truth={("plain", 1): TRUTH}).words
+        odds = math.exp(2.0)
+        p, q = odds / (odds + 29), 1 / (odds + 29)
+        intervals = [
+            stats.binomtest(int(count), 20_000).proportion_ci(method="wilson") for count in estimate.support.counts
+        ]
+        covered = [
+            (ci.low - q) / (p - q) <= share <= (ci.high - q) / (p - q)
+            for ci, share in zip(intervals, TRUTH, strict=True)
+        ]
+        assert 0.8 < np.mean(covered) < 1, "the seed should make some intervals miss"
+        l1 = np.abs(estimate.distribution - TRUTH).sum()
+        expected = math.sqrt(2 / math.pi) * estimate.stderr.sum()
+        assert f"distance to the truth {l1:.3f}, where noise costs the unbiased estimate about {expected:.3f}." in words
+        assert f"{100 * np.mean(covered):.1f} % of the 95 % intervals cover the truth." in words
+
+    def test_the_largest_values_with_interval_and_truth(self, out: Path) -> None:
+        estimate = rr_estimate(rr_spec(), n=200_000)
+        save(out, rr_spec(), estimate)
+        html = page(out, truth={("plain", 1): TRUTH})
+        assert html.count("svg") == 20
+        largest = int(np.argmax(estimate.distribution))
+        odds = math.exp(2.0)
+        p, q = odds / (odds + 29), 1 / (odds + 29)
+        ci = stats.binomtest(int(estimate.support.counts[largest]), 200_000).proportion_ci(method="wilson")
+        shares = [estimate.distribution[largest], (ci.low - q) / (p - q), (ci.high - q) / (p - q), TRUTH[largest]]
+        share, low, high, true = (f"{100 * value:.2f}" for value in shares)
+        assert f"{LABELS[largest]} {share} {low} to {high} {true}" in html.words
+
+    def test_rejections_by_reason(self, out: Path) -> None:
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        assert "Rejected reports" not in page(out).words
+        rejected = [
+            Rejected("decode", reason, "", b"", {}, NINE, "s:1", 1, "0.1.0")
+            for reason in ("truncated", "not_avro", "not_avro", "of_tomorrow")
+        ]
+        (out / "rejected").mkdir()
+        with (out / "rejected/a.avro").open("wb") as file:
+            fastavro.writer(file, load_schema("rejected"), [value.to_avro() for value in rejected])
+        words = page(out).words
+        assert "not_avro 2 the message does not begin with" in words
+        assert words.index("not_avro") < words.index("of_tomorrow 1") < words.index("truncated 1 the message ends")
+
+    @pytest.mark.parametrize(("known", "shown"), [(True, "Truth and estimate"), (False, "Estimate")])
+    def test_a_grid(self, out: Path, known: bool, shown: str) -> None:
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, rr_spec("other", size=40), rr_estimate(rr_spec("other", size=40)))
+        html = page(out, truth={("plain", 1): TRUTH} if known else None, grid=(5, 6))
+        captions = [alt for alt in html.all("alt") if "grid" in alt]
+        assert captions == [
+            f"{shown} drawn as a 5 x 6 grid, row-major, row 0 at the bottom; darker cells hold more users."
+        ]
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "truth",
+        [TRUTH[:-1], 2 * TRUTH, np.append(2 * TRUTH[0] + TRUTH[1], [-TRUTH[0], *TRUTH[2:]])],
+        ids=["size", "sum", "sign"],
+    )
+    def test_a_truth_that_is_no_distribution(self, out: Path, truth: Floats) -> None:
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        with pytest.raises(ReportError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"):
+            page(out, truth={("plain", 1): truth})
+
+    def test_a_grid_of_other_cells(self, out: Path) -> None:
+        save(out, rr_spec(), rr_estimate(rr_spec()))
+        with pytest.raises(ReportError, match=r"grid of 5 x 5 is 25 cells, \|X\| is 30 \(plain\); correct the grid"):
+            page(out, grid=(5, 5))
+
+    @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+    def test_a_missing_extra(self, out: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ReportError, match=rf"needs {package}; install it: pip install 'uldp-stream\[report\]'"):
+            page(out)
+
+
+class TestGuarantee:
+    def sentence(self, mechanism: dict[str, Any], **keys: Any) -> str:
+        return guarantee(CollectionSpec.parse(rr_spec() | {"mechanism": mechanism} | keys))
+
+    def test_identity(self) -> None:
+        assert self.sentence({"name": "identity"}) == "Nobody is protected: every report is the true value."
+
+    @pytest.mark.parametrize("name", ["rr", "sue", "oue", "urr", "urap"])
+    def test_every_value_is_sensitive(self, name: str) -> None:
+        sentence = self.sentence({"name": name, "epsilon": 1.0})
+        assert sentence.startswith("Whatever value a user holds")
+        assert "(ε-LDP)" in sentence
+
+    @pytest.mark.parametrize("name", ["urr", "urap", "uoue"])
+    def test_some_values_are_sensitive(self, name: str) -> None:
+        sentence = self.sentence({"name": name, "epsilon": 1.0}, sensitive=[3])
+        assert "(ULDP); a user at any other value may send a report that reveals it." in sentence
+        assert "ε-LDP" not in sentence
+        assert "tag" not in sentence
+
+    def test_tags(self) -> None:
+        sentence = self.sentence({"name": "urr", "epsilon": 1.0}, sensitive=[3], tags=[{"name": "home"}])
+        assert "hides behind a tag and tells nobody about" in sentence
+        assert "with it that the user does not hide this value" in sentence
+
+    @pytest.mark.parametrize(
+        ("epsilon", "factor"), [(1.0, "2.72"), (math.log(625), "625"), (math.log(12_800), "12,800"), (50.0, "5.18e+21")]
+    )
+    def test_factor(self, epsilon: float, factor: str) -> None:
+        assert f"at most exp(ε) = {factor} times as likely" in self.sentence({"name": "rr", "epsilon": epsilon})
+
+
+@given(st.lists(st.floats(-2, 2).map(lambda x: x**5), min_size=1).filter(any))
+def test_a_scale_holds_zero_and_every_share_and_has_some_round_ticks(shares: list[float]) -> None:
+    scale = Scale.covering(shares)
+    assert all(-0.01 <= float(scale(share)) <= 100.01 for share in [0.0, *shares])
+    assert 2 <= len(scale.ticks) <= 7
+    assert all(scale.low <= tick <= scale.high for tick in scale.ticks)

@@ -1,0 +1,173 @@
+"""Files of the truth, right and wrong ones."""
+
+import math
+from bisect import bisect_right
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.pipelines.simulation.truth import Truth, TruthError
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def make_spec(**changes: object) -> CollectionSpec:
+    base: dict[str, object] = {
+        "collection": "small",
+        "version": 1,
+        "domain": {"size": 4},
+        "sensitive": [1],
+        "mechanism": {"name": "urr", "epsilon": 1.0},
+        "tags": [{"name": "home"}, {"name": "work"}],
+        "window": {"size": "1h"},
+    }
+    return CollectionSpec.parse(base | changes)
+
+
+def load(folder: Path, text: str, spec: CollectionSpec | None = None) -> Truth:
+    path = folder / "truth.csv"
+    path.write_text(text, encoding="utf-8")
+    return Truth.load(path, spec or make_spec())
+
+
+def test_p_is_over_values_and_r_over_values_and_bots(tmp_path: Path) -> None:
+    # Value 1 is sensitive for all, and some hide it all the same: f_pre knows only the user's own tags.
+    truth = load(tmp_path, "value,tag,weight\n0,,3\n0,home,1\n1,work,2\n3,,2\n3,work,0\n0,,2\n")
+    np.testing.assert_allclose(truth.distribution, [0.6, 0.2, 0, 0.2])
+    np.testing.assert_allclose(truth.intermediate, [0.5, 0, 0, 0.2, 0.1, 0.2])
+
+
+def test_values_are_labels_where_the_domain_has_labels(tmp_path: Path) -> None:
+    spec = make_spec(domain={"labels": ["1", "two", "0"]}, sensitive=["two"])
+    truth = load(tmp_path, 'value,tag,weight\n"two",,1\n0,,2\n1,home,1\n', spec)
+    np.testing.assert_allclose(truth.distribution, [0.25, 0.25, 0.5])
+
+
+def test_a_byte_order_mark_and_empty_lines_are_no_trouble(tmp_path: Path) -> None:
+    truth = load(tmp_path, "\ufeffvalue,tag,weight\n\n2,,1\n\n")
+    np.testing.assert_array_equal(truth.distribution, [0, 0, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["manhattan", "census"])
+def test_the_examples_have_a_truth_for_their_spec(name: str) -> None:
+    spec = CollectionSpec.load(EXAMPLES / name / "spec.yaml")
+    truth = Truth.load(EXAMPLES / name / "truth.csv", spec)
+    assert truth.distribution.shape == (spec.size,)
+    assert truth.intermediate.shape == (spec.size + len(spec.tags),)
+    assert truth.distribution.sum() == pytest.approx(1)
+    assert truth.intermediate.sum() == pytest.approx(1)
+
+
+def test_samples_follow_the_joint_distribution(tmp_path: Path) -> None:
+    truth = load(tmp_path, "value,tag,weight\n0,,5\n0,home,2\n1,work,0\n2,work,1\n3,,0\n2,,2\n1,,0\n")
+    n = 100_000
+    values, tags = truth.sample(n, np.random.default_rng(0))
+    counts = np.array([((values == value) & (tags == tag)).sum() for value in range(4) for tag in (-1, 0, 1)])
+    expected = np.array([0.5, 0.2, 0, 0, 0, 0, 0.2, 0, 0.1, 0, 0, 0])
+    assert counts.sum() == n
+    z = (counts - n * expected) / np.sqrt(np.maximum(n * expected * (1 - expected), 1e-9))
+    assert np.abs(z).max() < 4  # |z| >= 4 in any of the 4 cells: 1 in 4,000
+
+
+class Draws:
+    """A generator whose draws are known."""
+
+    def __init__(self, draws: list[float]) -> None:
+        self.draws = np.array(draws)
+
+    def random(self, n: int) -> Floats:
+        assert n == len(self.draws)
+        return self.draws
+
+
+weights = st.lists(st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 1.0, 1000.0]), min_size=1, max_size=30).filter(any)
+
+
+@given(weights, st.lists(st.floats(0, 1, exclude_max=True), max_size=20))
+def test_a_draw_picks_the_cell_whose_share_holds_it(weights: list[float], draws: list[float]) -> None:
+    m = len(weights)
+    probabilities = np.array(weights) / sum(weights)
+    ends = np.cumsum(probabilities)
+    ends = (ends / ends[-1]).tolist()
+    # Around each end, too, and around the parts into which a table may divide [0, 1).
+    draws += [u for end in ends for u in (math.nextafter(end, 0), end, math.nextafter(end, 1))]
+    draws += [u for part in (1 / 1024, 5 / 8192, 3 / 16384) for u in (math.nextafter(part, 0), part)]
+    draws = [u for u in draws if 0 <= u < 1]
+    truth = Truth(m, 0, np.arange(m), np.full(m, -1), probabilities)
+    values, tags = truth.sample(len(draws), cast(np.random.Generator, Draws(draws)))
+    assert values.tolist() == [bisect_right(ends, u) for u in draws]
+    assert (tags == -1).all()
+
+
+def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:
+    truth = load(tmp_path, "value,tag,weight\n0,,5\n1,home,2\n")
+    first, second, other = (truth.sample(100, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert (first[0] != other[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: '' must be the header value,tag,weight"),
+        ("0,,1\n", "line 1: '0,,1' must be the header"),
+        ("value,tag,weight\n", "the weights sum to 0; give at least one row a weight above 0"),
+        ("value,tag,weight\n0,,0\n", "the weights sum to 0; "),
+        ("value,tag,weight\n0,,1e308\n1,,1e308\n", "the weights sum to inf"),
+        ("value,tag,weight\n0,,1\n4,,1\n", "line 3: '4,,1': 4 is outside of the domain 0 to 3"),
+        ("value,tag,weight\n-1,,1\n", "line 2: '-1,,1': '-1' is a label, but the domain has only a size"),
+        ("value,tag,weight\n1.5,,1\n", "line 2: '1.5,,1'.*; write a value of the domain of small version 1"),
+        ("value,tag,weight\n0,gym,1\n", r"line 2: '0,gym,1': tag 'gym' is not in the spec \(home, work\); correct it"),
+        (
+            "value,tag,weight\n0,hoem,1\n",
+            r"tag 'hoem' is not in the spec \(did you mean 'home'\?\); correct it or leave",
+        ),
+        ("value,tag,weight\n0,\x1b[2J,1\n", r"line 2: '0,\\x1b\[2J,1': tag '\\x1b\[2J' is not in the spec \(home"),
+        (
+            f"value,tag,weight\n{'1' * 5000},,1\n",
+            r"line 2: '1{37}\.\.\.1{35},,1': '1+\.\.\.1+' is a label, but the domain",
+        ),
+        (f"value,tag,weight\n0,,{'9' * 5000}\n", r"line 2: .*: weight '9{37}\.\.\.9{38}' must be a finite number"),
+        ("value,tag,weight\n0,,x\n", "line 2: '0,,x': weight 'x' must be a finite number of 0 or more"),
+        ("value,tag,weight\n0,,-1\n", "weight '-1' must be a finite"),
+        ("value,tag,weight\n0,,nan\n", "weight 'nan' must be a finite"),
+        ("value,tag,weight\n0,,inf\n", "weight 'inf' must be a finite"),
+        ("value,tag,weight\n0,1\n", "line 2: '0,1': 2 fields; write value,tag,weight"),
+        ("value,tag,weight\n\n0,,1,\n", "line 3: '0,,1,': 4 fields"),
+    ],
+)
+def test_errors_name_file_line_value_and_remedy(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TruthError, match=message) as error:
+        load(tmp_path, text)
+    assert str(error.value).startswith(f"{tmp_path / 'truth.csv'}: ")
+
+
+def test_a_tag_where_the_spec_has_none(tmp_path: Path) -> None:
+    with pytest.raises(TruthError, match=r"tag 'home' is not in the spec \(it has none\)"):
+        load(tmp_path, "value,tag,weight\n0,home,1\n", make_spec(tags=[]))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(TruthError, match=r"no\.csv: No such file or directory; check the path"):
+        Truth.load(tmp_path / "no.csv", make_spec())
+    (tmp_path / "latin.csv").write_bytes(b"value,tag,weight\n\xe9,,1\n")
+    with pytest.raises(TruthError, match=r"latin\.csv: not UTF-8 text; is this the right file\?$"):
+        Truth.load(tmp_path / "latin.csv", make_spec())
+    with pytest.raises(TruthError, match=rf"^{tmp_path}: Is a directory; check the path$"):
+        Truth.load(tmp_path, make_spec())
+
+
+def test_a_label_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
+    spec = make_spec(domain={"labels": ["never", "once", "often"]}, sensitive=["often"])
+    with pytest.raises(TruthError) as error:
+        load(tmp_path, "value,tag,weight\nnever,,1\noftn,,1\n", spec)
+    assert str(error.value) == (
+        f"{tmp_path}/truth.csv: line 3: 'oftn,,1': 'oftn' is no label of the domain (did you mean 'often'?); "
+        "write a value of the domain of small version 1"
+    )

@@ -1,0 +1,92 @@
+"""The reference reader finds in a container file what was encoded, however it was cut and joined before."""
+
+import io
+import secrets
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, cast
+
+import fastavro
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.messages import read_back
+from uldp.schemas.codec.container import BLOCK_SIZE, EncodedMessages
+from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
+from uldp.schemas.records import Message
+
+longs = st.integers(-(2**63), 2**63 - 1)
+texts = st.text(max_size=4)
+messages = st.builds(
+    Message, st.binary(max_size=200), longs, st.dictionaries(texts, texts, max_size=2), source=st.just("")
+)
+lists = st.lists(messages, max_size=12)
+
+
+@given(lists)
+def test_messages_are_read_back(sent: list[Message]) -> None:
+    encoded = EncodedMessages.of(sent)
+    assert len(encoded) == len(sent)
+    assert encoded.publish_times.tolist() == [message.publish_time for message in sent]
+    assert read_back(encoded) == sent
+
+
+@given(lists, st.lists(st.integers(0, 12), max_size=3))
+def test_a_cut_is_what_a_slice_of_a_list_is_and_a_join_undoes_it(sent: list[Message], cuts: list[int]) -> None:
+    bounds = [0, *sorted(min(cut, len(sent)) for cut in cuts), len(sent)]
+    encoded = EncodedMessages.of(sent)
+    parts = [encoded.cut(first, end) for first, end in pairwise(bounds)]
+    for part, (first, end) in zip(parts, pairwise(bounds), strict=True):
+        assert read_back(part) == sent[first:end]
+        assert part.publish_times.tolist() == [message.publish_time for message in sent[first:end]]
+        assert [read_back(part.cut(row, row + 1)) for row in range(len(part))] == [[m] for m in sent[first:end]]
+    joined = EncodedMessages.join(parts)
+    for column in ("buffer", "ends", "publish_times"):
+        np.testing.assert_array_equal(getattr(joined, column), getattr(encoded, column))
+
+
+@given(st.lists(st.tuples(messages, st.none() | st.binary(max_size=200)), max_size=12))
+def test_replaced_messages_stand_where_the_others_stood(rows: list[tuple[Message, bytes | None]]) -> None:
+    encoded = EncodedMessages.of(message for message, _ in rows)
+    others = {row: Message(data, sent.publish_time) for row, (sent, data) in enumerate(rows) if data is not None}
+    replaced = encoded.replace(np.array([*others], dtype=np.intp), EncodedMessages.of(others.values()))
+    assert read_back(replaced) == [others.get(row, message) for row, (message, _) in enumerate(rows)]
+    # Its ends are right too, not its bytes alone.
+    assert [read_back(replaced.cut(row, row + 1)) for row in others] == [[message] for message in others.values()]
+
+
+@pytest.mark.parametrize("metadata", [{}, {"uldp.a": "1", "uldp.b": "é"}])
+def test_a_file_says_its_schema_and_metadata(metadata: dict[str, str]) -> None:
+    file = io.BytesIO()
+    EncodedMessages.of([Message(b"x", 1)]).write(file, metadata)
+    file.seek(0)
+    reader = fastavro.reader(file)
+    assert schema_fingerprint(cast(Schema, reader.writer_schema)) == schema_fingerprint(load_schema("message"))
+    assert {name: value for name, value in reader.metadata.items() if name.startswith("uldp.")} == metadata
+
+
+def blocks_of(content: bytes) -> list[list[int]]:
+    """The sizes of the messages, by block."""
+    blocks = cast(Iterator[Iterable[dict[str, Any]]], fastavro.block_reader(io.BytesIO(content)))
+    return [[len(record["data"]) for record in block] for block in blocks]
+
+
+@given(st.lists(st.integers(0, 3 * BLOCK_SIZE), max_size=8) | st.lists(st.integers(0, BLOCK_SIZE // 8), min_size=20))
+def test_a_block_is_ended_by_the_record_that_fills_it(sizes: list[int]) -> None:
+    file = io.BytesIO()
+    EncodedMessages.of(Message(bytes(size), 0) for size in sizes).write(file, {})
+    blocks = blocks_of(file.getvalue())
+    assert [size for block in blocks for size in block] == sizes
+    assert all(block and sum(block[:-1]) < BLOCK_SIZE for block in blocks)
+    assert len(blocks) <= 1 + (file.tell() // BLOCK_SIZE)
+
+
+def test_a_sync_marker_is_drawn_for_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter([bytes(range(16)), bytes(range(16, 32))])
+    monkeypatch.setattr(secrets, "token_bytes", lambda _: next(drawn))
+    for marker in (bytes(range(16)), bytes(range(16, 32))):
+        file = io.BytesIO()
+        EncodedMessages.of([Message(b"x", 1)]).write(file, {})
+        assert file.getvalue().count(marker) == 2  # behind the header, and behind the block

@@ -1,0 +1,80 @@
+"""Where a reader of Kafka stands, as bytes; and readers that go on from there."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.kafka import LONGEST, NOW, TOPIC, Broker, Clock, drain, reader_of, sources
+from uldp.transforms.coders import StateLayoutError
+from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Position
+from uldp.transforms.io.kafka.source import KafkaSource
+
+
+@given(st.dictionaries(st.integers(0, 2**31 - 1), st.builds(Position, *[st.integers(-1, LONGEST)] * 3), max_size=20))
+def test_marks_round_trip(positions: dict[int, Position]) -> None:
+    mark = KafkaMark(positions, TOPIC)
+    coder = KafkaSource(TOPIC).get_checkpoint_mark_coder()
+    assert coder.decode(coder.encode(mark)) == mark
+    backwards = KafkaMark(dict(reversed(positions.items())), TOPIC)
+    assert coder.encode(backwards) == coder.encode(mark)
+    assert coder.is_deterministic()
+
+
+def test_the_layout_of_marks_is_this() -> None:
+    mark = KafkaMark({1: Position(2, 3, 4)}, TOPIC)
+    assert KafkaMarkCoder(TOPIC).encode(mark).hex() == "01" + "01000000" + "".join(
+        f"{n:02x}" + "00" * 7 for n in (2, 3, 4)
+    )
+
+
+@pytest.mark.parametrize("encoded", [b"", b"\x02", b"\x00" * 29])
+def test_marks_of_another_layout_are_refused(encoded: bytes) -> None:
+    with pytest.raises(StateLayoutError, match=r"^a Kafka position of layout .*, this is 01; start .*runbook"):
+        KafkaMarkCoder(TOPIC).decode(encoded)
+
+
+@pytest.mark.parametrize("size", [2, 28, 30])
+def test_marks_that_were_cut_are_refused(size: int) -> None:
+    with pytest.raises(ValueError, match=rf"^a Kafka position of {size} bytes, which cannot be$"):
+        KafkaMarkCoder(TOPIC).decode(b"\x01" + bytes(size - 1))
+
+
+@pytest.mark.parametrize("chunks", range(5))
+def test_a_reader_goes_on_behind_its_mark(broker: Broker, chunks: int) -> None:
+    broker.partitions, broker.largest = {0: [NOW + n for n in range(5)], 1: [NOW], 2: []}, 2
+    source, clock = KafkaSource(TOPIC, 10), Clock(2 * NOW)
+    whole = sources(drain(reader_of(source, clock)))
+    first = reader_of(source, clock)
+    before = [each for _ in range(chunks) if first.advance() for each in sources(first.get_current().messages)]
+    coder = source.get_checkpoint_mark_coder()
+    second = reader_of(source, clock, coder.decode(coder.encode(first.get_checkpoint_mark())))
+    assert second.get_watermark() == first.get_watermark()
+    assert before + sources(drain(second)) == whole
+
+
+def test_a_mark_does_not_move_with_its_reader(broker: Broker) -> None:
+    broker.partitions = {0: [NOW]}
+    reader = reader_of(KafkaSource(TOPIC, partitions=(0,)))
+    mark = reader.get_checkpoint_mark()
+    other = reader_of(KafkaSource(TOPIC, partitions=(0,)), mark=mark)
+    drain(reader)
+    drain(other)
+    assert mark.positions == {0: Position()}
+
+
+@pytest.mark.parametrize("group", [None, "dashboard"])
+def test_a_final_mark_is_told_to_the_group(broker: Broker, group: str | None, tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("" if group is None else f"group.id={group}", encoding="utf-8")
+    broker.partitions, topic = {0: [NOW] * 3, 1: []}, replace(TOPIC, config=str(config))
+    reader = reader_of(KafkaSource(topic, partitions=(0, 1)))
+    reader.get_checkpoint_mark().finalize_checkpoint()
+    assert broker.committed == []
+    drain(reader)
+    reader.close()
+    reader.get_checkpoint_mark().finalize_checkpoint()
+    assert broker.committed == ([] if group is None else [(0, 3), (1, 0)])
+    assert {consumer.settings["group.id"] for consumer in broker.consumers} == {group or "uldp-stream"}

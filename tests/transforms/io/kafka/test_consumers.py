@@ -1,0 +1,184 @@
+"""Many readers of one source, and the one connection that they share."""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.kafka import (
+    NO_PERMISSION,
+    NOW,
+    TOPIC,
+    Broker,
+    Clock,
+    Raw,
+    Reason,
+    connected,
+    drain,
+    reader_of,
+    sources,
+    watermark,
+)
+from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
+from uldp.transforms.io.kafka.consumers import CONSUMERS, IDLE_SECONDS, Consumers
+from uldp.transforms.io.kafka.source import ASK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.topic import KafkaError
+
+
+def test_a_reader_that_does_not_look_costs_nothing(broker: Broker) -> None:
+    source = KafkaSource(TOPIC, partitions=(0,))
+    for mark in (None, KafkaMark({0: Position(3)}, TOPIC)):
+        source.create_reader(None, mark).close()
+    assert broker.consumers == []
+
+
+def test_a_reader_goes_on_where_the_one_before_it_stands(broker: Broker) -> None:
+    broker.partitions, broker.largest = {0: [NOW] * 3, 1: []}, 1
+    source, clock, mark, read = KafkaSource(TOPIC, partitions=(0, 1)), Clock(), None, []
+    for _ in range(100):
+        reader = reader_of(source, clock, mark)
+        if reader.start():
+            read += sources(reader.get_current().messages)
+        mark = reader.get_checkpoint_mark()
+        clock.tick()
+    assert read == ["reports/0/0", "reports/0/1", "reports/0/2"]
+    assert [consumer.assigned for consumer in broker.consumers] == [1]
+    # That the partitions are at their ends, the consumer said to another reader.
+    assert clock.ms - ASK_SECONDS * 1000 == watermark(reader)
+
+
+def test_a_reader_takes_the_consumer_back(broker: Broker) -> None:
+    broker.partitions, broker.largest = {0: [NOW] * 4}, 1
+    source = KafkaSource(TOPIC, partitions=(0,))
+    first, second = reader_of(source), reader_of(source)
+    read = []
+    for reader in (first, first, second, first, second):
+        assert reader.advance()
+        read += sources(reader.get_current().messages)
+        second.close()  # which disconnects nobody
+    assert read == [f"reports/0/{offset}" for offset in (0, 1, 0, 2, 1)]
+    assert [consumer.assigned for consumer in broker.consumers] == [4]
+    assert len(connected(broker)) == 1
+
+
+def test_who_is_behind_is_not_asked_whether_another_is(broker: Broker) -> None:
+    broker.partitions, clock = {0: [NOW - 9000] * 2}, Clock()
+    source = KafkaSource(TOPIC, partitions=(0,))
+    drain(reader_of(source, clock))
+    behind, consumer = reader_of(source, clock), broker.consumers[-1]
+    ask, consumer.offsets_for_times = consumer.offsets_for_times, None  # fails who calls it
+    consume, consumer.consume = consumer.consume, lambda *_: []  # it is still on its way
+    clock.tick()
+    assert not behind.advance()
+    consumer.offsets_for_times, consumer.consume = ask, consume
+    drain(behind)
+    assert watermark(behind) == clock.ms
+
+
+@given(st.data())
+def test_each_reader_reads_what_is_behind_its_mark(data: st.DataObject) -> None:
+    topic = replace(TOPIC, name="any")
+    source = KafkaSource(topic, partitions=(0, 1))
+    broker = Broker({0: [], 1: []}, largest=data.draw(st.integers(1, 3)))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in broker.client_modules().items():
+            patch.setitem(sys.modules, name, module)
+        try:
+            # What a reader read, and what those read that its marks come from, must be all up to where it stands.
+            histories: list[tuple[KafkaMark | None, list[str]]] = [(None, [])]
+            readers: list[tuple[KafkaReader, list[str]]] = []
+            for _ in range(data.draw(st.integers(1, 30))):
+                if not readers or data.draw(st.booleans()):
+                    mark, history = data.draw(st.sampled_from(histories))
+                    readers.append((reader_of(source, mark=mark), list(history)))
+                reader, history = data.draw(st.sampled_from(readers))
+                broker.partitions[data.draw(st.integers(0, 1))] += [NOW] * data.draw(st.integers(0, 3))
+                if reader.advance():
+                    history += sources(reader.get_current().messages)
+                mark = reader.get_checkpoint_mark()
+                histories.append((mark, list(history)))
+                stands = {each: max(at.next, 0) for each, at in mark.positions.items()}
+                assert sorted(history) == sorted(f"any/{each}/{n}" for each in stands for n in range(stands[each]))
+            for reader, history in readers:
+                for _ in range(3):  # of which one may fetch no more than that a partition ends
+                    history += sources(drain(reader))
+                assert len(history) == sum(map(len, broker.partitions.values()))
+            assert len(broker.consumers) == 1
+        finally:
+            CONSUMERS.close()
+
+
+def test_after_an_error_that_stays_nobody_goes_on(broker: Broker) -> None:
+    broker.partitions = {0: [NOW]}
+    source = KafkaSource(TOPIC, partitions=(0,))
+    broker.events = [Raw((0, 0)), Raw(failed=Reason(NO_PERMISSION))]
+    with pytest.raises(KafkaError):
+        reader_of(source).start()
+    assert connected(broker) == []
+    assert sources(drain(reader_of(source))) == ["reports/0/0"]
+
+
+def test_sources_have_consumers_of_their_own(broker: Broker) -> None:
+    broker.partitions = {0: [NOW], 1: [NOW]}
+    both = [reader_of(KafkaSource(TOPIC, partitions=(each,))) for each in (0, 1)]
+    assert [sources(drain(reader)) for reader in both] == [["reports/0/0"], ["reports/1/0"]]
+    assert [consumer.assigned for consumer in broker.consumers] == [1, 1]
+
+
+def test_who_is_not_used_is_closed(broker: Broker) -> None:
+    clock = Clock()
+    consumers = Consumers(clock)
+    for key in ("idle", "busy"):
+        with consumers.lend(key, TOPIC):
+            pass
+    idle, busy = broker.consumers
+    for _ in range(4):
+        assert not idle.closed
+        clock.tick(int(IDLE_SECONDS * 250))
+        with consumers.lend("busy", TOPIC):
+            pass
+    assert (idle.closed, busy.closed) == (True, False)
+    with consumers.lend("idle", TOPIC) as lent:
+        assert lent.client is broker.consumers[-1] is not idle
+        assert lent.stands is None
+        consumers.close()  # all but who is in use
+        assert connected(broker) == [lent.client]
+    consumers.close()
+    assert connected(broker) == []
+
+
+def test_what_is_still_connected_is_closed_when_the_process_ends(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_exit: list[Callable[[], None]] = []
+    monkeypatch.setattr("atexit.register", at_exit.append)
+    consumers = Consumers()
+    assert at_exit == []
+    for key in ("one", "other"):
+        with consumers.lend(key, TOPIC):
+            pass
+    (close,) = at_exit
+    close()
+    assert connected(broker) == []
+
+
+def test_one_at_a_time_uses_a_consumer(broker: Broker) -> None:
+    consumers = Consumers()
+    with ThreadPoolExecutor(1) as other:
+
+        def borrow() -> list[str]:
+            with consumers.lend("key", TOPIC):
+                return list(order)
+
+        order = []
+        with consumers.lend("key", TOPIC) as lent:
+            waiting = other.submit(borrow)
+            lent.stand_at({0: 0})
+            order.append("first")
+        assert waiting.result(10) == ["first"]
+    assert len(broker.consumers) == 1
+    consumers.close()

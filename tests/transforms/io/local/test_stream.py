@@ -1,0 +1,314 @@
+"""The embedded stream: an ordered log of whole segments, whoever writes and whoever reads."""
+
+import io
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.schemas.framing import load_schema, parse_schema
+from uldp.schemas.records import Message, Rejected
+from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
+from uldp.transforms.io.results import container_bytes
+
+
+def messages(*numbers: int) -> list[Message]:
+    return [Message(f"message {number}".encode(), number, {"number": str(number)}) for number in numbers]
+
+
+def numbers(stream: LocalStream) -> list[int]:
+    """All that was appended, in order."""
+    return [message.publish_time for segment in stream.segments() for message in read_messages(segment)]
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> LocalStream:
+    return LocalStream.create(tmp_path / "stream")
+
+
+# Begin and open.
+
+
+@pytest.mark.parametrize("simulated_clock", [False, True])
+def test_a_stream_is_opened_as_it_was_begun(tmp_path: Path, simulated_clock: bool) -> None:
+    begun = LocalStream.create(tmp_path / "new" / "stream", simulated_clock=simulated_clock)
+    assert LocalStream.open(tmp_path / "new" / "stream") == begun
+    assert begun.simulated_clock is simulated_clock
+
+
+def test_an_empty_directory_will_do(tmp_path: Path) -> None:
+    assert LocalStream.create(tmp_path).segments() == []
+
+
+@pytest.mark.parametrize("name", ["file.txt", ".hidden", "000000000000.avro"])
+def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(StreamError, match=rf"^{tmp_path}: holds something already; choose another directory"):
+        LocalStream.create(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StreamError, match=r"file: holds something already"):
+        LocalStream.create(tmp_path / "file")
+
+
+def test_a_stream_is_not_begun_twice(stream: LocalStream) -> None:
+    with pytest.raises(StreamError, match="holds something already"):
+        LocalStream.create(stream.path)
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("nowhere", "no such file or directory"),
+        ("empty", "holds nothing"),
+        ("file", "holds nothing that uldp writes"),
+        ("archive", "holds messages"),
+    ],
+)
+def test_where_there_is_no_stream_the_error_says_how_to_make_one(tmp_path: Path, name: str, holds: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "1.avro").write_bytes(WHOLE)
+    path = tmp_path / name
+    with pytest.raises(StreamError) as caught:
+        LocalStream.open(path)
+    assert str(caught.value) == (
+        f"{path}: {holds}; give a directory that holds a local stream; uldp simulate makes one"
+    )
+
+
+@pytest.mark.parametrize("settings", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe"])
+def test_settings_that_cannot_be_read_are_named(tmp_path: Path, settings: bytes) -> None:
+    (tmp_path / "stream.json").write_bytes(settings)
+    with pytest.raises(StreamError, match=rf"^{tmp_path}/stream\.json: not the settings of a local stream; put back "):
+        LocalStream.open(tmp_path)
+
+
+# Append and read.
+
+
+def test_messages_are_read_in_the_order_of_their_appending(stream: LocalStream) -> None:
+    for start in (3, 0, 7):
+        stream.append(messages(start, start + 1))
+    assert [segment.name for segment in stream.segments()] == [f"{number:012d}.avro" for number in range(3)]
+    assert numbers(stream) == [3, 4, 0, 1, 7, 8]
+
+
+def test_a_message_is_read_back_with_its_position(stream: LocalStream) -> None:
+    segment = stream.append(messages(5, 6))
+    assert list(read_messages(segment)) == [
+        Message(b"message 5", 5, {"number": "5"}, "000000000000.avro:0"),
+        Message(b"message 6", 6, {"number": "6"}, "000000000000.avro:1"),
+    ]
+
+
+@pytest.mark.parametrize(("published", "last"), [([], 0), ([5], 5), ([5, 9, 7], 9)])
+def test_a_segment_says_when_its_last_message_was_published(
+    stream: LocalStream, published: list[int], last: int
+) -> None:
+    segment = stream.append(messages(*published))
+    assert last_publish_time(segment) == last
+    assert [message.publish_time for message in read_messages(segment)] == published
+
+
+def test_numbers_do_not_end_at_twelve_digits_of_text(stream: LocalStream) -> None:
+    for number in (9, 10, 99_999):
+        (stream.path / f"{number:012d}.avro").write_bytes(b"")
+    assert stream.append(messages(1)).name == "000000100000.avro"
+
+
+def test_an_append_that_fails_leaves_nothing_behind(stream: LocalStream) -> None:
+    broken: Any = [*messages(1), Message(b"x", "yesterday")]  # type: ignore[arg-type]
+    before = sorted(stream.path.iterdir())
+    with pytest.raises(TypeError):
+        stream.append(broken)
+    assert sorted(stream.path.iterdir()) == before
+    assert stream.append(messages(2)).name == "000000000000.avro"
+
+
+def test_an_append_leaves_a_segment_and_nothing_else(stream: LocalStream) -> None:
+    before = set(stream.path.iterdir())
+    segment = stream.append(messages(1))
+    assert set(stream.path.iterdir()) - before == {segment}
+
+
+def test_what_a_killed_writer_left_aside_is_never_seen(stream: LocalStream) -> None:
+    (stream.path / ".0123456789abcdef").write_bytes(b"half a segm")
+    (stream.path / ".000000000000.avro").write_bytes(b"half a segm")
+    assert stream.segments() == []
+    assert next(stream.follow(0)) is None
+    assert stream.append(messages(1)).name == "000000000000.avro"
+    assert numbers(stream) == [1]
+
+
+def test_two_writers_lose_nothing_and_keep_their_own_order(stream: LocalStream) -> None:
+    appends = 60
+    together = threading.Barrier(2)
+
+    def write(first: int) -> None:
+        writer = LocalStream.open(stream.path)
+        for number in range(appends):
+            together.wait(timeout=10)  # both reach for the same number
+            writer.append(messages(first + number))
+
+    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 1000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [segment.name for segment in stream.segments()] == [f"{number:012d}.avro" for number in range(2 * appends)]
+    written = numbers(stream)
+    assert [number for number in written if number < 1000] == list(range(appends))
+    assert [number for number in written if number >= 1000] == list(range(1000, 1000 + appends))
+
+
+# Follow.
+
+
+def test_a_stream_is_open_until_it_is_closed(stream: LocalStream) -> None:
+    before = stream.closed
+    stream.close()
+    assert (before, stream.closed) == (False, True)
+
+
+def test_follow_waits_and_ends_when_all_is_read(stream: LocalStream) -> None:
+    events = stream.follow(0)
+    assert next(events) is None
+    first = stream.append(messages(1))
+    assert next(events) == first
+    assert next(events) is None
+    second, third = stream.append(messages(2)), stream.append(messages(3))
+    stream.close()
+    assert list(events) == [second, third]
+
+
+def test_follow_reads_what_was_appended_just_before_the_closing(stream: LocalStream) -> None:
+    events = stream.follow(0)
+    assert next(events) is None
+    last = stream.append(messages(1))
+    stream.close()
+    assert list(events) == [last]
+
+
+def test_a_closed_stream_is_read_from_its_beginning(stream: LocalStream) -> None:
+    segments = [stream.append(messages(number)) for number in range(3)]
+    stream.close()
+    assert LocalStream.open(stream.path).closed
+    assert list(stream.follow(0)) == segments
+
+
+def test_old_segments_may_be_removed(stream: LocalStream) -> None:
+    for number in range(3):
+        stream.append(messages(number))
+    for old in stream.segments()[:2]:
+        old.unlink()
+    newest = LocalStream.open(stream.path).append(messages(3))
+    stream.close()
+    assert list(stream.follow(0)) == [stream.path / "000000000002.avro", newest]
+    assert numbers(stream) == [2, 3]
+
+
+# Files of messages.
+
+
+@given(
+    st.lists(
+        st.builds(
+            Message,
+            st.binary(max_size=20),
+            st.integers(-(2**63), 2**63 - 1),
+            st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
+            st.just(""),
+        ),
+        max_size=5,
+    )
+)
+def test_files_of_messages_round_trip(tmp_path_factory: pytest.TempPathFactory, sent: list[Message]) -> None:
+    path = tmp_path_factory.getbasetemp() / "messages.avro"
+    with path.open("wb") as file:
+        write_messages(file, sent)
+    assert [message._replace(source="") for message in read_messages(path)] == sent
+
+
+REJECTED = Rejected("decode", "malformed", "", b"", {}, 0, "", 1, "0")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"junk",
+        b"Obj\x01",
+        b"Obj\x01" + b"\xff" * 40,
+        container_bytes("message", [message.to_avro() for message in messages(1, 2)])[:-20],
+        json.dumps({"data": "x"}).encode(),
+    ],
+    ids=["empty", "text", "magic", "garbage", "truncated", "json"],
+)
+def test_a_file_that_holds_no_messages_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.avro"
+    path.write_bytes(content)
+    with pytest.raises(StreamError) as refused:
+        list(read_messages(path))
+    assert str(refused.value) == f"{path}: not an Avro file of messages; put a whole file there, or take it out"
+
+
+def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "other.avro"
+    path.write_bytes(container_bytes("rejected", [REJECTED.to_avro()]))
+    with pytest.raises(StreamError) as refused:
+        list(read_messages(path))
+    assert str(refused.value) == f"{path}: holds rejected reports, not messages; see schemas/uldp/schemas/message.avsc"
+
+
+def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(read_messages(tmp_path / "no.avro"))
+
+
+WHOLE = container_bytes("message", [message.to_avro() for message in messages(1, 2, 3)])
+
+
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=3), st.integers(0, len(WHOLE)))
+def test_any_file_is_messages_or_a_stream_error(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], end: int
+) -> None:
+    content = bytearray(WHOLE)
+    for at, byte in changes:
+        content[at] = byte
+    path = tmp_path_factory.getbasetemp() / "any.avro"
+    path.write_bytes(content[:end])
+    try:
+        read = list(read_messages(path))
+    except StreamError:
+        return
+    assert all(isinstance(message, Message) for message in read)
+
+
+def test_compressed_archives_are_read_too(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    fastavro.writer(file, load_schema("message"), [message.to_avro() for message in messages(1, 2)], codec="deflate")
+    (tmp_path / "archive.avro").write_bytes(file.getvalue())
+    assert [message.publish_time for message in read_messages(tmp_path / "archive.avro")] == [1, 2]
+
+
+def test_archives_of_another_schema_are_resolved(tmp_path: Path) -> None:
+    # Without attributes, with the fields in another order, and with one that nobody here knows.
+    fields = [
+        {"name": "publish_time", "type": "int"},
+        {"name": "region", "type": "string"},
+        {"name": "data", "type": "bytes"},
+    ]
+    schema = parse_schema({"type": "record", "name": "Message", "namespace": "uldp", "fields": fields})
+    with (tmp_path / "archive.avro").open("wb") as file:
+        fastavro.writer(file, schema, [{"publish_time": 7, "region": "north", "data": b"one"}])
+    assert list(read_messages(tmp_path / "archive.avro")) == [Message(b"one", 7, {}, "archive.avro:0")]

@@ -1,0 +1,289 @@
+"""What a queue has lent: when it is acknowledged, extended and given up."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.schemas.records import Message
+from uldp.transforms.coders import StateLayoutError
+from uldp.transforms.io.pubsub import checkpoint as module
+from uldp.transforms.io.pubsub.checkpoint import (
+    EXTENSION_SECONDS,
+    GIVE_UP_SECONDS,
+    PER_REQUEST,
+    SHORTEST_SECONDS,
+    AckMark,
+    AckMarkCoder,
+    Leases,
+    Unavailable,
+)
+
+
+@dataclass
+class Queue:
+    """Notes what it is asked."""
+
+    acknowledged: list[str] = field(default_factory=list)
+    extended: list[tuple[list[str], int]] = field(default_factory=list)
+    away: bool = False
+    requests: int = 0
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        raise NotImplementedError
+
+    def acknowledge(self, ack_ids: Sequence[str]) -> None:
+        self._answer(ack_ids)
+        self.acknowledged += ack_ids
+
+    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
+        self._answer(ack_ids)
+        self.extended.append((list(ack_ids), seconds))
+
+    def _answer(self, ack_ids: Sequence[str]) -> None:
+        self.requests += 1
+        assert 0 < len(ack_ids) <= PER_REQUEST
+        if self.away:
+            raise Unavailable
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def leases(queue: Queue, clock: Clock) -> Leases:
+    return Leases(queue, clock=clock)
+
+
+def test_a_commit_is_believed_with_the_next_mark(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [0])
+    first = leases.make_mark()
+    leases.take(["b"], [0])
+    first.finalize_checkpoint()
+    first.finalize_checkpoint()
+    assert queue.acknowledged == []
+    leases.make_mark().finalize_checkpoint()
+    assert queue.acknowledged == ["a"]
+    leases.make_mark().finalize_checkpoint()
+    assert (queue.acknowledged, len(leases)) == (["a", "b"], 0)
+
+
+def test_a_commit_counts_from_its_first_time(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [0])
+    first = leases.make_mark()
+    first.finalize_checkpoint()
+    second = leases.make_mark()
+    first.finalize_checkpoint()
+    second.finalize_checkpoint()
+    assert queue.acknowledged == ["a"]
+
+
+def test_marks_of_one_checkpoint_do_not_vouch_for_one_another(leases: Leases, queue: Queue) -> None:
+    marks = []
+    for ack_id in "abc":
+        leases.take([ack_id], [0])
+        marks.append(leases.make_mark())
+    for mark in marks:
+        mark.finalize_checkpoint()
+    assert queue.acknowledged == []
+
+
+def test_a_commit_that_got_lost_is_made_up_for(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [0])
+    leases.make_mark()
+    for _ in range(2):
+        leases.make_mark().finalize_checkpoint()
+    assert queue.acknowledged == ["a"]
+
+
+@given(st.lists(st.sampled_from(["take", "mark", "barrier", "notice", "crash"]), max_size=60))
+def test_what_is_acknowledged_is_in_the_checkpoint_that_a_job_falls_back_to(events: list[str]) -> None:
+    """Flink's rules: a notice of a checkpoint commits all marks there are, also those behind its barrier."""
+    queue = Queue()
+    leases = Leases(queue)
+    mark = leases.make_mark()
+    covered: set[str] = set()  # by the marks so far
+    uncovered: set[str] = set()
+    uncommitted: list[AckMark] = []
+    durable, restored = set[str](), mark  # of the last complete checkpoint
+    pending: tuple[set[str], AckMark] | None = None
+    for index, event in enumerate(events):
+        if event == "take":
+            uncovered.add(str(index))
+            leases.take([str(index)], [0])
+        elif event == "mark":
+            mark = leases.make_mark()
+            uncommitted.append(mark)
+            covered, uncovered = covered | uncovered, set()
+        elif event == "barrier" and pending is None:
+            pending = (covered, mark)
+        elif event == "notice" and pending is not None:
+            (durable, restored), pending = pending, None
+            for each in uncommitted:
+                each.finalize_checkpoint()
+            uncommitted = []
+        elif event == "crash":
+            covered, uncovered, uncommitted, pending, mark = durable, set(), [], None, restored
+            leases.roll_back(restored.number)
+        assert set(queue.acknowledged) <= durable
+
+
+def test_what_was_taken_behind_a_mark_is_given_back(leases: Leases, queue: Queue) -> None:
+    leases.take(["a"], [1])
+    mark = leases.make_mark()
+    leases.take(["b"], [2])
+    leases.make_mark()
+    leases.take(["c"], [3])
+    leases.roll_back(mark.number)
+    assert (queue.extended, leases.oldest()) == ([(["b", "c"], 0)], 1)
+
+
+def test_the_oldest_is_of_what_is_not_acknowledged(leases: Leases) -> None:
+    assert leases.oldest() is None
+    leases.take(["a"], [5])
+    mark = leases.make_mark()
+    leases.take(["b"], [7])
+    assert leases.oldest() == 5
+    mark.finalize_checkpoint()
+    assert leases.oldest() == 5
+    leases.make_mark().finalize_checkpoint()
+    assert leases.oldest() == 7
+
+
+def test_the_newest_is_of_all_that_was_taken(leases: Leases) -> None:
+    assert leases.newest is None
+    leases.take(["a", "b"], [5, 7])
+    leases.take(["c"], [6])
+    for _ in range(2):
+        leases.make_mark().finalize_checkpoint()
+    assert leases.oldest() is None
+    assert leases.newest == 7
+
+
+def test_leases_are_extended_before_they_run_out(leases: Leases, queue: Queue, clock: Clock) -> None:
+    leases.take(["a"], [0])
+    lent_until = clock.now + SHORTEST_SECONDS
+    given_up = clock.now + GIVE_UP_SECONDS
+    while clock.now < given_up:
+        clock.now += 1
+        before = len(queue.extended)
+        leases.tend()
+        if len(queue.extended) > before:
+            assert queue.extended[-1] == (["a"], EXTENSION_SECONDS)
+            lent_until = clock.now + EXTENSION_SECONDS
+        assert clock.now < lent_until - 1
+    assert len(queue.extended) <= 2 * GIVE_UP_SECONDS / EXTENSION_SECONDS + 1
+
+
+def test_what_is_acknowledged_is_not_extended(leases: Leases, queue: Queue, clock: Clock) -> None:
+    leases.take(["a"], [0])
+    for _ in range(2):
+        leases.make_mark().finalize_checkpoint()
+    clock.now += SHORTEST_SECONDS
+    leases.tend()
+    assert queue.extended == []
+
+
+def test_what_nobody_commits_is_given_up(
+    leases: Leases, queue: Queue, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    leases.take(["a", "b"], [0])
+    mark = leases.make_mark()
+    clock.now += GIVE_UP_SECONDS + 1
+    leases.tend()
+    assert (len(leases), queue.extended) == (0, [])
+    assert "gave up 2 messages" in caplog.text
+    for late in (mark, leases.make_mark()):
+        late.finalize_checkpoint()
+    assert queue.acknowledged == []
+
+
+def test_while_the_queue_is_away_nothing_is_forgotten(leases: Leases, queue: Queue, clock: Clock) -> None:
+    leases.take(["a"], [0])
+    leases.make_mark().finalize_checkpoint()
+    leases.take(["b"], [0])
+    clock.now += SHORTEST_SECONDS
+    queue.away = True
+    leases.make_mark().finalize_checkpoint()
+    leases.tend()
+    assert (queue.acknowledged, queue.extended) == ([], [])
+    queue.away = False
+    leases.tend()
+    assert (queue.acknowledged, queue.extended) == (["a"], [(["b"], EXTENSION_SECONDS)])
+
+
+def test_requests_are_of_bounded_size(leases: Leases, queue: Queue, clock: Clock) -> None:
+    ids = [str(i) for i in range(5 * PER_REQUEST // 2)]
+    for start in range(0, len(ids), 500):
+        leases.take(ids[start : start + 500], [0])
+    clock.now += SHORTEST_SECONDS
+    leases.tend()
+    for _ in range(2):
+        leases.make_mark().finalize_checkpoint()
+    assert queue.acknowledged == ids
+    assert [len(part) for part, _ in queue.extended] == [1000, 1000, 500]
+
+
+def test_a_thread_tends_until_all_is_acknowledged(
+    leases: Leases, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TEND_SECONDS", 0.001)
+    leases.take(["a"], [0])
+    leases.keep_tending()
+    leases.keep_tending()
+    (tending,) = [thread for thread in threading.enumerate() if thread.name == "leases"]
+    queue.away = True
+    for _ in range(2):
+        leases.make_mark().finalize_checkpoint()
+    looks = queue.requests + 3
+    while queue.requests < looks and tending.is_alive():
+        tending.join(0.001)
+    assert (queue.acknowledged, tending.is_alive()) == ([], True)
+    queue.away = False
+    tending.join(60)
+    assert (queue.acknowledged, tending.is_alive()) == (["a"], False)
+
+
+def test_marks_find_their_leases_as_long_as_somebody_has_them(queue: Queue) -> None:
+    leases = Leases(queue)
+    mark = leases.make_mark()
+    assert Leases.of(mark) is leases
+    del leases
+    assert Leases.of(mark) is None
+    mark.finalize_checkpoint()
+
+
+def test_a_chain_goes_on_behind_its_mark(queue: Queue) -> None:
+    mark = AckMark(b"0123456789abcdef", 41)
+    assert Leases(queue, mark).make_mark() == AckMark(mark.chain, 42)
+
+
+@given(st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1))
+def test_a_mark_is_read_back(chain: bytes, number: int) -> None:
+    mark, coder = AckMark(chain, number), AckMarkCoder()
+    assert coder.decode(coder.encode(mark)) == mark
+    assert len(coder.encode(mark)) == 25
+
+
+@pytest.mark.parametrize("encoded", [b"", b"\2" + bytes(24), b"\1" + bytes(23), b"\1" + bytes(25)])
+def test_other_bytes_are_no_mark(encoded: bytes) -> None:
+    with pytest.raises(StateLayoutError, match="not a mark of layout 1"):
+        AckMarkCoder().decode(encoded)

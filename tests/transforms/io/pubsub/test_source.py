@@ -1,0 +1,306 @@
+"""Pub/Sub without Pub/Sub: the reader, its watermark, and the transforms around it."""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.io.gcp.pubsub import PubsubMessage
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+
+from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, received
+from uldp.schemas.records import Message
+from uldp.transforms.io.pubsub import source as pubsub
+from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, AckMark, Leases, Unavailable
+from uldp.transforms.io.pubsub.source import (
+    LOG_EVERY_SECONDS,
+    RETENTION_MS,
+    PublishTo,
+    PubSubReader,
+    PubSubSource,
+    ReadSubscription,
+    to_message,
+)
+
+DELAY = 10_000
+
+
+@dataclass
+class Clock:
+    now: float = NOW / 1000
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass
+class Queue:
+    """Gives what it is told to; each message's ack id is its body."""
+
+    waiting: list[Sequence[Message] | Exception] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    given_back: list[str] = field(default_factory=list)
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        given = self.waiting.pop(0) if self.waiting else ()
+        if isinstance(given, Exception):
+            raise given
+        return [message.data.decode() for message in given], list(given)
+
+    def acknowledge(self, ack_ids: Sequence[str]) -> None:
+        self.acknowledged += ack_ids
+
+    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
+        self.given_back += ack_ids if seconds == 0 else ()
+
+
+class StillLeases(Leases):
+    """Tended by nobody."""
+
+    def keep_tending(self) -> None:
+        pass
+
+
+def message(name: str, published: int) -> Message:
+    return Message(name.encode(), published)
+
+
+def reader_of(
+    *given: Sequence[Message] | Exception, clock: Clock | None = None, recovering: bool = False, **settings: Any
+) -> PubSubReader:
+    clock = clock or Clock()
+    source = PubSubSource(SUBSCRIPTION, delay_ms=DELAY, **settings)
+    leases = StillLeases(Queue(list(given)), clock=clock)
+    return PubSubReader(source, leases, recovering=recovering, clock=clock, pause=clock.pause)
+
+
+def next_reader(reader: PubSubReader) -> PubSubReader:
+    """The reader that a runner makes for the bundle behind this one's, which is set aside."""
+    mark = reader.get_checkpoint_mark()
+    return PubSubReader(reader._source, reader._leases, mark, clock=reader._clock, pause=reader._pause)
+
+
+def watermark(reader: PubSubReader) -> int:
+    return int(reader.get_watermark().micros // 1000)
+
+
+def commit(reader: PubSubReader) -> None:
+    """Twice: a commit is believed with the next mark."""
+    for _ in range(2):
+        reader.get_checkpoint_mark().finalize_checkpoint()
+
+
+def test_a_pull_is_a_chunk_at_its_oldest_message() -> None:
+    messages = [message("b", NOW + 1), message("a", NOW)]
+    reader = reader_of(messages)
+    assert reader.start()
+    assert list(reader.get_current().messages) == messages
+    assert reader.get_current_timestamp() == Timestamp(micros=NOW * 1000)
+    assert not reader.advance()
+
+
+def test_before_anything_is_known_the_watermark_is_what_pubsub_keeps() -> None:
+    reader = reader_of(Unavailable())
+    assert not reader.start()
+    assert watermark(reader) == NOW - RETENTION_MS
+
+
+def test_before_anything_is_known_stamps_may_have_any_time() -> None:
+    assert reader_of(timestamp_attribute="time").get_watermark() == MIN_TIMESTAMP
+
+
+def test_the_watermark_is_of_the_oldest_that_is_not_acknowledged() -> None:
+    reader = reader_of([message("a", NOW - 5000), message("b", NOW - 7000)], [message("c", NOW - 3000)])
+    reader.start()
+    assert watermark(reader) == NOW - 7000 - DELAY
+    mark = reader.get_checkpoint_mark()
+    reader.advance()
+    assert watermark(reader) == NOW - 7000 - DELAY
+    mark.finalize_checkpoint()
+    reader.get_checkpoint_mark().finalize_checkpoint()
+    assert watermark(reader) == NOW - 3000 - DELAY
+
+
+def test_a_subscription_that_has_nothing_to_give_follows_the_clock() -> None:
+    clock = Clock()
+    reader = reader_of([message("a", NOW - 5000)], clock=clock)
+    reader.start()
+    commit(reader)
+    clock.now += 60
+    # All is acknowledged, but whether there is more nobody has asked yet.
+    assert watermark(reader) == NOW - RETENTION_MS
+    reader.advance()
+    assert watermark(reader) == NOW + 60_000 - DELAY
+
+
+def test_what_is_not_acknowledged_holds_the_watermark_of_an_idle_subscription() -> None:
+    reader = reader_of([message("a", NOW - 5000)])
+    reader.start()
+    reader.advance()
+    assert watermark(reader) == NOW - 5000 - DELAY
+
+
+def test_a_subscription_that_does_not_answer_says_nothing_of_the_time() -> None:
+    clock = Clock()
+    reader = reader_of((), Unavailable(), clock=clock)
+    reader.start()
+    assert watermark(reader) == NOW - DELAY
+    clock.now += 60
+    reader.advance()
+    assert watermark(reader) == NOW - DELAY
+
+
+def test_the_watermark_never_goes_back() -> None:
+    reader = reader_of((), [message("old", NOW - 1_000_000)])
+    reader.start()
+    before = watermark(reader)
+    reader.advance()
+    assert watermark(reader) == before
+
+
+def test_a_simulated_clock_stands_still_without_messages() -> None:
+    clock = Clock()
+    given = ((), [message("a", 5_000_000), message("b", 7_000_000)], [message("c", 6_000_000)])
+    reader = reader_of(*given, clock=clock, simulated_clock=True, timestamp_attribute="time")
+    reader.start()
+    assert reader.get_watermark() == MIN_TIMESTAMP
+    for _ in range(2):
+        reader.advance()
+        assert watermark(reader) == 5_000_000 - DELAY
+    commit(reader)
+    clock.now += 60
+    assert watermark(reader) == 5_000_000 - DELAY
+    reader.advance()
+    assert watermark(reader) == 7_000_000 - DELAY
+
+
+def test_a_simulated_clock_is_handed_from_reader_to_reader() -> None:
+    reader = reader_of([message("a", 5_000_000)], (), simulated_clock=True, timestamp_attribute="time")
+    reader.start()
+    commit(reader)
+    reader = next_reader(reader)
+    assert not reader.start()
+    assert watermark(reader) == 5_000_000 - DELAY
+
+
+def test_who_is_set_aside_and_taken_up_again_knows_nothing_of_what_followed() -> None:
+    first = reader_of(*[[message(name, NOW)] for name in "abcdef"])
+    queue = first._leases.queue
+    assert isinstance(queue, Queue)
+    first.start()
+    second = next_reader(first)
+    second.start()
+    third = next_reader(second)
+    assert [third.start(), third.advance()] == [True, True]
+    assert queue.given_back == []
+    assert [first.advance(), first.advance()] == [True, True]
+    assert queue.given_back == ["b", "c", "d"]
+    commit(first)
+    assert queue.acknowledged == ["a", "e", "f"]
+
+
+def test_who_goes_on_elsewhere_waits_for_what_comes_again() -> None:
+    clock = Clock()
+    reader = reader_of([message("new", NOW)], [message("again", NOW - 9000)], clock=clock, recovering=True)
+    reader.start()
+    assert watermark(reader) == NOW - RETENTION_MS
+    clock.now += EXTENSION_SECONDS
+    reader.advance()
+    assert watermark(reader) == NOW - RETENTION_MS
+    clock.now += 1
+    assert watermark(reader) == NOW - 9000 - DELAY
+
+
+def test_an_outage_is_logged_from_time_to_time(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody but the reader waits between its looks, and a runner makes another for each bundle."""
+    clock = Clock()
+    reader = reader_of(*[Unavailable("away")] * 200, clock=clock)
+    while clock.now < NOW / 1000 + 2.5 * LOG_EVERY_SECONDS:
+        assert not reader.advance()
+        reader = next_reader(reader)
+    assert [record.message for record in caplog.records] == ["away; asking again"] * 3
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(pubsub, "MOST_OUTSTANDING", 2)
+    reader = reader_of([message("a", NOW)], [message("b", NOW)], [message("c", NOW)])
+    assert [reader.advance() for _ in range(4)] == [True, True, False, False]
+    assert "no checkpoint has covered 2 messages" in caplog.text
+    commit(reader)
+    assert reader.advance()
+
+
+def test_sub_sources_are_told_apart() -> None:
+    """A runner keeps readers by the bytes of their source and mark."""
+    source = PubSubSource(SUBSCRIPTION, pullers=3)
+    assert len({pickle.dumps(each) for each in source.split(20)}) == 3
+    assert len(source.split(2)) == 2
+    assert len(PubSubSource(SUBSCRIPTION, pullers=0).split(20)) == 1
+    assert len(PubSubSource(SUBSCRIPTION, simulated_clock=True).split(20)) == 1
+
+
+def test_readers_that_follow_one_another_share_a_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pubsub, "Leases", StillLeases)
+    source = PubSubSource(SUBSCRIPTION)
+    client.answers = [received(NOW), *[Answer(received_messages=[])] * 100]
+    reader, parked = source.create_reader(None, None), []
+    for _ in range(100):
+        reader.start()
+        mark = reader.get_checkpoint_mark()
+        mark.finalize_checkpoint()
+        parked.append(reader)
+        reader = source.create_reader(None, mark)
+    assert client.subscribers == 1
+    assert [request["ack_ids"] for method, request in client.requests if method == "acknowledge"] == [["ack"]]
+
+
+def test_a_reader_goes_on_with_the_leases_of_this_process() -> None:
+    leases = StillLeases(Queue())
+    mark = leases.make_mark()
+    leases.take(["behind"], [NOW])
+    reader = PubSubSource(SUBSCRIPTION).create_reader(None, mark)
+    before = watermark(reader)
+    assert not reader.advance()
+    assert len(leases) == 0
+    assert watermark(reader) > before
+    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
+
+
+def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> None:
+    mark = AckMark(b"0123456789abcdef", 41)
+    client.answers = [Answer(received_messages=[])]
+    reader = PubSubSource(SUBSCRIPTION).create_reader(None, mark)
+    before = watermark(reader)
+    assert not reader.advance()
+    assert watermark(reader) == before
+    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_labels_are_stable(native: bool) -> None:
+    pipeline = beam.Pipeline(options=PipelineOptions(["--streaming"]))
+    source = PubSubSource(SUBSCRIPTION, timestamp_attribute="time")
+    _ = pipeline | "Read" >> ReadSubscription(source, native, id_label="id")
+    records = pipeline | "Records" >> beam.Create([(b"body", {"key": "value"})])
+    _ = records | "Publish" >> PublishTo(TOPIC, native)
+    proto = pipeline.to_runner_api()
+    names = {transform.unique_name for transform in proto.components.transforms.values()}
+    urns = {transform.spec.urn for transform in proto.components.transforms.values()}
+    if native:
+        assert names >= {"Read/ReadMessages", "Read/ToMessage", "Publish/ToPubsubMessage", "Publish/WriteMessages"}
+        assert "beam:transform:pubsub_read:v1" in urns
+    else:
+        assert names >= {"Read/ReadChunks", "Read/SpreadChunks", "Publish/PublishRecords"}
+        assert not {urn for urn in urns if "pubsub" in urn}
+
+
+def test_beams_message_is_ours_at_its_element_time() -> None:
+    theirs = PubsubMessage(b"body", {"key": "value"}, message_id="17")
+    ours = Message(b"body", NOW, {"key": "value"}, "reports:17")
+    assert to_message(theirs, "reports", Timestamp(micros=NOW * 1000 + 999)) == ours

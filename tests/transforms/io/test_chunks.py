@@ -1,0 +1,67 @@
+"""Chunks hold what they were made of, and come back as they were written."""
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+from apache_beam.coders.typecoders import registry
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.schemas.records import Message
+from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, chunked
+
+LONGEST = 2**63 - 1
+
+MESSAGES = [
+    Message(b"\x00\xff", 1767258000001, {"a": "b", "": "ü"}, "reports/0/7"),
+    Message(b"", 1767258000000),
+    Message(b"x", 1767258000000, {}, "reports/1/0"),
+    Message(b"y", 0, {}, "reports/1/1"),
+]
+
+
+@given(
+    st.lists(
+        st.builds(
+            Message, st.binary(), st.integers(-LONGEST, LONGEST), st.dictionaries(st.text(), st.text()), st.text()
+        )
+    )
+)
+def test_chunks_round_trip(messages: list[Message]) -> None:
+    assert ChunkCoder().decode(ChunkCoder().encode(Chunk(messages))) == Chunk(messages)
+
+
+@given(st.binary(max_size=64))
+def test_bytes_that_are_no_chunk_are_refused_and_nothing_else_happens(encoded: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        chunk = ChunkCoder().decode(encoded)
+        assert ChunkCoder().decode(ChunkCoder().encode(chunk)) == chunk
+
+
+@pytest.mark.parametrize("change", [lambda good: good[:-3], lambda good: good + b"\x00", lambda good: b""])
+def test_a_chunk_that_was_cut_or_grew_is_refused(change: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(ValueError, match=r"^not a chunk of messages: "):
+        ChunkCoder().decode(change(ChunkCoder().encode(Chunk(MESSAGES))))
+
+
+def test_beam_takes_our_coder_by_itself() -> None:
+    coder = registry.get_coder(Chunk)
+    assert coder == ChunkCoder()
+    assert hash(coder) == hash(ChunkCoder())
+    assert coder != registry.get_coder(Message)
+
+
+@given(st.lists(st.integers(0, 1 << 17)))
+def test_messages_are_joined_in_their_order_to_chunks_of_bounded_size(lengths: list[int]) -> None:
+    messages = [Message(bytes(length), index) for index, length in enumerate(lengths)]
+    chunks = list(chunked(messages))
+    assert [message for chunk in chunks for message in chunk.messages] == messages
+    for *others, last in ([len(message.data) for message in chunk.messages] for chunk in chunks):
+        assert sum(others) < ChunkSize.BYTES
+        assert last <= 1 << 17
+
+
+def test_empty_messages_fill_a_chunk_too() -> None:
+    chunks = chunked(Message(b"", 0) for _ in range(10_000))
+    assert [len(chunk) for chunk in chunks] == [2048, 2048, 2048, 2048, 1808]

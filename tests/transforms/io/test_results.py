@@ -1,0 +1,173 @@
+"""Files whose names and bytes follow from what they hold."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+import apache_beam as beam
+import fastavro
+import numpy as np
+import pytest
+
+from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.io import results as sinks
+from uldp.transforms.io.results import (
+    WriteResults,
+    container_bytes,
+    counts_file,
+    estimate_file,
+    late_file,
+    rejected_file,
+    window_folder,
+    write_file,
+)
+
+START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
+HOUR = 3_600_000
+FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
+
+
+def support(revision: int = 3, start: int = START, end: int = START + HOUR) -> SupportCounts:
+    return SupportCounts(
+        "c",
+        2,
+        start,
+        end,
+        Pane(PaneKind.LATE, revision),
+        np.array([5, 1, 0], dtype=np.int64),
+        Accounting(received=8, counted=6, late=2),
+    )
+
+
+def estimate(estimator: str = "mle", revision: int = 3) -> Estimate:
+    return Estimate(
+        support(revision),
+        "urr",
+        1.0,
+        estimator,
+        np.array([0.8, 0.2]),
+        np.array([0.1, 0.1]),
+        {"home": TagMass(0.0, 0.1)},
+        0.0,
+    )
+
+
+def late(number: int) -> Message:
+    return Message(b"late %d" % number, number, {"k": "v"}, f"s:{number}")
+
+
+def rejected(number: int) -> Rejected:
+    return Rejected("decode", "malformed", "", b"x", MappingProxyType({}), number, "s:1", 1, "0.1.0")
+
+
+def read(content: bytes) -> list[dict[str, Any]]:
+    return cast(list[dict[str, Any]], list(fastavro.reader(io.BytesIO(content))))
+
+
+# Names and content.
+
+
+def test_a_pane_is_named_by_all_that_sets_it_apart() -> None:
+    assert counts_file(support())[0] == f"counts/{FOLDER}/000003.avro"
+    assert estimate_file(estimate())[0] == f"estimates/{FOLDER}/000003.mle.avro"
+    assert estimate_file(estimate("norm-sub", 12))[0] == f"estimates/{FOLDER}/000012.norm-sub.avro"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "name"),
+    [
+        (START, START + 1000, "20260101T090000Z--20260101T090001Z"),
+        (START, START + 250, "20260101T090000Z--20260101T090000.250Z"),
+        (START + 250, START + 500, "20260101T090000.250Z--20260101T090000.500Z"),
+        (START + 999, START + 1001, "20260101T090000.999Z--20260101T090001.001Z"),
+        (0, 5, "19700101T000000Z--19700101T000000.005Z"),
+        (-900_000, 2_700_000, "19691231T234500Z--19700101T004500Z"),
+        (253_402_300_799_998, 253_402_300_799_999, "99991231T235959.998Z--99991231T235959.999Z"),
+    ],
+)
+def test_a_window_is_named_to_the_millisecond_where_it_has_to_be(start: int, end: int, name: str) -> None:
+    assert window_folder(support(start=start, end=end)) == f"c-v2/{name}"
+
+
+def test_windows_of_a_second_have_names_that_sort_in_their_order() -> None:
+    folders = [window_folder(support(start=start, end=start + 1000)) for start in range(START, START + 90_000, 1000)]
+    assert folders == sorted(folders)
+    assert len(set(folders)) == 90
+
+
+def test_files_hold_what_they_are_named_for() -> None:
+    assert read(counts_file(support())[1]) == [support().to_avro()]
+    assert read(estimate_file(estimate())[1]) == [estimate().to_avro()]
+    assert read(late_file([late(1), late(2)])[1]) == [late(1).to_avro(), late(2).to_avro()]
+    assert read(rejected_file([rejected(1)])[1]) == [rejected(1).to_avro()]
+
+
+def test_the_same_records_are_the_same_file() -> None:
+    assert counts_file(support()) == counts_file(support())
+    assert estimate_file(estimate()) == estimate_file(estimate())
+    assert late_file([late(1), late(2)]) == late_file([late(1), late(2)])
+    assert rejected_file([rejected(1)]) == rejected_file([rejected(1)])
+
+
+def test_other_records_are_another_file() -> None:
+    assert late_file([late(1)])[0] != late_file([late(2)])[0]
+    assert rejected_file([rejected(1)])[0] != rejected_file([rejected(1), rejected(1)])[0]
+    assert counts_file(support())[1] != counts_file(replace(support(), counts=np.array([5, 0, 1])))[1]
+
+
+def test_where_a_message_stood_is_no_part_of_the_late_file() -> None:
+    assert late_file([late(1)]) == late_file([late(1)._replace(source="elsewhere")])
+
+
+def test_a_container_of_nothing_is_a_container() -> None:
+    assert read(container_bytes("message", [])) == []
+
+
+# Writing.
+
+
+def test_a_file_is_written_with_its_folders_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "c.avro"
+    for content in (b"first", b"second", b"second"):
+        write_file(str(path), content)
+        assert path.read_bytes() == content
+        assert list(path.parent.iterdir()) == [path]  # and nothing that was written aside
+
+
+def write(out: Path) -> dict[str, bytes]:
+    """Write one of everything; all files below ``out``, by name."""
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        aggregated = Aggregated(
+            pipeline | "E" >> beam.Create([estimate("mle"), estimate("empirical")]).with_output_types(Estimate),
+            pipeline | "C" >> beam.Create([support(0), support(1)]).with_output_types(SupportCounts),
+            pipeline | "L" >> beam.Create([late(n) for n in range(5)], reshuffle=False).with_output_types(Message),
+            pipeline | "R" >> beam.Create([rejected(1)]).with_output_types(Rejected),
+        )
+        _ = aggregated | WriteResults(str(out))
+    return {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*") if file.is_file()}
+
+
+def test_writing_twice_gives_the_same_files(tmp_path: Path) -> None:
+    once = write(tmp_path)
+    assert {name for name in once if not name.startswith("late/")} == {
+        f"estimates/{FOLDER}/000003.mle.avro",
+        f"estimates/{FOLDER}/000003.empirical.avro",
+        f"counts/{FOLDER}/000000.avro",
+        f"counts/{FOLDER}/000001.avro",
+        rejected_file([rejected(1)])[0],
+    }
+    assert write(tmp_path) == once
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(2, [1, 2, 2]), (5, [5]), (100, [5])])
+def test_late_messages_are_collected_up_to_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(sinks, "MAX_RECORDS", most)
+    files = [read(content) for name, content in write(tmp_path).items() if name.startswith("late/")]
+    assert sorted(map(len, files)) == sizes
+    records = sorted((record for file in files for record in file), key=lambda record: record["publish_time"])
+    assert records == [late(number).to_avro() for number in range(5)]

@@ -1,0 +1,261 @@
+"""Where messages come from: an archive of files (bounded), or the embedded local stream (unbounded)."""
+
+import concurrent.futures
+import hashlib
+import json
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import apache_beam as beam
+import grpc
+from apache_beam.coders import StrUtf8Coder
+from apache_beam.io.filesystem import FileMetadata
+from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
+from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
+from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.testing.test_stream import TestStream
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
+
+from uldp.schemas.codec.container import sync_marker
+from uldp.transforms.io.chunks import Chunk, chunked
+from uldp.transforms.io.folders import Kind, kind_of
+from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of
+from uldp.transforms.io.remote import fetched, is_remote, matching
+
+LOGGER = logging.getLogger(__name__)
+
+Event = TestStreamPayload.Event
+#: The name of a TestStream's only output.
+_TAG = "None"
+
+
+def message_files(path: str | Path) -> list[str]:
+    """Return the files of messages at ``path``: itself, or all ``*.avro`` below it, in order of name.
+
+    Args:
+        path: A path here, or a URL of another of Beam's file systems.
+
+    Raises:
+        StreamError, RemoteError: if there is none, or nobody answers. A local stream may be empty.
+    """
+    if is_remote(str(path)):
+        return [file.path for file in _remote_files(str(path))]
+    local = Path(path)
+    if local.is_file():
+        return [str(local)]
+    if not local.is_dir():
+        raise StreamError(f"{path}: no such file or directory")
+    found = [str(file) for file in sorted(local.rglob("*.avro")) if not file.name.startswith(".")]
+    if not found and kind_of(local) is not Kind.STREAM:
+        raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?")
+    return found
+
+
+def _remote_files(url: str) -> list[FileMetadata]:
+    url = url.rstrip("/")
+    found = matching(f"{url}/**.avro") or matching(url)
+    if not found:
+        raise StreamError(f"{url}: no such file, and no .avro file below it")
+    return found
+
+
+def archive_digest(path: str | Path) -> str:
+    """Return a name for what the files of messages at ``path`` are now: other files, another name.
+
+    Files here are known by their names, sizes and sync markers, so that a copy of an archive is the same archive; files
+    elsewhere by what their file system says of them without reading them.
+
+    Raises:
+        StreamError, RemoteError: as ``message_files``.
+    """
+    known: list[tuple[object, ...]]
+    if is_remote(str(path)):
+        known = [(file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in _remote_files(str(path))]
+    else:
+        files = map(Path, message_files(path))
+        known = [(file.name, file.stat().st_size, sync_marker(file).hex()) for file in files]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+
+
+@dataclass
+class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
+    """Read the messages of container files, here or on another of Beam's file systems; bounded."""
+
+    path: str | Path
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self._files = message_files(self.path)
+
+    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
+        """Spread the files over workers."""
+        chunks: PCollection[Chunk] = (
+            pbegin
+            | "Files" >> beam.Create(self._files)
+            | "Spread" >> beam.Reshuffle()
+            | "ReadFile" >> beam.ParDo(_ReadFilesFn(len(self._files)))
+        )
+        return chunks
+
+
+@beam.typehints.with_input_types(str)
+@beam.typehints.with_output_types(Chunk)
+class _ReadFilesFn(beam.DoFn):
+    """Reads files of messages, and logs from time to time how far it is."""
+
+    LOG_EVERY_SECONDS = 5.0
+
+    def __init__(self, files: int) -> None:
+        self._of = files
+        self._files = self._messages = 0
+        self._logged = -math.inf
+
+    def setup(self) -> None:
+        self._logged = time.monotonic()
+
+    def process(self, path: str) -> Iterator[Chunk]:
+        with fetched(path) if is_remote(path) else open(path, "rb") as file:
+            for chunk in chunked(messages_of(file, path)):
+                self._messages += len(chunk)
+                self._log()
+                yield chunk
+        self._files += 1
+
+    def _log(self) -> None:
+        if time.monotonic() - self._logged >= self.LOG_EVERY_SECONDS:
+            self._logged = time.monotonic()
+            LOGGER.info("%s messages read, %s of %s files", f"{self._messages:,}", f"{self._files:,}", f"{self._of:,}")
+
+
+@dataclass
+class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
+    """Follow a local stream on the ``BundleBasedDirectRunner``; unbounded.
+
+    Attributes:
+        endpoint: Address of the ``LocalStreamEvents`` that announces its segments.
+    """
+
+    endpoint: str
+
+    def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
+        """One element for each segment, so that the runner's cost for an element is paid once for many messages."""
+        chunks: PCollection[Chunk] = (
+            pbegin
+            | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
+            | "ReadSegment" >> beam.ParDo(_ReadSegmentsFn(self.endpoint))
+        )
+        return chunks
+
+
+@beam.typehints.with_input_types(str)
+@beam.typehints.with_output_types(Chunk)
+class _ReadSegmentsFn(beam.DoFn):
+    """Reads segments, and tells the ``LocalStreamEvents`` that announced them, which are in the same process."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+
+    def process(self, path: str) -> Iterator[Chunk]:
+        messages = 0
+        with open(path, "rb") as file:
+            for chunk in chunked(messages_of(file, path)):
+                messages += len(chunk)
+                yield chunk
+        if events := _LISTENING.get(self._endpoint):
+            events.read(messages)
+
+
+class LocalStreamEvents(service_api.TestStreamServiceServicer):
+    """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
+
+    The ``BundleBasedDirectRunner`` has no live source of its own; its ``TestStream`` takes events from such a
+    service. The watermark is the publish time of what has been read, less ``watermark_delay``; where the stream is
+    idle it is the present, less the same, for whatever is published next is published later.
+
+    A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
+
+    Attributes:
+        announced: Segments that were announced.
+        segments: Those of them that have been read.
+        messages: What was in these.
+        watermark: The newest that was announced, in milliseconds. The runner comes to it when it has read all segments.
+    """
+
+    #: Seconds between looks at the directory, and so between clock events: the resolution of early firings.
+    POLL_SECONDS = 0.1
+
+    def __init__(self, stream: LocalStream, watermark_delay_ms: int) -> None:
+        self._stream = stream
+        self._current = stream.path
+        self._delay = watermark_delay_ms
+        self.announced = self.segments = self.messages = 0
+        self.watermark: int | None = None
+        self._stopping = threading.Event()
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
+        service_api.add_TestStreamServiceServicer_to_server(self, self._server)
+
+    def __enter__(self) -> Self:
+        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+        _LISTENING[self.endpoint] = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del _LISTENING[self.endpoint]
+        self._stopping.set()
+        self._server.stop(grace=None)
+
+    def read(self, messages: int) -> None:
+        """Count a segment that has been read, and its messages."""
+        self.segments += 1
+        self.messages += messages
+
+    def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
+        """Stream the events; ends when the stream is closed and read, and only then.
+
+        The runner takes the end of the events, and also an error, for the end of the input, and would fire every open
+        window as complete. So what cannot be read is announced nevertheless, for the reader to fail on.
+        """
+        try:
+            yield from self._events()
+        except Exception:  # whatever it is, the job must fail and not finish
+            yield _segment_event(self._current, None)
+            self._stopping.wait()
+
+    def _events(self) -> Iterator[Event]:
+        clock = time.monotonic()
+        for segment in self._stream.follow(self.POLL_SECONDS):
+            elapsed = time.monotonic() - clock
+            clock += elapsed
+            yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
+            published = None if self._stream.simulated_clock else int(time.time() * 1000)
+            if segment is not None:
+                self._current = segment
+                self.announced += 1
+                yield _segment_event(segment, self.watermark)
+                published = last_publish_time(segment)
+            if published is not None and (self.watermark is None or published - self._delay > self.watermark):
+                self.watermark = published - self._delay
+                yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=self.watermark * 1000, tag=_TAG))
+
+
+#: By endpoint. A reader that Beam has pickled finds here who announced what it reads.
+_LISTENING: dict[str, LocalStreamEvents] = {}
+
+
+def _segment_event(segment: Path, watermark: int | None) -> Event:
+    """Announce a segment at the watermark before it, so that the watermark waits until it has been read."""
+    element = TestStreamPayload.TimestampedElement(
+        encoded_element=StrUtf8Coder().encode(str(segment)),
+        timestamp=MIN_TIMESTAMP.micros if watermark is None else watermark * 1000,
+    )
+    return Event(element_event=Event.AddElements(elements=[element], tag=_TAG))

@@ -1,0 +1,53 @@
+"""Writes to a Kafka topic, and knows whether the brokers have everything."""
+
+from typing import Any
+
+from uldp.transforms.io.kafka.topic import KafkaTopic, library
+
+#: Seconds to wait for room where records wait for the brokers.
+_WAIT_SECONDS = 0.1
+
+
+class KafkaProducer:
+    """Sends records in the background; ``flush`` says what became of them."""
+
+    def __init__(self, topic: KafkaTopic) -> None:
+        self._errors: list[Any] = []
+        self._topic, self._producer = topic, topic.producer(self._errors.append)
+
+    def send(self, value: bytes, key: bytes | None = None, **options: Any) -> None:
+        """Hand a record over; ``options`` are the client's, such as ``headers`` and ``timestamp``.
+
+        Raises:
+            KafkaError: if it can never be written.
+        """
+        while True:
+            try:
+                self._producer.produce(self._topic.name, value, key, on_delivery=self._delivered, **options)
+                break
+            except BufferError:  # full; what waits in it is delivered, or fails, after a time
+                self._producer.poll(_WAIT_SECONDS)
+                self._raise()
+            except library().KafkaException as error:
+                raise self._topic.error(error.args[0]) from None
+        self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Wait until the brokers have everything.
+
+        Raises:
+            KafkaError: if they refused anything since the last time.
+        """
+        while self._producer.flush(_WAIT_SECONDS) and not self._errors:
+            pass  # it waits by itself
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._errors:
+            error = self._errors[0]
+            self._errors.clear()
+            raise self._topic.error(error)
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self._errors.append(error)

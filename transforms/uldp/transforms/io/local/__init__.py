@@ -1,0 +1,1 @@
+"""The embedded local stream: a directory of segments."""

@@ -1,0 +1,193 @@
+"""The embedded local stream: a directory of numbered, immutable Avro segments. A durable log without a broker.
+
+Writers append whole segments and readers never see half of one: a segment is written aside and linked to the next
+free number, which fails if another writer took it. The same directory is the archive that a backfill reads.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Self, cast
+
+import fastavro
+
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
+from uldp.schemas.records import Message
+from uldp.transforms.io.folders import STREAM_SETTINGS, Kind, kind_of_records, mismatch
+
+_CLOSED = "closed"
+_DIGITS = 12
+_LAST_PUBLISH_TIME = "uldp.last_publish_time"
+
+
+class StreamError(ValueError):
+    """A local stream that cannot be used; the message says what to do."""
+
+
+@dataclass
+class LocalStream:
+    """A local stream in a directory.
+
+    Attributes:
+        path: The directory.
+        simulated_clock: Whether publish times are a simulation's. Then an idle stream says nothing about the time,
+            and only its messages advance the watermark.
+        id: Names this stream, wherever its directory is. Another one in the same place has another.
+    """
+
+    path: Path
+    simulated_clock: bool = False
+    id: str = ""
+    _next: int | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def create(cls, path: Path, *, simulated_clock: bool = False) -> Self:
+        """Begin a stream in a new or empty directory.
+
+        Raises:
+            StreamError: if the directory holds anything.
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise StreamError(f"{path}: holds something already; choose another directory or remove it")
+        path.mkdir(parents=True, exist_ok=True)
+        stream = cls(path, simulated_clock, secrets.token_hex(16))
+        settings = {"simulated_clock": simulated_clock, "id": stream.id}
+        (path / STREAM_SETTINGS).write_text(json.dumps(settings) + "\n", encoding="utf-8")
+        return stream
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a stream that ``create`` began.
+
+        Raises:
+            StreamError: if there is none.
+        """
+        try:
+            settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
+            return cls(path, bool(settings["simulated_clock"]), str(settings["id"]))
+        except (FileNotFoundError, NotADirectoryError):
+            raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate makes one") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise StreamError(
+                f"{path / STREAM_SETTINGS}: not the settings of a local stream; put back the file that was there"
+            ) from error
+
+    def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
+        """Append messages, in the order of their publish times, as one segment."""
+        aside = self.path / f".{secrets.token_hex(8)}"
+        try:
+            with aside.open("wb") as file:
+                write_messages(file, messages)
+                file.flush()
+                os.fsync(file.fileno())
+            if self._next is None:
+                self._next = max((int(segment.stem) for segment in self.segments()), default=-1) + 1
+            while True:  # until the number is not another writer's
+                segment = self._segment(self._next)
+                self._next += 1
+                with contextlib.suppress(FileExistsError):
+                    os.link(aside, segment)
+                    return segment
+        finally:
+            aside.unlink(missing_ok=True)
+
+    def _segment(self, number: int) -> Path:
+        return self.path / f"{number:0{_DIGITS}d}.avro"
+
+    def segments(self) -> list[Path]:
+        """Return the segments there are, in order."""
+        return sorted(self.path.glob(f"{'[0-9]' * _DIGITS}.avro"))
+
+    def close(self) -> None:
+        """Say that nothing will be appended; readers end when they have read it all."""
+        (self.path / _CLOSED).touch()
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return (self.path / _CLOSED).exists()
+
+    def follow(self, poll_seconds: float) -> Iterator[Path | None]:
+        """Yield each segment in order as it comes, and None whenever there is none yet. Ends when closed and read."""
+        # Old segments may have been removed; those that are left have no gaps.
+        number = int(self.segments()[0].stem) if self.segments() else 0
+        while True:
+            closed = self.closed  # before the look, so that a segment that came before the closing is not missed
+            segment = self._segment(number)
+            if segment.exists():
+                number += 1
+                yield segment
+            elif closed:
+                return
+            else:
+                yield None
+                time.sleep(poll_seconds)
+
+
+def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages) -> None:
+    """Write messages as an Avro container file whose header says when the last was published."""
+    encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
+    last = encoded.publish_times.max() if len(encoded) else 0
+    encoded.write(file, {_LAST_PUBLISH_TIME: str(last)})
+
+
+def last_publish_time(segment: Path) -> int:
+    """Read from the header of a segment when the last of its messages was published.
+
+    Raises:
+        ValueError, EOFError, KeyError: if it is no segment.
+    """
+    with segment.open("rb") as file:
+        return int(fastavro.reader(file).metadata[_LAST_PUBLISH_TIME])
+
+
+def read_messages(path: str | Path) -> Iterator[Message]:
+    """Read a container file of messages: a segment, an archive, or a file of the late output.
+
+    Raises:
+        StreamError: if it is none.
+    """
+    with open(path, "rb") as file:
+        yield from messages_of(file, str(path))
+
+
+def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
+    """Read an open container file of messages; ``path`` is its name, or the URL it came from.
+
+    Raises:
+        StreamError: if it is none.
+    """
+    name, read = path.rpartition("/")[2], 0
+    try:
+        records = fastavro.reader(file)
+        if (kind := kind_of_records(records)) is not Kind.MESSAGES:
+            raise StreamError(f"{path}: holds {kind}, not messages; see schemas/uldp/schemas/message.avsc")
+        for record in _resolved(file, records):
+            yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{read}")
+            read += 1
+    except (OSError, StreamError):
+        raise
+    except Exception as error:  # the reader raises what its C code happens to meet in other files
+        wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
+        raise StreamError(f"{path}: {wrong}; put a whole file there, or take it out") from error
+
+
+def _resolved(file: IO[bytes], records: Any) -> Iterator[dict[str, Any]]:
+    """Read the records of a container file, resolved to the message schema of today."""
+    if schema_fingerprint(cast(Schema, records.writer_schema)) != _message_fingerprint():
+        # To resolve takes three times as long as to read, even where there is nothing to resolve.
+        file.seek(0)
+        records = fastavro.reader(file, load_schema("message"))
+    return cast(Iterator[dict[str, Any]], records)
+
+
+@cache
+def _message_fingerprint() -> bytes:
+    return schema_fingerprint(load_schema("message"))

@@ -1,0 +1,1 @@
+"""A subscription of Pub/Sub: its name, its client, the source, and the checkpoint of a reader."""

@@ -1,0 +1,205 @@
+"""What subscriptions and topics of Google Cloud Pub/Sub are called, and what to do where one does not answer.
+
+The library is an extra, ``uldp-stream[gcp]``, and is imported when it is needed. It honours ``PUBSUB_EMULATOR_HOST``.
+"""
+
+import contextlib
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import grpc
+
+from uldp.transforms.io.pubsub.checkpoint import Unavailable
+
+#: Seconds to wait for any other answer.
+ANSWER_SECONDS = 9.0
+
+#: What Pub/Sub takes for names.
+_PROJECT, _NAME = "[a-z][a-z0-9.:-]{4,61}[a-z0-9]", "[A-Za-z][A-Za-z0-9._~+%-]{2,254}"
+#: What may be asked again.
+_TRANSIENT = {
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.ABORTED,
+    grpc.StatusCode.INTERNAL,
+}
+#: What Pub/Sub says is the topic of a subscription whose topic is gone.
+_DELETED_TOPIC = "_deleted-topic_"
+
+
+class PubSubError(ValueError):
+    """A subscription or topic that cannot be used; the message says what to do."""
+
+
+def library() -> Any:
+    """Import the client library.
+
+    Raises:
+        PubSubError: if it is not installed.
+    """
+    try:
+        from google.cloud import pubsub_v1  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        raise PubSubError(
+            "Pub/Sub needs google-cloud-pubsub; install it with: pip install 'uldp-stream[gcp]'"
+        ) from None
+    return pubsub_v1
+
+
+class UnknownMethodError(PubSubError):
+    """A server that answers does not know what it is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    project: str
+    name: str
+
+    KIND: ClassVar[str]
+    #: What a job's account needs beside the right to look.
+    ROLE: ClassVar[str]
+
+    @classmethod
+    def parse(cls, uri: str) -> Self:
+        """Read ``pubsub:projects/PROJECT/KIND/NAME``, where the kind is subscriptions or topics.
+
+        Raises:
+            PubSubError: if it is something else.
+        """
+        match = re.fullmatch(rf"pubsub:projects/({_PROJECT})/{cls.KIND}/({_NAME})", uri)
+        if match is None:
+            raise PubSubError(
+                f"{uri!r}: not one of Pub/Sub's {cls.KIND}; write pubsub:projects/PROJECT/{cls.KIND}/NAME"
+            )
+        return cls(match[1], match[2])
+
+    def __str__(self) -> str:
+        return f"pubsub:{self.path}"
+
+    @property
+    def path(self) -> str:
+        """What Pub/Sub calls it."""
+        return f"projects/{self.project}/{self.KIND}/{self.name}"
+
+    @contextlib.contextmanager
+    def answers(self) -> Iterator[None]:
+        """Turn the library's errors into ours.
+
+        Raises:
+            Unavailable: if the same can be asked again.
+            PubSubError: if that would not help.
+        """
+        try:
+            yield
+        except Exception as error:
+            # Where the library gave up asking again, what it met is the cause.
+            code = getattr(getattr(error, "cause", error), "grpc_status_code", None)
+            if code in _TRANSIENT:
+                raise Unavailable(f"{self}: {_endpoint()} does not answer: {_first_line(error)}") from error
+            if code is None and type(error).__name__ != "DefaultCredentialsError":
+                raise
+            kind = UnknownMethodError if code is grpc.StatusCode.UNIMPLEMENTED else PubSubError
+            raise kind(f"{self}: {self._remedy(code)} ({_first_line(error)})") from error
+
+    def _remedy(self, code: grpc.StatusCode | None) -> str:
+        match code:
+            case grpc.StatusCode.NOT_FOUND:
+                return (
+                    f"not there; create it with: gcloud pubsub {self.KIND} create {self.name} --project={self.project}"
+                )
+            case grpc.StatusCode.PERMISSION_DENIED:
+                return f"not permitted; grant the job's account roles/pubsub.viewer and {self.ROLE}"
+            case None | grpc.StatusCode.UNAUTHENTICATED:
+                return (
+                    "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run: gcloud auth application-default login"
+                )
+            case _:
+                return "refused; see Pub/Sub's documentation of its error codes"
+
+
+class Subscription(_Resource):
+    """The name of a subscription.
+
+    >>> Subscription.parse("pubsub:projects/example/subscriptions/reports").path
+    'projects/example/subscriptions/reports'
+    """
+
+    __slots__ = ()
+    KIND = "subscriptions"
+    ROLE = "roles/pubsub.subscriber"
+
+    def identity(self) -> str:
+        """Return what another subscription does not have: Pub/Sub gives it nothing but its name."""
+        return self.path
+
+    def check(self) -> None:
+        """Ask whether messages can be pulled from it; for ten seconds a question at the most.
+
+        Raises:
+            PubSubError: if not; says what to do.
+        """
+        client = library().SubscriberClient
+        found = _ask(self, client, "get_subscription", subscription=self.path)
+        if found.topic == _DELETED_TOPIC:
+            raise PubSubError(f"{self}: its topic was deleted; create both again")
+        if found.push_config.push_endpoint:
+            raise PubSubError(f"{self}: it pushes its messages; create one that is pulled")
+        # Who may look may not be permitted to pull. What comes is given back.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of how long not to wait
+            pulled = _ask(self, client, "pull", subscription=self.path, max_messages=1, return_immediately=True)
+        if taken := [each.ack_id for each in pulled.received_messages]:
+            _ask(self, client, "modify_ack_deadline", subscription=self.path, ack_ids=taken, ack_deadline_seconds=0)
+
+
+class Topic(_Resource):
+    """The name of a topic.
+
+    >>> str(Topic.parse("pubsub:projects/example/topics/reports"))
+    'pubsub:projects/example/topics/reports'
+    """
+
+    __slots__ = ()
+    KIND = "topics"
+    ROLE = "roles/pubsub.publisher"
+    PERMISSION = "pubsub.topics.publish"
+
+    def check(self) -> None:
+        """Ask whether messages can be published to it; for ten seconds a question at the most.
+
+        Raises:
+            PubSubError: if not; says what to do.
+        """
+        client = library().PublisherClient
+        _ask(self, client, "get_topic", topic=self.path)
+        # Who may look may not be permitted to publish, and to try would be to publish.
+        try:
+            held = _ask(self, client, "test_iam_permissions", resource=self.path, permissions=[self.PERMISSION])
+        except UnknownMethodError:
+            return  # an emulator, where everyone may do everything
+        if self.PERMISSION not in held.permissions:
+            raise PubSubError(
+                f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (it has no {self.PERMISSION})"
+            )
+
+
+def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> Any:
+    try:
+        with resource.answers():
+            opened = client()
+            return getattr(opened, method)(request=request, retry=None, timeout=ANSWER_SECONDS)
+    except Unavailable as error:
+        raise PubSubError(f"{error}; check the network, and PUBSUB_EMULATOR_HOST") from error
+
+
+def _endpoint() -> str:
+    return os.environ.get("PUBSUB_EMULATOR_HOST") or "pubsub.googleapis.com"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
