@@ -267,7 +267,7 @@ def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> No
     path.write_bytes(container_bytes("rejected", [REJECTED.to_avro()]))
     with pytest.raises(StreamError) as refused:
         list(read_messages(path))
-    assert str(refused.value) == f"{path}: holds rejected reports, not messages; see schemas/uldp/schemas/message.avsc"
+    assert str(refused.value) == f"{path}: holds rejected reports, not messages; give files of messages alone"
 
 
 def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> None:

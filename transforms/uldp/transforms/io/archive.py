@@ -25,7 +25,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.transforms.io.chunks import Chunk, chunked
-from uldp.transforms.io.folders import Kind, kind_of
+from uldp.transforms.io.folders import Kind, kind_of, mismatch
 from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of
 from uldp.transforms.io.remote import fetched, is_remote, matching
 
@@ -52,8 +52,11 @@ def message_files(path: str | Path) -> list[str]:
         return [str(local)]
     if not local.is_dir():
         raise StreamError(f"{path}: no such file or directory")
+    kind = kind_of(local)
+    if kind is Kind.RESULTS:
+        raise StreamError(mismatch(local, Kind.MESSAGES))
     found = [str(file) for file in sorted(local.rglob("*.avro")) if not file.name.startswith(".")]
-    if not found and kind_of(local) is not Kind.STREAM:
+    if not found and kind is not Kind.STREAM:
         raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?")
     return found
 

@@ -168,7 +168,7 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
     try:
         records = fastavro.reader(file)
         if (kind := kind_of_records(records)) is not Kind.MESSAGES:
-            raise StreamError(f"{path}: holds {kind}, not messages; see schemas/uldp/schemas/message.avsc")
+            raise StreamError(f"{path}: holds {kind}, not messages; give files of messages alone")
         for record in _resolved(file, records):
             yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{read}")
             read += 1
