@@ -17,7 +17,7 @@ from typing import NamedTuple
 from benchmarks.graphs import Run, Totals, aggregate, naive, run_graph, source
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
-from uldp.collector.collections import targets
+from uldp.collector.collections import serve
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
 
@@ -29,7 +29,7 @@ AT_ONCE = 8192
 def decode_alone(workload: Workload) -> Run:
     """Decode single reports as columns, and do nothing with them."""
     schema = report_schema()
-    layouts = [Layout.of(schema, *target.spec.key, target.bits_width) for target in targets(workload.specs).values()]
+    layouts = [Layout.of(schema, *served.spec.key, served.bits_width) for served in serve(workload.specs).values()]
     seconds = 0.0
     for index in range(workload.chunks):
         data = [message.data for message in workload.chunk(index)]

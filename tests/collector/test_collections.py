@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.collections import YEAR_10000, Target, targets
+from uldp.collector.collections import YEAR_10000, ServedCollection, serve
 from uldp.schemas.collection import CollectionSpec
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -26,9 +26,9 @@ def make_spec(version: int = 1, **keys: object) -> CollectionSpec:
     return CollectionSpec.parse(base | keys)
 
 
-def target(**keys: object) -> Target:
+def target(**keys: object) -> ServedCollection:
     spec = make_spec(**keys)  # type: ignore[arg-type]
-    return targets([spec])[spec.key]
+    return serve([spec])[spec.key]
 
 
 SLIDING = {"size": "1h", "period": "15m", "allowed_lateness": "30m"}
@@ -104,15 +104,15 @@ def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict
 
 
 def test_versions_of_a_collection_stand_side_by_side() -> None:
-    found = targets([make_spec(1), make_spec(2, mechanism={"name": "urap", "epsilon": 1.0})])
+    found = serve([make_spec(1), make_spec(2, mechanism={"name": "urap", "epsilon": 1.0})])
     assert {key: of.spec.mechanism.name for key, of in found.items()} == {("c", 1): "urr", ("c", 2): "urap"}
 
 
 def test_two_specs_of_one_version_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^two specs for c version 1; raise the version of one$"):
-        targets([make_spec(), make_spec()])
+        serve([make_spec(), make_spec()])
 
 
 def test_no_spec_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^no collection spec; give at least one$"):
-        targets([])
+        serve([])

@@ -10,7 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.collections import targets
+from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.support import as_dense
@@ -39,7 +39,7 @@ def make_spec(collection: str, mechanism: str) -> CollectionSpec:
 
 SYMBOLS, BITS = make_spec("symbols", "urr"), make_spec("bits", "urap")
 SPECS = [SYMBOLS, BITS]
-TARGETS = targets(SPECS)
+TARGETS = serve(SPECS)
 
 #: A report as its slice, in hours, and the symbols that it supports: one, or any number.
 ONE_SYMBOL = st.tuples(st.integers(0, 3), st.integers(0, SIZE - 1).map(lambda symbol: {symbol}))

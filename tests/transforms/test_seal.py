@@ -6,7 +6,7 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
-from uldp.collector.collections import Target, targets
+from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_mechanism
@@ -17,7 +17,7 @@ from uldp.transforms.count import KeyedCounts
 from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
 
 
-def target(mechanism: str = "rr", **limits: object) -> Target:
+def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
     spec = CollectionSpec.parse(
         {
             "collection": "c",
@@ -28,17 +28,17 @@ def target(mechanism: str = "rr", **limits: object) -> Target:
             "limits": limits,
         }
     )
-    return targets([spec])[spec.key]
+    return serve([spec])[spec.key]
 
 
-def honest(of: Target, n: int) -> PartialCounts:
+def honest(of: ServedCollection, n: int) -> PartialCounts:
     """The counts of n honest devices that all hold the value 3."""
     mechanism = build_mechanism(of.spec)
     payloads = mechanism.perturb(np.full(n, 3), np.random.default_rng(1))
     return PartialCounts(mechanism.support(payloads), Accounting(received=n, counted=n))
 
 
-def flags(of: Target, partial: PartialCounts) -> list[Flag]:
+def flags(of: ServedCollection, partial: PartialCounts) -> list[Flag]:
     return list(flags_of(of, partial))
 
 

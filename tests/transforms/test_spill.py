@@ -8,7 +8,7 @@ import numpy as np
 from apache_beam.testing.util import assert_that, equal_to
 
 from uldp.collector.columns import ReportColumns
-from uldp.transforms.spill import Extent, GroupColumns, _SpillFn, read_columns
+from uldp.transforms.spill import FileRange, GroupColumns, _SpillFn, read_columns
 
 
 def columns(first: int, n: int) -> ReportColumns:
@@ -18,7 +18,7 @@ def columns(first: int, n: int) -> ReportColumns:
     return ReportColumns("a", 1, ids, np.arange(n), payloads, np.ones(n, dtype=np.uint8))
 
 
-def first_ids(element: tuple[str, Iterable[Extent]]) -> tuple[str, list[list[int]]]:
+def first_ids(element: tuple[str, Iterable[FileRange]]) -> tuple[str, list[list[int]]]:
     key, extents = element
     return key, sorted(read_columns(extent).report_ids[:, 0].tolist() for extent in extents)
 

@@ -10,7 +10,7 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.collections import AMENDABLE_FOR, targets
+from uldp.collector.collections import AMENDABLE_FOR, serve
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Pane, PaneKind
@@ -76,11 +76,11 @@ def test_times_of_one_slice_are_in_the_same_windows(a: int, later: int, shape: t
             "window": {"size": shape[0]} | ({"period": shape[1]} if shape[1] else {}),
         }
     )
-    target, windows = targets([spec])[spec.key], window_fn(spec.window)
-    start = a // target.slice_size * target.slice_size
+    served, windows = serve([spec])[spec.key], window_fn(spec.window)
+    start = a // served.slice_size * served.slice_size
     # Whatever belongs to a slice travels at its last millisecond.
-    assert intervals(windows, a) == intervals(windows, target.last_of_slice(start))
-    same_slice = start <= a + later <= target.last_of_slice(start)
+    assert intervals(windows, a) == intervals(windows, served.last_of_slice(start))
+    same_slice = start <= a + later <= served.last_of_slice(start)
     assert same_slice == (intervals(windows, a) == intervals(windows, a + later))
 
 

@@ -26,7 +26,7 @@ IMPROBABLE_TAIL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class ServedCollection:
     """A spec with what decoding needs of it worked out."""
 
     spec: CollectionSpec
@@ -80,7 +80,7 @@ class Target:
 
     @cached_property
     def _plausible_bits(self) -> tuple[int, int]:
-        # Here, because SciPy takes a quarter of a second to import, and a simulation needs a target too.
+        # Here, because SciPy takes a quarter of a second to import, and a simulation needs this class too.
         from uldp.mechanisms.plausibility import plausible_bit_totals
 
         assert isinstance(self.mechanism, UnaryEncoding)
@@ -105,17 +105,17 @@ class Target:
         return shape[0] if shape else None
 
 
-def targets(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, Target]:
+def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollection]:
     """Index specs by what reports name.
 
     Raises:
         ValueError: if two specs have the same collection and version, or there is none.
     """
-    found: dict[CollectionKey, Target] = {}
+    found: dict[CollectionKey, ServedCollection] = {}
     for spec in specs:
         if spec.key in found:
             raise ValueError(f"two specs for {spec.collection} version {spec.version}; raise the version of one")
-        found[spec.key] = Target(spec, build_mechanism(spec), Pum.from_spec(spec))
+        found[spec.key] = ServedCollection(spec, build_mechanism(spec), Pum.from_spec(spec))
     if not found:
         raise ValueError("no collection spec; give at least one")
     return found

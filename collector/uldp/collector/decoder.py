@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from uldp.collector.collections import Target, targets
+from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns
 from uldp.collector.parse import (
-    Misfit,
     ParsedReports,
+    PayloadFault,
     Record,
     RejectError,
+    fault_of_batch,
+    fault_of_report,
     from_batches,
     from_reports,
-    misfit_of_batch,
-    misfit_of_report,
 )
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts, one_skew, sender_digest, signal_bits
@@ -59,7 +59,7 @@ _FRAMING_REASONS: dict[type[ValueError], Reason] = {
 
 
 #: A time slice of a collection and version: (key, start).
-Slot = tuple[CollectionKey, int]
+SliceKey = tuple[CollectionKey, int]
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Decoded:
     columns: list[ReportColumns] = field(default_factory=list)
     late: list[Message] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
-    partials: dict[Slot, PartialCounts] = field(default_factory=lambda: defaultdict(PartialCounts))
+    partials: dict[SliceKey, PartialCounts] = field(default_factory=lambda: defaultdict(PartialCounts))
 
 
 class ReportDecoder:
@@ -91,13 +91,13 @@ class ReportDecoder:
     """
 
     def __init__(self, specs: Iterable[CollectionSpec], *, judge_lateness: bool) -> None:
-        self._targets = targets(specs)
-        self._collections = {collection for collection, _ in self._targets}
+        self._served = serve(specs)
+        self._collections = {collection for collection, _ in self._served}
         self._judge_lateness = judge_lateness
-        self._by_layout = list(self._targets.values())
+        self._by_layout = list(self._served.values())
         schema = report_schema()
-        self._layouts = [Layout.of(schema, *target.spec.key, target.bits_width) for target in self._by_layout]
-        self._batches = BatchViews.of(self._targets)
+        self._layouts = [Layout.of(schema, *served.spec.key, served.bits_width) for served in self._by_layout]
+        self._batches = BatchViews.of(self._served)
         self._store = report_store()
         self._software = metadata.version("uldp-stream")
 
@@ -105,23 +105,23 @@ class ReportDecoder:
         """Decode ``messages``. No input raises; each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
         found, rest = decode_columns([message.data for message in messages], self._layouts)
-        singles: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
-        batches: dict[tuple[CollectionKey, Misfit | None], list[Record]] = defaultdict(list)
+        singles: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
+        batches: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
         for index in rest.tolist():
             try:
                 key, name, record = self._decode_one(messages[index].data)
-                target = self._targets[key]
+                served = self._served[key]
                 if name == "uldp.Report":
-                    singles[key, misfit_of_report(target, record)].append((index, record))
+                    singles[key, fault_of_report(served, record)].append((index, record))
                 else:
-                    batches[key, misfit_of_batch(target, record)].append((index, record))
+                    batches[key, fault_of_batch(served, record)].append((index, record))
             except RejectError as error:
                 self._reject(messages[index], error, out)
-        # One after the other, so that those of a target are still in the caches when they are validated.
+        # One after the other, so that those of a collection are still in the caches when they are validated.
         parsed = chain(
             (self._from_columns(fast) for fast in found),
-            (from_reports(self._targets[key], misfit, records) for (key, misfit), records in singles.items()),
-            (from_batches(self._targets[key], misfit, records) for (key, misfit), records in batches.items()),
+            (from_reports(self._served[key], fault, records) for (key, fault), records in singles.items()),
+            (from_batches(self._served[key], fault, records) for (key, fault), records in batches.items()),
         )
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
         senders = self._senders(messages)
@@ -133,12 +133,12 @@ class ReportDecoder:
         return out
 
     def _from_columns(self, fast: FastRows) -> ParsedReports:
-        target = self._by_layout[fast.layout]
-        return ParsedReports(target, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
+        served = self._by_layout[fast.layout]
+        return ParsedReports(served, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
 
     def _senders(self, messages: Sequence[Message]) -> Digests | None:
         """Return a digest of each message's sender key, 0 for none; or None where no spec asks."""
-        if all(target.spec.limits.max_reports_per_sender is None for target in self._by_layout):
+        if all(served.spec.limits.max_reports_per_sender is None for served in self._by_layout):
             return None
         keys = [message.attributes.get(SENDER) for message in messages]
         return np.array([0 if key is None else sender_digest(key) for key in keys], dtype=np.uint64)
@@ -155,7 +155,7 @@ class ReportDecoder:
         except tuple(_FRAMING_REASONS) as error:
             raise RejectError(_FRAMING_REASONS[type(error)], str(error)) from error
         key = record["collection"], record["version"]
-        if key not in self._targets:
+        if key not in self._served:
             known = record["collection"] in self._collections
             reason = Reason.UNKNOWN_VERSION if known else Reason.UNKNOWN_COLLECTION
             raise RejectError(reason, f"{record['collection'][:64]!r} version {record['version']}")
@@ -166,10 +166,10 @@ class ReportDecoder:
         if error.reason is Reason.TOO_LARGE:
             message = message._replace(data=message.data[:KEPT_BYTES])
         out.rejected.append(self._rejected(message, error.reason, error.detail))
-        if error.target is not None:
+        if error.served is not None:
             published = np.array([message.publish_time], dtype=np.int64)
-            start = int(error.target.slice_start(published)[0])
-            out.partials[error.target.spec.key, start] += PartialCounts(accounting=_REJECTED)
+            start = int(error.served.slice_start(published)[0])
+            out.partials[error.served.spec.key, start] += PartialCounts(accounting=_REJECTED)
 
     def _rejected(self, message: Message, reason: Reason, detail: str) -> Rejected:
         return Rejected(
@@ -184,13 +184,13 @@ class ReportDecoder:
             software=self._software,
         )
 
-    def _slots(self, target: Target, times: Times, published: Times) -> Times:
+    def _slots(self, served: ServedCollection, times: Times, published: Times) -> Times:
         """Return the start of the slice in whose accounting each report stands."""
-        slices = target.slice_start(times)
-        named = target.admits(times, published) & (not target.spec.retired)
+        slices = served.slice_start(times)
+        named = served.admits(times, published) & (not served.spec.retired)
         if self._judge_lateness:
-            named &= published < slices + target.amendable_for
-        return np.where(named, slices, target.slice_start(published))
+            named &= published < slices + served.amendable_for
+        return np.where(named, slices, served.slice_start(published))
 
     def _validate(
         self,
@@ -200,22 +200,22 @@ class ReportDecoder:
         senders: Digests | None,
         out: Decoded,
     ) -> None:
-        """Check all reports of one target at once and sort them into ``out``."""
-        target, times = parsed.target, parsed.event_times
-        key, limits = target.spec.key, target.spec.limits
-        good = target.admits(times, published)
+        """Check all reports of one collection at once and sort them into ``out``."""
+        served, times = parsed.served, parsed.event_times
+        key, limits = served.spec.key, served.spec.limits
+        good = served.admits(times, published)
         improbable = np.zeros_like(good)
-        if parsed.misfit is not None or target.spec.retired:
+        if parsed.fault is not None or served.spec.retired:
             good[:] = False
         else:
-            possible, improbable = target.inspect(parsed.payloads)
+            possible, improbable = served.inspect(parsed.payloads)
             good &= possible
-        slices = target.slice_start(times)
-        late = good & (published >= slices + target.closes_after) if self._judge_lateness else np.zeros_like(good)
+        slices = served.slice_start(times)
+        late = good & (published >= slices + served.closes_after) if self._judge_lateness else np.zeros_like(good)
         counted = good & ~late
         signals = signal_bits(times, published, improbable)
         columns = ReportColumns(*key, parsed.report_ids, slices, parsed.payloads, signals)
-        slots = slices if counted.all() else self._slots(target, times, published)
+        slots = slices if counted.all() else self._slots(served, times, published)
         if senders is not None and limits.max_reports_per_sender is not None:
             _count_senders(key, slots, senders[parsed.origins], out)
         if counted.all():

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from uldp.collector.collections import YEAR_10000, Target
+from uldp.collector.collections import YEAR_10000, ServedCollection
 from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 
-#: Why a payload is of no use to its target, and a detail for a person.
-Misfit = tuple[Reason, str]
+#: Why a payload is of no use to its collection, and a detail for a person.
+PayloadFault = tuple[Reason, str]
 #: The index of a message, and the record that it holds.
 Record = tuple[int, dict[str, Any]]
 #: Other units of time that a client may count in by mistake: how many of each are a millisecond.
@@ -23,27 +23,27 @@ MAX_INT = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedReports:
-    """Reports of one target after decoding, before any check.
+    """Reports of one collection and version after decoding, before any check.
 
     Attributes:
         origins: Shape (n,): index of the message that each report came in.
         batched: Whether that message holds other reports too.
-        misfit: Why no payload of these can be counted, if so.
+        fault: Why no payload of these can be counted, if so.
     """
 
-    target: Target
+    served: ServedCollection
     origins: Rows
     batched: bool
     report_ids: ReportIds
     event_times: Times
     payloads: Payloads
-    misfit: Misfit | None = None
+    fault: PayloadFault | None = None
 
     def message_data(self, row: int, message: Message) -> bytes:
         """Return a message that holds the report of ``row`` alone."""
         if not self.batched:
             return message.data
-        key, report_id, time = self.target.spec.key, self.report_ids[row].tobytes(), self.event_times[row]
+        key, report_id, time = self.served.spec.key, self.report_ids[row].tobytes(), self.event_times[row]
         payload = self.payloads[row]
         if self.payloads.ndim == 2:
             return Report(*key, report_id, int(time), payload.tobytes()).encode()
@@ -53,12 +53,12 @@ class ParsedReports:
 
     def reason(self, row: int, published: int) -> tuple[Reason, str]:
         """Say why the report of ``row`` cannot be counted: the first of the checks that it fails."""
-        target, time = self.target, int(self.event_times[row])
-        (earliest,), (latest,) = target.event_times(np.array([published], dtype=np.int64))
-        if target.spec.retired:
-            return Reason.RETIRED_VERSION, f"{target.spec.collection!r} version {target.spec.version}"
-        if self.misfit is not None:
-            return self.misfit
+        served, time = self.served, int(self.event_times[row])
+        (earliest,), (latest,) = served.event_times(np.array([published], dtype=np.int64))
+        if served.spec.retired:
+            return Reason.RETIRED_VERSION, f"{served.spec.collection!r} version {served.spec.version}"
+        if self.fault is not None:
+            return self.fault
         if not 0 <= time < YEAR_10000:
             return Reason.INVALID_TIME, f"event time {time}{_other_unit(time, earliest, latest)}"
         if time > latest:
@@ -66,9 +66,9 @@ class ParsedReports:
         if time < earliest:
             unit = _other_unit(time, earliest, latest)
             return Reason.EXPIRED, f"event time is {published - time} ms before the stream's clock{unit}"
-        if target.bits_width is None:
-            return Reason.OUT_OF_DOMAIN, f"symbol {self.payloads[row]} of {target.mechanism.size}"
-        return Reason.IMPOSSIBLE_BITS, f"not an output of {target.spec.mechanism.name}"
+        if served.bits_width is None:
+            return Reason.OUT_OF_DOMAIN, f"symbol {self.payloads[row]} of {served.mechanism.size}"
+        return Reason.IMPOSSIBLE_BITS, f"not an output of {served.spec.mechanism.name}"
 
 
 def _other_unit(time: int, earliest: int, latest: int) -> str:
@@ -78,25 +78,25 @@ def _other_unit(time: int, earliest: int, latest: int) -> str:
 
 
 class RejectError(Exception):
-    """A message that cannot be counted, and nobody knows which reports are in it: why, and of which target, if any."""
+    """A message that cannot be counted, whose reports nobody knows: why, and its collection if that is known."""
 
-    def __init__(self, reason: Reason, detail: str, target: Target | None = None):
+    def __init__(self, reason: Reason, detail: str, served: ServedCollection | None = None):
         super().__init__(detail)
-        self.reason, self.detail, self.target = reason, detail, target
+        self.reason, self.detail, self.served = reason, detail, served
 
 
-def misfit_of_report(target: Target, record: Mapping[str, Any]) -> Misfit | None:
-    """Say why the payload of a single report cannot stand in a column of its target; None if it can."""
+def fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
+    """Say why the payload of a single report does not fit into a column of its collection; None if it does."""
     payload = record["payload"]
     if isinstance(payload, bytes):
-        return _misfit_of_bits(target, len(payload))
-    if target.bits_width is None and not 0 <= payload < 1 << 32:
-        return Reason.OUT_OF_DOMAIN, f"symbol {payload} of {target.mechanism.size}"
-    return _misfit_of_symbol(target)
+        return _fault_of_bits(served, len(payload))
+    if served.bits_width is None and not 0 <= payload < 1 << 32:
+        return Reason.OUT_OF_DOMAIN, f"symbol {payload} of {served.mechanism.size}"
+    return _fault_of_symbol(served)
 
 
-def misfit_of_batch(target: Target, record: Mapping[str, Any]) -> Misfit | None:
-    """Say why the payloads of a batch are of no use to its target, each of them; None if they fit.
+def fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
+    """Say why the payloads of a batch are of no use to its collection, each of them; None if they fit.
 
     Raises:
         RejectError: if the columns are of different lengths. Then nobody knows which report is which, and the batch is
@@ -108,47 +108,47 @@ def misfit_of_batch(target: Target, record: Mapping[str, Any]) -> Misfit | None:
     width = 4 if kind == "symbols" else len(column) // max(n, 1)
     if (len(ids), len(times), len(column)) != (16 * n, 8 * n, width * n):
         detail = f"columns of {len(ids)} bytes of ids, {len(times)} of times and {len(column)} of {kind}"
-        raise RejectError(Reason.MALFORMED, detail, target)
-    return _misfit_of_symbol(target) if kind == "symbols" else _misfit_of_bits(target, width)
+        raise RejectError(Reason.MALFORMED, detail, served)
+    return _fault_of_symbol(served) if kind == "symbols" else _fault_of_bits(served, width)
 
 
-def _misfit_of_bits(target: Target, width: int) -> Misfit | None:
-    if target.bits_width is None:
-        return Reason.WRONG_PAYLOAD, f"{width} bytes of bits, but {target.spec.mechanism.name} reports a symbol"
-    if width != target.bits_width:
-        return Reason.WRONG_LENGTH, f"{width} bytes of bits, not {target.bits_width}"
+def _fault_of_bits(served: ServedCollection, width: int) -> PayloadFault | None:
+    if served.bits_width is None:
+        return Reason.WRONG_PAYLOAD, f"{width} bytes of bits, but {served.spec.mechanism.name} reports a symbol"
+    if width != served.bits_width:
+        return Reason.WRONG_LENGTH, f"{width} bytes of bits, not {served.bits_width}"
     return None
 
 
-def _misfit_of_symbol(target: Target) -> Misfit | None:
-    if target.bits_width is None:
+def _fault_of_symbol(served: ServedCollection) -> PayloadFault | None:
+    if served.bits_width is None:
         return None
-    return Reason.WRONG_PAYLOAD, f"a symbol, but {target.spec.mechanism.name} reports bits"
+    return Reason.WRONG_PAYLOAD, f"a symbol, but {served.spec.mechanism.name} reports bits"
 
 
-def from_reports(target: Target, misfit: Misfit | None, reports: list[Record]) -> ParsedReports:
-    """Make columns of single reports of one misfit, or none. Payloads that do not fit are left out."""
+def from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
+    """Make columns of single reports of one fault, or none. Payloads that do not fit are left out."""
     payloads: Payloads
-    if misfit is not None:
+    if fault is not None:
         payloads = np.zeros(len(reports), dtype=np.uint32)
-    elif target.bits_width is None:
+    elif served.bits_width is None:
         payloads = np.array([record["payload"] for _, record in reports], dtype=np.uint32)
     else:
         joined = b"".join([record["payload"] for _, record in reports])
-        payloads = np.frombuffer(joined, np.uint8).reshape(-1, target.bits_width)
+        payloads = np.frombuffer(joined, np.uint8).reshape(-1, served.bits_width)
     return ParsedReports(
-        target,
+        served,
         np.array([index for index, _ in reports], dtype=np.intp),
         False,
         np.frombuffer(b"".join([record["report_id"] for _, record in reports]), np.uint64).reshape(-1, 2),
         np.array([record["event_time"] for _, record in reports], dtype=np.int64),
         payloads,
-        misfit,
+        fault,
     )
 
 
-def from_batches(target: Target, misfit: Misfit | None, batches: list[Record]) -> ParsedReports:
-    """Join the columns of batches of one misfit, or none, so that to check all costs little more than to check one."""
+def from_batches(served: ServedCollection, fault: PayloadFault | None, batches: list[Record]) -> ParsedReports:
+    """Join the columns of batches of one fault, or none, so that to check all costs little more than to check one."""
     times = np.frombuffer(b"".join([record["event_times"] for _, record in batches]), np.int64)
     column = b"".join([next(iter(record["payload"].values())) for _, record in batches])
     payloads: Payloads
@@ -157,7 +157,7 @@ def from_batches(target: Target, misfit: Misfit | None, batches: list[Record]) -
     else:
         payloads = np.frombuffer(column, np.uint8).reshape(len(times), len(column) // max(len(times), 1))
     return ParsedReports(
-        target,
+        served,
         np.repeat(
             np.array([index for index, _ in batches], dtype=np.intp),
             [len(record["event_times"]) // 8 for _, record in batches],
@@ -166,5 +166,5 @@ def from_batches(target: Target, misfit: Misfit | None, batches: list[Record]) -
         np.frombuffer(b"".join([record["report_ids"] for _, record in batches]), np.uint64).reshape(-1, 2),
         times,
         payloads,
-        misfit,
+        fault,
     )

@@ -309,15 +309,15 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     specs, selection = read.read_specs(out), Selection(**chosen)
     read.check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
-    estimates, silent = read.current(out, specs, selection, damaged.append)
+    estimates, unpublished = read.current(out, specs, selection, damaged.append)
     for estimate, spec in read.with_specs(estimates, specs, damaged.append):
         if as_json:
             click.echo(json.dumps(read.to_json(estimate)))
         else:
             click.echo(text.estimate_text(estimate, spec.labels, top=top))
-    for pane in silent:
-        click.echo(text.silence_text(pane), err=as_json)
-    if not (estimates or silent or damaged):
+    for pane in unpublished:
+        click.echo(text.unpublished_text(pane), err=as_json)
+    if not (estimates or unpublished or damaged):
         click.echo(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
     _name(damaged)
 

@@ -32,8 +32,8 @@ from uldp.pipelines.results.text import (
     decimals,
     estimate_text,
     percent,
-    silence_text,
     skew_text,
+    unpublished_text,
     window_text,
 )
 from uldp.schemas.collection import CollectionSpec
@@ -283,21 +283,21 @@ class TestCurrent:
     }
 
     @pytest.mark.parametrize(
-        ("flags", "silent"), [((), False), (("improbable_bits",), False), (("rejected_ratio",), True)]
+        ("flags", "unpublished"), [((), False), (("improbable_bits",), False), (("rejected_ratio",), True)]
     )
-    def test_a_stopped_window(self, flags: tuple[str, ...], silent: bool, tmp_path: Path) -> None:
+    def test_a_stopped_window(self, flags: tuple[str, ...], unpublished: bool, tmp_path: Path) -> None:
         write_estimate(tmp_path)
         later = replace(COUNTS, pane=Pane(PaneKind.LATE, 3), flags=flags)
         write(tmp_path / "counts/c-v1/w/000003.avro", load_schema("support_counts"), later.to_avro())
         estimates, panes = current(tmp_path, self.SPECS)
-        assert (len(estimates), len(panes)) == ((0, 1) if silent else (1, 0))
+        assert (len(estimates), len(panes)) == ((0, 1) if unpublished else (1, 0))
 
     def test_counts_alone(self, tmp_path: Path) -> None:
         few = replace(COUNTS, flags=("few_reports",))
         write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("support_counts"), few.to_avro())
         estimates, (pane,) = current(tmp_path, self.SPECS)
         assert estimates == []
-        assert silence_text(pane).splitlines()[:4] == [
+        assert unpublished_text(pane).splitlines()[:4] == [
             "c v1  2026-01-01 09:00 to 10:00 UTC  no estimate is published",
             "  n 100  pane on_time, revision 2",
             "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
@@ -341,8 +341,8 @@ class TestDamage:
         save(tmp_path, at(0), at(1, revision=0), at(1, revision=1), at(2))
         path = self.damage(tmp_path, kind, 1, lambda data: data[:-30])
         damaged: list[ResultsError] = []
-        estimates, silent = current(tmp_path, self.SPECS, damaged=damaged.append)
-        assert (hours(estimates), silent) == ([0, 2], [])
+        estimates, unpublished = current(tmp_path, self.SPECS, damaged=damaged.append)
+        assert (hours(estimates), unpublished) == ([0, 2], [])
         assert [str(error).startswith(f"{path}: not a whole Avro file") for error in damaged] == [True]
 
     def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.messages import read_back
 from uldp.pipelines.simulation import simulate as module
+from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
-from uldp.pipelines.simulation.network import publish
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.codec.container import EncodedMessages

@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.typehints.decorators import no_annotations
 
-from uldp.collector.collections import targets
+from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
 from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
@@ -66,7 +66,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
     def __post_init__(self) -> None:
         super().__init__()
-        targets(self.specs)
+        serve(self.specs)
         if self.shards < 1:
             raise ValueError(f"shards must be 1 or more, got {self.shards}")
 

@@ -10,7 +10,7 @@ from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp.collector.collections import Target, targets
+from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
@@ -23,15 +23,15 @@ from uldp.transforms.windows import at_time
 KeyedCounts = tuple[tuple[str, int], PartialCounts]
 
 
-def count_support(target: Target, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialCounts]]:
+def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialCounts]]:
     """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
     slices = np.concatenate([part.slices for part in parts])
     if not len(slices):
         return
     signals = np.concatenate([part.signals for part in parts])
-    starts, groups = slice_groups(slices, target.slice_size)
+    starts, groups = slice_groups(slices, served.slice_size)
     k = len(starts)
-    counts = target.mechanism.support_by_group([part.payloads for part in parts], groups, k)
+    counts = served.mechanism.support_by_group([part.payloads for part in parts], groups, k)
     skews = skew_counts(signals, groups, k)
     counted = skews.sum(axis=1).tolist()  # each report has one
     improbable = improbable_counts(signals, groups, k).tolist()
@@ -70,7 +70,7 @@ class _CountFn(beam.DoFn):
         self._counted = counter("counted")
 
     def setup(self) -> None:
-        self._targets = targets(self._specs)
+        self._served = serve(self._specs)
 
     def start_bundle(self) -> None:
         self._sums: dict[tuple[CollectionKey, int], PartialCounts] = {}
@@ -91,7 +91,7 @@ class _CountFn(beam.DoFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         self._count_all()
         for (key, start), partial in self._sums.items():
-            yield at_time(self._targets[key].last_of_slice(start), (key, partial))
+            yield at_time(self._served[key].last_of_slice(start), (key, partial))
         self._sums.clear()
 
     def _count_all(self) -> None:
@@ -102,7 +102,7 @@ class _CountFn(beam.DoFn):
         parts = self._waiting.pop(key)
         self._counted.inc(self._reports.pop(key))
         self._nbytes -= sum(columns.nbytes for columns in parts)
-        for start, partial in count_support(self._targets[key], parts):
+        for start, partial in count_support(self._served[key], parts):
             slot = key, start
             self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
 

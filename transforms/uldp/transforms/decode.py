@@ -11,9 +11,9 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.typehints.decorators import no_annotations
 
-from uldp.collector.collections import targets
+from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns, concatenate
-from uldp.collector.decoder import ReportDecoder, Slot
+from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.partial import PartialCounts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
@@ -82,7 +82,7 @@ class _DecodeFn(beam.DoFn):
         self._too_early, self._expired = counter("too_early"), counter("expired")
 
     def setup(self) -> None:
-        self._targets = targets(self._specs)
+        self._served = serve(self._specs)
         self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
         # Thousands of messages at a time look to the collector as if they might stay, and it looks through all there is
         # again and again. What a worker has loaded by now stays: without it, that takes no time. Once a process:
@@ -94,7 +94,7 @@ class _DecodeFn(beam.DoFn):
         self._clear()
         self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._held = 0
-        self._partials: dict[Slot, PartialCounts] = defaultdict(PartialCounts)
+        self._partials: dict[SliceKey, PartialCounts] = defaultdict(PartialCounts)
 
     def _clear(self) -> None:
         self._messages: list[Message] = []
@@ -136,14 +136,14 @@ class _DecodeFn(beam.DoFn):
 
     def _emit(self) -> Iterator[Any]:
         for (collection, version), parts in self._columns.items():
-            target = self._targets[collection, version]
+            served = self._served[collection, version]
             joined = [concatenate(parts)] if self._shards > 1 else parts
             for shard, columns in chain.from_iterable(part.by_shard(self._shards) for part in joined):
                 # As old as its oldest slice, so that no window of it closes while it is under way.
-                at = target.last_of_slice(int(columns.slices.min()))
+                at = served.last_of_slice(int(columns.slices.min()))
                 yield at_time(at, (f"{collection}/{shard}", columns))
         for (key, start), partial in self._partials.items():
-            at = self._targets[key].last_of_slice(start)
+            at = self._served[key].last_of_slice(start)
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, partial)))
         self._columns.clear()
         self._partials.clear()

@@ -27,7 +27,7 @@ from apache_beam.transforms.userstate import (
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.utils.timestamp import Timestamp
 
-from uldp.collector.collections import Target, targets
+from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.partial import PartialCounts
 from uldp.collector.seen import SeenIds
@@ -37,7 +37,7 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import counter
-from uldp.transforms.spill import Extent, GroupColumns, read_columns
+from uldp.transforms.spill import FileRange, GroupColumns, read_columns
 from uldp.transforms.windows import at_time
 
 
@@ -101,19 +101,19 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
         return DeduplicatedReports(kept.columns, kept.accounting)
 
 
-def _account(target: Target, copies: ReportColumns) -> Iterator[Any]:
+def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
     """Yield the accounting of dropped copies by time slice, at its time."""
-    starts, groups = slice_groups(copies.slices, target.slice_size)
+    starts, groups = slice_groups(copies.slices, served.slice_size)
     k = len(starts)
     skews = skew_counts(copies.signals, groups, k)
     for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
         if n:
             partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
-            at = target.last_of_slice(start)
-            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (target.spec.key, partial)))
+            at = served.last_of_slice(start)
+            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (served.spec.key, partial)))
 
 
-@beam.typehints.with_input_types(tuple[str, Iterable[Extent]])
+@beam.typehints.with_input_types(tuple[str, Iterable[FileRange]])
 @beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
 class _GroupedFn(beam.DoFn):
     """Drops copies among all reports of a shard."""
@@ -123,20 +123,20 @@ class _GroupedFn(beam.DoFn):
         self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
-        self._targets = targets(self._specs)
+        self._served = serve(self._specs)
 
-    def process(self, element: tuple[str, Iterable[Extent]]) -> Iterator[Any]:
+    def process(self, element: tuple[str, Iterable[FileRange]]) -> Iterator[Any]:
         _, extents = element
         seen = SeenIds()
         for columns in map(read_columns, extents):
-            target = self._targets[columns.collection, columns.version]
+            served = self._served[columns.collection, columns.version]
             fresh = seen.add(columns.report_ids)
             if not fresh.all():
                 copies, columns = columns.take(~fresh), columns.take(fresh)
                 self._duplicate.inc(len(copies))
-                yield from _account(target, copies)
+                yield from _account(served, copies)
             if len(columns):
-                yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
+                yield at_time(served.last_of_slice(int(columns.slices.min())), columns)
 
 
 @beam.typehints.with_input_types(tuple[str, ReportColumns])
@@ -156,7 +156,7 @@ class _DeduplicateFn(beam.DoFn):
         self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
-        self._targets = targets(self._specs)
+        self._served = serve(self._specs)
         self._cache: OrderedDict[str, tuple[bytes, SeenIds]] = OrderedDict()
 
     def process(
@@ -167,20 +167,20 @@ class _DeduplicateFn(beam.DoFn):
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
     ) -> Iterator[Any]:
         key, columns = element
-        target = self._targets[columns.collection, columns.version]
+        served = self._served[columns.collection, columns.version]
         written = token.read() or b""
         seen = self._seen(key, written, ids)
         fresh = seen.add(columns.report_ids)
         if not fresh.all():
             copies, columns = columns.take(~fresh), columns.take(fresh)
             self._duplicate.inc(len(copies))
-            yield from _account(target, copies)
+            yield from _account(served, copies)
         if not len(columns):
             self._keep(key, written, seen)
             return
         pending = struct.unpack_from("<q", written, 8)[0] if written else None
-        for start, of_slice in columns.ids_by_slice(target.slice_size):
-            until = start + target.remembered_for
+        for start, of_slice in columns.ids_by_slice(served.slice_size):
+            until = start + served.remembered_for
             ids.add(pack_ids(until, of_slice))
             if pending is None or until < pending:
                 pending = until
@@ -188,7 +188,7 @@ class _DeduplicateFn(beam.DoFn):
                     expiry.set(Timestamp(micros=until * 1000))
         assert pending is not None
         self._write(key, token, pending, seen)
-        yield at_time(target.last_of_slice(int(columns.slices.min())), columns)
+        yield at_time(served.last_of_slice(int(columns.slices.min())), columns)
 
     @on_timer(EXPIRY)
     def forget(

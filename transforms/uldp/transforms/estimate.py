@@ -6,36 +6,36 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import Target, targets
+from uldp.collector.collections import ServedCollection, serve
 from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import withheld
 from uldp.schemas.records import Estimate, SupportCounts
 
 
-def estimates_of(target: Target, support: SupportCounts) -> Iterator[Estimate]:
+def estimates_of(served: ServedCollection, support: SupportCounts) -> Iterator[Estimate]:
     """Estimate the distribution of true values by each estimator of the spec: eq. (22) over the estimate of r.
 
     Yields nothing below the spec's ``min_reports``, where the noise of the mechanism is all there is to see, nor of a
     window at which the spec stops.
     """
-    if withheld(target.spec.limits, support.flags):
+    if withheld(served.spec.limits, support.flags):
         return
-    if support.supersedes is not None and support.supersedes.n < target.spec.limits.min_reports:
+    if support.supersedes is not None and support.supersedes.n < served.spec.limits.min_reports:
         support = replace(support, supersedes=None)  # of those counts, nothing was published
-    channel, n, counts = target.mechanism.channel, support.n, support.counts
-    stderr = target.pum.stderr(channel, counts, n)
-    for estimator in target.spec.estimators:
-        r_hat = estimate_intermediate(estimator, target.mechanism, counts, n)
+    channel, n, counts = served.mechanism.channel, support.n, support.counts
+    stderr = served.pum.stderr(channel, counts, n)
+    for estimator in served.spec.estimators:
+        r_hat = estimate_intermediate(estimator, served.mechanism, counts, n)
         yield Estimate(
             support=support,
-            mechanism=target.spec.mechanism.name,
-            epsilon=target.mechanism.epsilon,
+            mechanism=served.spec.mechanism.name,
+            epsilon=served.mechanism.epsilon,
             estimator=estimator,
-            distribution=target.pum.distribution(r_hat),
+            distribution=served.pum.distribution(r_hat),
             stderr=stderr,
-            tags=target.pum.tag_masses(r_hat, channel, counts, n),
-            bound=target.pum.bound(r_hat),
+            tags=served.pum.tag_masses(r_hat, channel, counts, n),
+            bound=served.pum.bound(r_hat),
         )
 
 
@@ -58,7 +58,7 @@ class _EstimateFn(beam.DoFn):
         self._specs = specs
 
     def setup(self) -> None:
-        self._targets = targets(self._specs)
+        self._served = serve(self._specs)
 
     def process(self, support: SupportCounts) -> Iterator[Estimate]:
-        return estimates_of(self._targets[support.collection, support.version], support)
+        return estimates_of(self._served[support.collection, support.version], support)

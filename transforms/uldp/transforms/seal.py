@@ -13,7 +13,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
-from uldp.collector.collections import IMPROBABLE_TAIL, Target, targets
+from uldp.collector.collections import IMPROBABLE_TAIL, ServedCollection, serve
 from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.plausibility import excess_p_value, fit_counts
 from uldp.mechanisms.support import as_dense
@@ -29,9 +29,9 @@ from uldp.transforms.windows import expires, pane_of
 ALARM_LEVEL = 1e-6
 
 
-def flags_of(target: Target, partial: PartialCounts) -> Iterator[Flag]:
+def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]:
     """Name what speaks against a window, other than that it is incomplete."""
-    limits, accounting, signals = target.spec.limits, partial.accounting, partial.signals
+    limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     if accounting.counted < limits.min_reports:
         yield Flag.FEW_REPORTS
     if limits.max_rejected_ratio is not None and accounting.rejected > limits.max_rejected_ratio * accounting.received:
@@ -39,7 +39,7 @@ def flags_of(target: Target, partial: PartialCounts) -> Iterator[Flag]:
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_BITS
     if partial.counts is not None:
-        fit = fit_counts(target.mechanism.channel, as_dense(partial.counts), accounting.counted)
+        fit = fit_counts(served.mechanism.channel, as_dense(partial.counts), accounting.counted)
         if fit is not None and fit.p_value < ALARM_LEVEL:
             yield Flag.IMPROBABLE_COUNTS
     most = limits.max_reports_per_sender
@@ -48,17 +48,17 @@ def flags_of(target: Target, partial: PartialCounts) -> Iterator[Flag]:
         yield Flag.BUSY_SENDER
 
 
-def seal(target: Target, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:
+def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:
     """Make a pane of a sum; ``start`` and ``end`` are the window's, in milliseconds."""
     counts = partial.counts
     return SupportCounts(
-        *target.spec.key,
+        *served.spec.key,
         window_start=start,
         window_end=end,
         pane=pane,
-        counts=np.zeros(target.mechanism.size, dtype=np.int64) if counts is None else as_dense(counts),
+        counts=np.zeros(served.mechanism.size, dtype=np.int64) if counts is None else as_dense(counts),
         accounting=partial.accounting,
-        flags=tuple(flags_of(target, partial)),
+        flags=tuple(flags_of(served, partial)),
         signals=partial.signals.published(),
     )
 
@@ -98,13 +98,13 @@ class _Sealer(beam.DoFn):
         self._panes, self._windows = counter("panes"), counter("windows")
 
     def setup(self) -> None:
-        self._targets = targets(self._specs)
+        self._served = serve(self._specs)
 
     def _seal(self, element: KeyedCounts, window: Any, pane: Pane) -> SupportCounts:
         key, partial = element
         self._panes.inc()
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
-        return seal(self._targets[key], partial, window.start.micros // 1000, window.end.micros // 1000, pane)
+        return seal(self._served[key], partial, window.start.micros // 1000, window.end.micros // 1000, pane)
 
 
 @beam.typehints.with_input_types(KeyedCounts)
@@ -151,7 +151,7 @@ class _SealPanesFn(_Sealer):
         superseded = unpack_pane(before.read())
         if superseded is None or superseded.revision < pane.revision:
             before.write(pack_pane(sealed))
-            expiry.set(expires(self._targets[key].spec.window, window.max_timestamp()))
+            expiry.set(expires(self._served[key].spec.window, window.max_timestamp()))
             yield replace(sealed, supersedes=superseded)
         else:  # a runner that does not keep the order of panes: this one was superseded before it came
             yield sealed

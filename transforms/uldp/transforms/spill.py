@@ -19,11 +19,13 @@ from uldp.collector.columns import ReportColumns
 from uldp.transforms.coders import ReportColumnsCoder
 
 #: Where columns are: the name of a file, the first byte, and how many there are.
-Extent = tuple[str, int, int]
+FileRange = tuple[str, int, int]
 
 
 @dataclass
-class GroupColumns(beam.PTransform[PCollection[tuple[str, ReportColumns]], PCollection[tuple[str, Iterable[Extent]]]]):
+class GroupColumns(
+    beam.PTransform[PCollection[tuple[str, ReportColumns]], PCollection[tuple[str, Iterable[FileRange]]]]
+):
     """Group columns by key, for ``read_columns`` to read.
 
     A file is written for each bundle. That of a bundle that fails is never read: its name went with it.
@@ -34,16 +36,16 @@ class GroupColumns(beam.PTransform[PCollection[tuple[str, ReportColumns]], PColl
 
     folder: Path
 
-    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> PCollection[tuple[str, Iterable[Extent]]]:
+    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> PCollection[tuple[str, Iterable[FileRange]]]:
         """Write, and group what is left."""
-        grouped: PCollection[tuple[str, Iterable[Extent]]] = (
+        grouped: PCollection[tuple[str, Iterable[FileRange]]] = (
             columns | "SpillColumns" >> beam.ParDo(_SpillFn(self.folder)) | "GroupShards" >> beam.GroupByKey()
         )
         return grouped
 
 
 @beam.typehints.with_input_types(tuple[str, ReportColumns])
-@beam.typehints.with_output_types(tuple[str, Extent])
+@beam.typehints.with_output_types(tuple[str, FileRange])
 class _SpillFn(beam.DoFn):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -52,7 +54,7 @@ class _SpillFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._close()  # of a bundle that failed
 
-    def process(self, element: tuple[str, ReportColumns]) -> Iterator[tuple[str, Extent]]:
+    def process(self, element: tuple[str, ReportColumns]) -> Iterator[tuple[str, FileRange]]:
         key, columns = element
         if self._file is None:
             self._file = (self._folder / uuid.uuid4().hex).open("xb")
@@ -69,7 +71,7 @@ class _SpillFn(beam.DoFn):
             self._file = None
 
 
-def read_columns(extent: Extent) -> ReportColumns:
+def read_columns(extent: FileRange) -> ReportColumns:
     """Read columns back."""
     path, start, size = extent
     with open(path, "rb") as file:

@@ -182,9 +182,9 @@ def summary(out: Path, damaged: Damaged = refuse) -> str:
         flags = Counter(flag for pane in mine for flag in pane.flags)
         if flags:
             lines.append("  flagged: " + ", ".join(f"{windows} {flag}" for flag, windows in sorted(flags.items())))
-        if silent := sum(withheld(spec.limits, pane.flags) for pane in mine):
-            them = "it" if silent == 1 else "them"
-            lines.append(f"  no estimate is published of {number_of(silent, 'window')}; uldp show names {them}")
+        if unpublished := sum(withheld(spec.limits, pane.flags) for pane in mine):
+            them = "it" if unpublished == 1 else "them"
+            lines.append(f"  no estimate is published of {number_of(unpublished, 'window')}; uldp show names {them}")
     nameless = max(sum(reasons.values()) - total.rejected, 0)  # below 0 where files of them are damaged or gone
     lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}")
     if reasons:

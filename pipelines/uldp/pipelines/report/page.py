@@ -158,7 +158,7 @@ def write_report(
         damaged(error)
         unread += 1
 
-    estimates, silent = current(out, specs, damaged=leave_out)
+    estimates, unpublished = current(out, specs, damaged=leave_out)
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
     for estimate, spec in with_specs(estimates, specs, leave_out):
         by_spec.setdefault(spec.key, []).append(estimate)
@@ -182,7 +182,7 @@ def write_report(
     page = environment.get_template("report.html.j2").render(
         name=out.resolve().name,
         chapters=chapters,
-        silent=silent,
+        unpublished=unpublished,
         flag_meanings=flags.MEANING,
         rejected=rejected,
         unread=number_of(unread, "file") if unread else "",

@@ -26,7 +26,7 @@ from uldp.schemas.records import Estimate, PaneKind, Rejected, SupportCounts, is
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
 Specs = Mapping[tuple[str, int], CollectionSpec]
-Fired = TypeVar("Fired", Estimate, SupportCounts)
+PaneRecord = TypeVar("PaneRecord", Estimate, SupportCounts)
 Read = TypeVar("Read")
 
 _JSON_KEYS = (
@@ -157,14 +157,14 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     return spec
 
 
-def newest(panes: Iterable[Fired]) -> list[Fired]:
+def newest(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
     """Keep one pane per (collection, version, window, estimator), ordered by that key.
 
     The newest is the one that has received the most; then one that is not incomplete; then a late one before one on
     time before an early one; then the one of the highest revision. Revisions start again at 0 when a local run is
     started again, and what the run before has written stays, but what a window has received never shrinks.
     """
-    best: dict[tuple[Any, ...], tuple[tuple[int, bool, int, int], Fired]] = {}
+    best: dict[tuple[Any, ...], tuple[tuple[int, bool, int, int], PaneRecord]] = {}
     for fired in panes:
         support: SupportCounts = _support(fired)
         estimator = "" if isinstance(fired, SupportCounts) else fired.estimator
@@ -204,9 +204,9 @@ def current(
             estimates += estimated
     chosen = selection.windows({pane.key for pane in counts} | {estimate.support.key for estimate in estimates})
     panes = [pane for pane in newest(counts) if pane.key in chosen]
-    silent = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
-    published = chosen - {pane.key for pane in silent}
-    return [estimate for estimate in newest(estimates) if estimate.support.key in published], silent
+    unpublished = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
+    published = chosen - {pane.key for pane in unpublished}
+    return [estimate for estimate in newest(estimates) if estimate.support.key in published], unpublished
 
 
 def with_specs(
@@ -249,12 +249,12 @@ def to_json(estimate: Estimate) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Panes(Generic[Fired]):
+class _Panes(Generic[PaneRecord]):
     """A kind of pane: the folder that holds it, its schema, and how to make it of a value of that schema."""
 
     folder: str
     schema: str
-    read: Callable[[Mapping[str, Any]], Fired]
+    read: Callable[[Mapping[str, Any]], PaneRecord]
 
 
 _COUNTS = _Panes("counts", "support_counts", sound_counts)
@@ -265,17 +265,17 @@ def _support(fired: Estimate | SupportCounts) -> SupportCounts:
     return fired if isinstance(fired, SupportCounts) else fired.support
 
 
-def _read(out: Path, kind: _Panes[Fired], damaged: Damaged) -> list[Fired]:
+def _read(out: Path, kind: _Panes[PaneRecord], damaged: Damaged) -> list[PaneRecord]:
     _check_directory(out)
     windows = (_read_window(out, kind, folder, ALL, damaged) for folder in sorted(_folders(out, kind)))
     return [pane for window in windows for pane in window or ()]
 
 
 def _read_window(
-    out: Path, kind: _Panes[Fired], folder: str, selection: Selection, damaged: Damaged
-) -> list[Fired] | None:
+    out: Path, kind: _Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
+) -> list[PaneRecord] | None:
     """Read the panes of one window; None if a file of them is damaged."""
-    panes: list[Fired] = []
+    panes: list[PaneRecord] = []
     whole = True
     for path in _finished(out / kind.folder / folder):
         estimator = _estimator_of(path)
@@ -290,8 +290,8 @@ def _read_window(
 
 
 def _named(
-    read: Callable[[Mapping[str, Any]], Fired], window: Key | None, estimator: str | None, value: Mapping[str, Any]
-) -> Fired:
+    read: Callable[[Mapping[str, Any]], PaneRecord], window: Key | None, estimator: str | None, value: Mapping[str, Any]
+) -> PaneRecord:
     """Read a pane that must be what its path says, as far as that says it."""
     fired = read(value)
     if window not in (None, _support(fired).key):

@@ -90,7 +90,7 @@ def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -
     return "\n".join(map(printable, lines))
 
 
-def silence_text(support: SupportCounts) -> str:
+def unpublished_text(support: SupportCounts) -> str:
     """Return a window of which no estimate is published as a block of lines for a person."""
     pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
     lines = [

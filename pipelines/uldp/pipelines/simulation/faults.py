@@ -5,7 +5,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from uldp.collector.collections import Target
+from uldp.collector.collections import ServedCollection
 from uldp.schemas.arrays import Payloads, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.durations import milliseconds
@@ -45,17 +45,17 @@ class FaultInjector:
             is sensitive and bits fill their bytes, no bits are impossible.
     """
 
-    def __init__(self, target: Target, layout: Layout) -> None:
-        self._target = target
+    def __init__(self, served: ServedCollection, layout: Layout) -> None:
+        self._collection = served
         self._layout = layout
         # Versions count from 1.
-        self._unknown_prefix = Layout.of(report_schema(), target.spec.collection, 0, layout.bits_width).prefix
+        self._unknown_prefix = Layout.of(report_schema(), served.spec.collection, 0, layout.bits_width).prefix
         impossible = {Fault.NONE}
         if layout.bits_width is None:
             impossible |= {Fault.IMPOSSIBLE_BITS, Fault.WRONG_LENGTH}
         else:
             impossible.add(Fault.OUT_OF_DOMAIN)
-            if target.mechanism.possible(np.full((1, layout.bits_width), 0xFF, dtype=np.uint8)).all():
+            if served.mechanism.possible(np.full((1, layout.bits_width), 0xFF, dtype=np.uint8)).all():
                 impossible.add(Fault.IMPOSSIBLE_BITS)
         self.faults = tuple(fault for fault in Fault if fault not in impossible)
 
@@ -65,10 +65,10 @@ class FaultInjector:
 
     def damage_columns(self, faults: Faults, event_times: Times, payloads: Payloads) -> None:
         """Damage, in place, what a batch can hold too."""
-        skew = milliseconds(self._target.spec.limits.max_clock_skew)
+        skew = milliseconds(self._collection.spec.limits.max_clock_skew)
         event_times[faults == Fault.TOO_EARLY] += skew + CLOCK_ERROR
         if self._layout.bits_width is None:
-            payloads[faults == Fault.OUT_OF_DOMAIN] += self._target.mechanism.size
+            payloads[faults == Fault.OUT_OF_DOMAIN] += self._collection.mechanism.size
         else:
             payloads[faults == Fault.IMPOSSIBLE_BITS] = 0xFF
 

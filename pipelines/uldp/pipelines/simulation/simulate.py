@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
-from uldp.pipelines.simulation.network import publish
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.durations import milliseconds
 

@@ -15,8 +15,8 @@ from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.mechanisms.catalog import build_mechanism
+from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
-from uldp.pipelines.simulation.network import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from uldp.collector.collections import targets
+from uldp.collector.collections import serve
 from uldp.mechanisms.pum import preprocess
 from uldp.pipelines.simulation.faults import Fault, FaultInjector, Faults, fits_batch
 from uldp.pipelines.simulation.fleet import Fleet, Summary
@@ -64,7 +64,7 @@ def publish(fleet: Fleet) -> Iterator[Step]:
     yield from network.publish(end, network.last + 1)
 
 
-class _Way(IntEnum):
+class _Route(IntEnum):
     """How a report came to be published when it was."""
 
     DIRECT = 0
@@ -110,11 +110,11 @@ class _Network:
     def __init__(self, fleet: Fleet) -> None:
         self.rng, self._ids = _generators(fleet)
         self._fleet = fleet
-        self._target = targets([fleet.spec])[fleet.spec.key]
-        self._layout = Layout.of(report_schema(), *fleet.spec.key, self._target.bits_width)
-        self._injector = FaultInjector(self._target, self._layout)
+        self._collection = serve([fleet.spec])[fleet.spec.key]
+        self._layout = Layout.of(report_schema(), *fleet.spec.key, self._collection.bits_width)
+        self._injector = FaultInjector(self._collection, self._layout)
         nothing = np.empty(0, dtype=np.int64)
-        self._travelling = self._obfuscate(nothing, nothing, _Way.DIRECT)
+        self._travelling = self._obfuscate(nothing, nothing, _Route.DIRECT)
         self._held = _Held(*[nothing] * 5)
 
     @property
@@ -131,21 +131,21 @@ class _Network:
         late, damaged, twice, _ = rng.multinomial(users, [fleet.late, fleet.malformed, fleet.duplicates, well])
         self._hold_back(times[:late])
         times = times[late:]
-        reports = self._obfuscate(times + self._delay(NETWORK_DELAY, len(times)), times, _Way.DIRECT, damaged)
+        reports = self._obfuscate(times + self._delay(NETWORK_DELAY, len(times)), times, _Route.DIRECT, damaged)
         copies = reports.cut(damaged, damaged + twice)
         copies = copies._replace(
-            at=copies.at + self._delay(COPY_DELAY, twice), ways=np.full(twice, _Way.COPY, dtype=np.int8)
+            at=copies.at + self._delay(COPY_DELAY, twice), ways=np.full(twice, _Route.COPY, dtype=np.int8)
         )
         self._travelling = self._travelling.join(reports, copies)
 
     def _delay(self, mean: int, n: int) -> Times:
         return self.rng.exponential(mean, n).astype(np.int64)
 
-    def _obfuscate(self, at: Times, times: Times, way: _Way, damaged: int = 0) -> _Arrivals:
+    def _obfuscate(self, at: Times, times: Times, way: _Route, damaged: int = 0) -> _Arrivals:
         """Draw true values and obfuscate them into reports, the first of which are damaged."""
         n = len(times)
         values, tags = self._fleet.truth.sample(n, self.rng)
-        payloads = self._target.mechanism.perturb(preprocess(values, tags, self._fleet.spec.size), self.rng)
+        payloads = self._collection.mechanism.perturb(preprocess(values, tags, self._fleet.spec.size), self.rng)
         faults = np.zeros(n, dtype=np.int8)
         faults[:damaged] = self._injector.draw(damaged, self.rng)
         self._injector.damage_columns(faults, times, payloads)
@@ -155,10 +155,10 @@ class _Network:
     def _hold_back(self, times: Times) -> None:
         """Count reports that are held back, by time slice: any time in it is as likely, so none needs to be kept."""
         spec, end = self._fleet.spec, self._fleet.start_ms + self._fleet.duration_ms
-        starts, numbers = np.unique(self._target.slice_start(times), return_counts=True)
-        begins, ends = np.maximum(starts, self._fleet.start_ms), np.minimum(starts + self._target.slice_size, end)
+        starts, numbers = np.unique(self._collection.slice_start(times), return_counts=True)
+        begins, ends = np.maximum(starts, self._fleet.start_ms), np.minimum(starts + self._collection.slice_size, end)
         size = milliseconds(spec.window.size)
-        over, closed = starts + size, starts + self._target.closes_after
+        over, closed = starts + size, starts + self._collection.closes_after
         within = self.rng.binomial(numbers, 0.5) if spec.window.allowed_lateness else np.zeros_like(numbers)
         more = (
             _Held(begins, ends, over, closed, within),
@@ -193,7 +193,7 @@ class _Network:
             self.rng.integers(np.repeat(low, numbers), np.repeat(high, numbers))
             for low, high in ((held.begins, held.ends), (opens, closes))
         )
-        return self._obfuscate(at, times, _Way.HELD_BACK)
+        return self._obfuscate(at, times, _Route.HELD_BACK)
 
     def _step(self, begin: int, until: int) -> Step:
         arrivals = self._travelling.join(self._release(begin, until))
@@ -229,13 +229,13 @@ class _Network:
         return Message(encode_batch(*key, a.report_ids, a.event_times, a.payloads), int(a.at[0]))
 
     def _summarize(self, arrivals: _Arrivals) -> Summary:
-        sound, copies = arrivals.faults == Fault.NONE, arrivals.ways == _Way.COPY
-        closed = arrivals.at >= self._target.slice_start(arrivals.event_times) + self._target.closes_after
+        sound, copies = arrivals.faults == Fault.NONE, arrivals.ways == _Route.COPY
+        closed = arrivals.at >= self._collection.slice_start(arrivals.event_times) + self._collection.closes_after
         return Summary(
             received=len(arrivals.at),
             duplicates=int(copies.sum()),
             late_duplicates=int((copies & closed).sum()),
-            late_within=int(((arrivals.ways == _Way.HELD_BACK) & ~closed).sum()),
+            late_within=int(((arrivals.ways == _Route.HELD_BACK) & ~closed).sum()),
             late_after=int((sound & closed).sum()),
             malformed=int((~sound).sum()),
         )
