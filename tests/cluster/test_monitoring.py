@@ -19,6 +19,7 @@ from uldp.pipelines.jobs.cluster import build, cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
+from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic
 from uldp.transforms.metrics import CounterName
 
@@ -72,7 +73,7 @@ def watched(broker: KafkaBroker, tmp_path: Path) -> Iterator[tuple[Sender, Prome
         keep_specs(str(out), [SPEC])
         settings = ["--parallelism=1", "--checkpointing_interval=2000", "--max_bundle_time_mills=200"]
         pipeline = beam.Pipeline(options=cluster_options([*flink.arguments, *settings]))
-        build(pipeline, [SPEC], topic, str(out), watermark_delay_ms=1000)
+        build(pipeline, [SPEC], KafkaEndpoint(topic), str(out), watermark_delay_ms=1000)
         pipeline.run()
         job = flink.cluster.running_job()
         yield Sender(topic), prometheus

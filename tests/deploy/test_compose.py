@@ -12,9 +12,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests.deploy.dockerfile import STAGES, USER
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads, site_packages, tools
 from uldp.pipelines.cli import cli
-from uldp.pipelines.jobs.endpoints import parse_source
-from uldp.pipelines.jobs.publishing import parse_topic
-from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.endpoints import parse_endpoint
+from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 
 FILE = DEPLOY / "compose" / "compose.yaml"
 PROJECT: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -77,14 +76,14 @@ def test_topics_of_the_job_are_made() -> None:
     script = (DEPLOY / "topics" / "kafka.sh").read_text(encoding="utf-8")
     made = set(re.findall(r"^topic (\w+) \d", script, flags=re.MULTILINE))
     topics = [
-        parse_source(JOB["from"], None),
-        *(parse_topic(JOB[name], None) for name in ("estimates-to", "rejected-to")),
+        parse_endpoint(JOB["from"], None),
+        *(parse_endpoint(JOB[name], None) for name in ("estimates-to", "rejected-to")),
     ]
     for topic in topics:
-        assert isinstance(topic, KafkaTopic)
-        assert topic.servers == SERVICES["topics"]["environment"]["BOOTSTRAP"]
-        assert topic.name in made
-    assert SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"] == f"CLIENT://{topics[0].servers}"  # type: ignore[union-attr]
+        assert isinstance(topic, KafkaEndpoint)
+        assert topic.topic.servers == SERVICES["topics"]["environment"]["BOOTSTRAP"]
+        assert topic.topic.name in made
+        assert SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"] == f"CLIENT://{topic.topic.servers}"
 
 
 def test_no_port_is_open_to_other_machines() -> None:

@@ -17,8 +17,7 @@ from tests.deploy.test_compose import POOL_PORT, flink_config, options
 from tests.deploy.tools import DEPLOY, complaints, needs_downloads, tools
 from tests.downloads import kept
 from uldp.pipelines.cli import cli
-from uldp.pipelines.jobs.endpoints import parse_source
-from uldp.pipelines.jobs.publishing import parse_topic
+from uldp.transforms.io.endpoints import parse_endpoint
 
 FOLDER = DEPLOY / "kubernetes"
 #: The operator that the manifests are for, and the Kubernetes that it is for.
@@ -102,8 +101,8 @@ def test_the_job_sends_no_files_along(tmp_path: Path) -> None:
 
 def test_what_the_job_reads_and_writes_is_declared() -> None:
     declared = (DEPLOY / "topics" / "pubsub" / "main.tf").read_text(encoding="utf-8")
-    endpoints = [parse_source(named("from"), None), parse_topic(named("estimates-to"), None)]
-    endpoints += [parse_topic(named("rejected-to"), None)]
+    endpoints = [parse_endpoint(named("from"), None), parse_endpoint(named("estimates-to"), None)]
+    endpoints += [parse_endpoint(named("rejected-to"), None)]
     for endpoint in endpoints:
         assert f'"{str(endpoint).rpartition("/")[2]}"' in declared
 

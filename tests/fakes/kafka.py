@@ -86,6 +86,7 @@ class Broker:
         body: What each message holds.
         consumers: All that were connected.
         written: What was written: topic, key and value.
+        options: The other arguments of each record.
         room: How many records the producer's queue holds.
         committed: What a group was told: (partition, offset).
     """
@@ -100,6 +101,7 @@ class Broker:
     body: bytes = b""
     consumers: list[Any] = field(default_factory=list)
     written: list[tuple[str, bytes, bytes]] = field(default_factory=list)
+    options: list[dict[str, Any]] = field(default_factory=list)
     room: int = 2
     delivers: Reason | None = None
     committed: list[tuple[int, int]] = field(default_factory=list)
@@ -231,12 +233,13 @@ class FakeProducer:
     settings: dict[str, Any]
     waiting: list[Any] = field(default_factory=list)
 
-    def produce(self, topic: str, value: bytes, key: bytes, on_delivery: Any) -> None:
+    def produce(self, topic: str, value: bytes, key: bytes, on_delivery: Any, **options: Any) -> None:
         if len(self.waiting) >= self.broker.room:
             raise BufferError
         if len(value) > 100:
             raise Failure(Reason(TOO_LARGE))
         self.waiting.append((topic, key, value, on_delivery))
+        self.broker.options.append(options)
 
     def poll(self, timeout: float) -> None:
         if timeout:

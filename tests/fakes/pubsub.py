@@ -64,6 +64,16 @@ class Client:
         return answer
 
 
+@dataclass
+class Requests:
+    """The library's class of requests, which are made of an open client."""
+
+    made: list[tuple[object, Any]] = field(default_factory=list)
+
+    def publish(self, client: object, *, request: Any, timeout: float) -> None:
+        self.made.append((client, request))
+
+
 def received(published_ms: int, data: bytes = b"body", **attributes: str) -> Answer:
     seconds, ms = divmod(published_ms, 1000)
     stamp = SimpleNamespace(seconds=seconds, nanos=ms * 1_000_000 + 999_999)

@@ -22,7 +22,6 @@ from uldp.schemas.durations import milliseconds, parse_duration
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.read import ResultsError
-    from uldp.pipelines.simulation.simulate import Stream
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
@@ -48,6 +47,15 @@ _KAFKA_CONFIG = click.option(
     metavar="FILE",
     help="Settings of Kafka's client for TLS and SASL, NAME=VALUE a line; on each worker too.",
 )
+
+
+def _here_or_topic(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse a URL: messages are appended to a directory of this machine, or to a topic."""
+    if not value.startswith(("kafka:", "pubsub:")):
+        _FOLDER.convert(value, param, ctx)
+    return value
+
+
 _BEAM = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -116,7 +124,12 @@ def check(specs: tuple[Path, ...], users: int) -> None:
 @click.argument("spec", type=_SPEC)
 @click.option("--truth", required=True, type=_SPEC, help="CSV of value,tag,weight: the true distribution.")
 @click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
-@click.option("--to", required=True, help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.")
+@click.option(
+    "--to",
+    required=True,
+    callback=_here_or_topic,
+    help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.",
+)
 @click.option(
     "--seed",
     default=0,
@@ -155,27 +168,17 @@ def simulate(
     from uldp.pipelines.simulation.fleet import Fleet
     from uldp.pipelines.simulation.simulate import simulate as publish
     from uldp.pipelines.simulation.truth import Truth
+    from uldp.transforms.io.endpoints import parse_endpoint
 
     loaded = CollectionSpec.load(spec)
     fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
-    stream = _new_stream(to, kafka_config)
-    if sys.stderr.isatty():
-        with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
-            sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
-    else:  # click would print the label and nothing else
-        sent = publish(fleet, stream, speed=speed)
+    with parse_endpoint(to, kafka_config).writing(simulated_clock=True) as stream:
+        if sys.stderr.isatty():
+            with click.progressbar(length=users, label="reports", file=sys.stderr) as bar:
+                sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
+        else:  # click would print the label and nothing else
+            sent = publish(fleet, stream, speed=speed)
     click.echo(f"{to}: {sent}")
-
-
-def _new_stream(to: str, kafka_config: Path | None) -> "Stream":
-    if to.startswith("kafka:"):
-        from uldp.pipelines.simulation.topic import TopicWriter
-        from uldp.transforms.io.kafka.topic import KafkaTopic
-
-        return TopicWriter(KafkaTopic.parse(to, kafka_config))
-    from uldp.transforms.io.local.stream import LocalStream
-
-    return LocalStream.create(_FOLDER.convert(to, None, None), simulated_clock=True)
 
 
 def _results(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -212,12 +215,13 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str,
 
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from uldp.pipelines.jobs import endpoints, local
+    from uldp.pipelines.jobs import local
+    from uldp.transforms.io.endpoints import parse_endpoint
 
     reading = logging.getLogger("uldp.transforms.io.archive")
     reading.setLevel(logging.INFO)
     reading.handlers, reading.propagate = [logging.StreamHandler()], False
-    archive = endpoints.parse_source(source, kafka_config)
+    archive = parse_endpoint(source, kafka_config)
     local.backfill(_load(specs), archive, out, local.pipeline_options(ctx.args))
     _summarize(out)
 
@@ -259,14 +263,17 @@ def stream(
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
-    from uldp.pipelines.jobs import cluster, endpoints, local, publishing
+    from uldp.pipelines.jobs import cluster, local
+    from uldp.transforms.io.endpoints import parse_endpoint
+    from uldp.transforms.io.files import FilesEndpoint
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
-    loaded, followed = _load(specs), endpoints.parse_source(source, kafka_config)
-    named = {name: publishing.parse_topic(topic, kafka_config) for name, topic in topics.items() if topic is not None}
-    if isinstance(followed, endpoints.RemoteArchive):
+    loaded, followed = _load(specs), parse_endpoint(source, kafka_config)
+    named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
+    here = followed.path if isinstance(followed, FilesEndpoint) else None
+    if isinstance(followed, FilesEndpoint) and here is None:
         raise click.UsageError(f"{source}: cannot be followed; uldp backfill counts what it holds")
-    if not isinstance(followed, Path):
+    if here is None:
         cluster.follow_broker(
             loaded,
             followed,
@@ -283,7 +290,7 @@ def stream(
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
     options = local.pipeline_options(ctx.args)
     local.follow(
-        loaded, followed, _FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
+        loaded, here, _FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
     )
     _summarize(out)
 
@@ -353,23 +360,26 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
 
 @cli.command()
 @click.argument("rejected", type=_FOLDER)
-@click.option("--to", required=True, type=_FOLDER, help="An open local stream, or the directory of a new one.")
+@click.option(
+    "--to",
+    required=True,
+    callback=_here_or_topic,
+    help="An open local stream, the directory of a new one, kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T.",
+)
 @click.option("--max-attempts", default=5, show_default=True, type=click.IntRange(1), help="Leave others alone.")
-def replay(rejected: Path, to: Path, max_attempts: int) -> None:
+@_KAFKA_CONFIG
+def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None) -> None:
     """Send rejected reports again, when what rejected them has been mended. What was counted is not counted again.
 
     Example: uldp replay results/rejected --to stream
     """
     from uldp.pipelines.results.read import read_rejected_folder
     from uldp.pipelines.results.replay import replay as send_again
-    from uldp.transforms.io.local.stream import LocalStream
+    from uldp.transforms.io.endpoints import parse_endpoint
 
     records = read_rejected_folder(rejected)
-    new = not to.exists()
-    stream = LocalStream.create(to) if new else LocalStream.open(to)
-    sent = send_again(records, stream, max_attempts=max_attempts)
-    if new:
-        stream.close()
+    with parse_endpoint(to, kafka_config).writing(simulated_clock=False) as stream:
+        sent = send_again(records, stream, max_attempts=max_attempts)
     click.echo(f"{to}: {sent}")
 
 

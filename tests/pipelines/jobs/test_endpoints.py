@@ -1,17 +1,15 @@
-"""What --from and --to name, and what each command says of it. Brokers themselves are in tests/cluster."""
+"""Sources and results of jobs: what each command accepts and refuses. Brokers themselves are in tests/cluster."""
 
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pytest
 
 from tests.fakes import memory
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import cluster_options, follow_broker
-from uldp.pipelines.jobs.endpoints import RemoteArchive, parse_source, read_whole
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JobError, backfill, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed
@@ -20,41 +18,10 @@ from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.collection import CollectionSpec
-from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.pubsub.subscription import Subscription
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("stream", Path),
-        ("archive/2026.avro", Path),
-        ("gs://bucket/archive", RemoteArchive),
-        ("kafka:broker:9092/reports", KafkaTopic),
-        ("kafka:one:9092,two:9093/reports", KafkaTopic),
-        ("pubsub:projects/project/subscriptions/reports", Subscription),
-    ],
-)
-def test_a_source_is_told_by_how_it_begins(text: str, kind: type) -> None:
-    source = parse_source(text)
-    assert isinstance(source, kind)
-    assert str(source) == text
-
-
-@pytest.mark.parametrize(
-    "text", ["kafka:broker/reports", "kafka:broker:9092", "pubsub:reports", "pubsub:projects/p/topics/t"]
-)
-def test_what_begins_like_a_stream_and_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="; "):
-        parse_source(text)
-
-
-def test_a_subscription_has_no_end() -> None:
-    with pytest.raises(ValueError, match="has no end to read to; follow it with uldp stream"):
-        read_whole(beam.Pipeline("FnApiRunner"), parse_source("pubsub:projects/project/subscriptions/reports"))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--runner=DirectRunner"]])
@@ -94,8 +61,7 @@ def test_prism_is_never_downloaded(location: list[str]) -> None:
 def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
     (program := tmp_path / "prism").touch()
     options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
-    subscription = parse_source("pubsub:projects/project/subscriptions/reports")
-    assert isinstance(subscription, Subscription)
+    subscription = parse_endpoint("pubsub:projects/project/subscriptions/reports")
     nothing: dict[str, Any] = {"estimates_to": None, "rejected_to": None, "watermark_delay_ms": 0}
     with pytest.raises(
         JobError, match=r"reports: .* acknowledges what it keeps in memory only; use Flink or Dataflow$"
@@ -179,16 +145,16 @@ def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path) 
     memory.FILES.update({f"mem://archive/{each.name}": each.read_bytes() for each in stream.segments()})
     try:
         backfill([spec], stream.path, tmp_path / "here", pipeline_options([]))
-        backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+        backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
         here = {str(file.relative_to(tmp_path / "here")): file for file in (tmp_path / "here").rglob("*.avro")}
         there = {url.removeprefix("mem://out/"): memory.FILES[url] for url in memory.FILES if url.endswith(".avro")}
         names = [name for name in here if name.startswith(("counts", "estimates"))]
         assert len(names) > 1
         assert {name: here[name].read_bytes() for name in names} == {name: there[name] for name in names}
-        backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+        backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
         memory.FILES["mem://archive/another.avro"] = stream.segments()[0].read_bytes()
         with pytest.raises(ResultsError, match=r"^mem://out: holds the results of what mem://archive was before;"):
-            backfill([spec], parse_source("mem://archive"), "mem://out", pipeline_options([]))
+            backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
     finally:
         memory.FILES.clear()
 

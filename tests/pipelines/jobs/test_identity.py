@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from uldp.pipelines.jobs import outputs
-from uldp.pipelines.jobs.endpoints import parse_source, refuse_overlap
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
+from uldp.pipelines.jobs.local import backfill, follow, pipeline_options, refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.read import ResultsError
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
+from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
 
 START = 1_767_603_600_000
@@ -227,7 +227,7 @@ def test_results_are_apart_from_what_is_read(
     Path("link").symlink_to("st")
     before = contents(tmp_path)
     with pytest.raises(ValueError, match=f"^--from {source} and --to {out} overlap; choose a --to apart "):
-        refuse_overlap(parse_source(source), out)
+        refuse_overlap(parse_endpoint(source), out)
     if "://" not in source:
         with pytest.raises(ValueError, match="overlap"):
             count(Path(source), Path(out))
@@ -239,4 +239,4 @@ def test_results_are_apart_from_what_is_read(
     [("live/late", "late"), ("stream", "stream2"), ("gs://b/a", "gs://b/ab"), ("gs://b/a", "a"), ("a", "gs://b/a")],
 )
 def test_neighbours_do_not_overlap(source: str, out: str) -> None:
-    refuse_overlap(parse_source(source), out)
+    refuse_overlap(parse_endpoint(source), out)

@@ -10,14 +10,12 @@ import pytest
 
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import build, cluster_options
-from uldp.pipelines.jobs.endpoints import parse_source
-from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected, parse_topic
+from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
 from uldp.pipelines.results.read import to_json
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import SchemaStore
 from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
-from uldp.transforms.io.kafka.topic import KafkaTopic
-from uldp.transforms.io.pubsub.subscription import Subscription, Topic
+from uldp.transforms.io.endpoints import parse_endpoint
 
 HOUR = 3_600_000
 COUNTS = SupportCounts("c", 2, HOUR, 2 * HOUR, Pane(PaneKind.EARLY, 3), np.array([7, 3]), Accounting(10, 10))
@@ -71,8 +69,7 @@ PICKLED = (
 def test_every_source_goes_with_every_topic_on_every_runner(source: str, topic: str, runner: str) -> None:
     # The graph that the runner of the options would get; Dataflow's own looks for a bucket as soon as it is made.
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
-    stream, to = parse_source(source), parse_topic(topic)
-    assert isinstance(stream, KafkaTopic | Subscription)
+    stream, to = parse_endpoint(source), parse_endpoint(topic)
     specs = [CollectionSpec.load(SPEC)]
     build(pipeline, specs, stream, "gs://b/r", watermark_delay_ms=0, estimates_to=to, rejected_to=to)
     graph = describe_graph(pipeline.to_runner_api())
@@ -81,18 +78,3 @@ def test_every_source_goes_with_every_topic_on_every_runner(source: str, topic: 
     assert ("PublishTo/WriteMessages" in graph) == (native and topic.startswith("pubsub:"))
     pickled = {step.split(": ")[0] for step in graph.split("\n\n") if "Pickle" in step}
     assert {step for step in pickled if not step.endswith(PICKLED)} == set()
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"), [("kafka:broker:9092/estimates", KafkaTopic), ("pubsub:projects/project/topics/estimates", Topic)]
-)
-def test_a_topic_is_told_by_how_it_begins(text: str, kind: type) -> None:
-    topic = parse_topic(text)
-    assert isinstance(topic, kind)
-    assert str(topic) == text
-
-
-@pytest.mark.parametrize("text", ["estimates", "kafka:broker:9092", "pubsub:projects/project/subscriptions/estimates"])
-def test_what_is_no_topic_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"write |names no topic; "):
-        parse_topic(text)

@@ -14,15 +14,14 @@ import grpc
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult
 
-from uldp.pipelines.jobs.endpoints import BrokerStream, read_stream
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
-from uldp.pipelines.jobs.publishing import BrokerTopic, PublishResults, check_topic, keyed_estimate, keyed_rejected
+from uldp.pipelines.jobs.publishing import PublishResults, keyed_estimate, keyed_rejected
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
-from uldp.transforms.io.pubsub.subscription import Subscription
+from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.remote import is_remote
 from uldp.transforms.io.results import WriteResults
 
@@ -74,17 +73,17 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
 def build(
     pipeline: beam.Pipeline,
     specs: Sequence[CollectionSpec],
-    source: BrokerStream,
+    source: Endpoint,
     out: str,
     *,
     watermark_delay_ms: int,
     simulated_clock: bool = False,
-    estimates_to: BrokerTopic | None = None,
-    rejected_to: BrokerTopic | None = None,
+    estimates_to: Endpoint | None = None,
+    rejected_to: Endpoint | None = None,
 ) -> None:
     """Build the graph: read, aggregate, write results, and publish those for which a topic is named."""
     native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
-    messages = read_stream(pipeline, source, watermark_delay_ms, simulated_clock=simulated_clock, native=native)
+    messages = source.read(pipeline, Following(watermark_delay_ms, simulated_clock, native))
     aggregated: Aggregated = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
     _ = aggregated | "WriteResults" >> WriteResults(out)
     if estimates_to is not None:
@@ -95,14 +94,14 @@ def build(
 
 def follow_broker(
     specs: Sequence[CollectionSpec],
-    source: BrokerStream,
+    source: Endpoint,
     out: str,
     options: PipelineOptions,
     *,
     watermark_delay_ms: int,
     simulated_clock: bool,
-    estimates_to: BrokerTopic | None,
-    rejected_to: BrokerTopic | None,
+    estimates_to: Endpoint | None,
+    rejected_to: Endpoint | None,
     say: Callable[[str], None],
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
@@ -111,12 +110,12 @@ def follow_broker(
         JobError, KafkaError, PubSubError, ResultsError: before anything is run.
     """
     in_memory = options.view_as(StandardOptions).runner == PRISM
-    if in_memory and isinstance(source, Subscription):
+    if in_memory and source.needs_checkpoints:
         raise JobError(f"{source}: --runner={PRISM} acknowledges what it keeps in memory only; use Flink or Dataflow")
-    source.check()
+    source.check("READ")
     for topic in (estimates_to, rejected_to):
         if topic is not None:
-            check_topic(topic)
+            topic.check("WRITE")
     pipeline = beam.Pipeline(options=options)  # first: Beam's file systems take their options from it
     job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     with claimed(out, specs, job) as results:

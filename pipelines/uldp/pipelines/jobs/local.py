@@ -15,7 +15,6 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.pvalue import PCollection
 
-from uldp.pipelines.jobs.endpoints import Source, content_of_whole, named, read_whole, refuse_overlap
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
 from uldp.pipelines.jobs.progress import (
@@ -30,6 +29,8 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
 from uldp.transforms.io.archive import LocalStreamEvents, ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.endpoints import Endpoint, EndpointError
+from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results import WriteResults
 
@@ -72,20 +73,29 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     return options
 
 
-def backfill(specs: Sequence[CollectionSpec], source: Source, out: str | Path, options: PipelineOptions) -> None:
+def backfill(
+    specs: Sequence[CollectionSpec], source: Endpoint | Path, out: str | Path, options: PipelineOptions
+) -> None:
     """Aggregate an archive or all that a topic holds into ``out``; each window has one pane, and nothing is late.
+
+    Args:
+        specs: The collections to serve.
+        source: The endpoint to read; a path is one of files.
+        out: A directory, or a URL of another of Beam's file systems.
+        options: Beam's.
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before anything is run.
     """
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
-    refuse_overlap(source, str(out))
+    whole = FilesEndpoint(str(source)) if isinstance(source, Path) else source
+    refuse_overlap(whole, str(out))
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
-        messages, aggregate = read_whole(pipeline, source), Aggregate(specs, spill=spill)
-        job = JobIdentity.of("backfill", named(source), content_of_whole(source), specs)
+        messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill)
+        job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
         results = stack.enter_context(claimed(str(out), specs, job))
         stack.enter_context(pipeline)  # it runs when this context ends, before the others do
         aggregated = messages | "Aggregate" >> aggregate
@@ -116,10 +126,11 @@ def follow(
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or backfill the directory")
     stream = LocalStream.open(source)
     aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock)
-    refuse_overlap(source, str(out))
+    endpoint = FilesEndpoint(str(source))
+    refuse_overlap(endpoint, str(out))
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
-    job = JobIdentity.of("stream", named(source), stream.id, specs)
+    job = JobIdentity.of("stream", endpoint.name, stream.id, specs)
     with ExitStack() as stack:
         stack.enter_context(claimed(str(out), specs, job))
         say(following(specs, source, out))
@@ -142,6 +153,16 @@ def follow(
                 if marked := mark_open_windows(out):
                     say(marked_incomplete(marked))
             raise
+
+
+def refuse_overlap(source: Endpoint, out: str) -> None:
+    """Refuse results in the directory that is read, or one inside of the other: the next job would read them too.
+
+    Raises:
+        EndpointError: if it is so.
+    """
+    if source.overlaps(out):
+        raise EndpointError(f"--from {source} and --to {out} overlap; choose a --to apart from what is read")
 
 
 def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str:

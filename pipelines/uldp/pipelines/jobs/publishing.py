@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -13,36 +12,7 @@ from apache_beam.pvalue import PCollection
 from uldp.pipelines.results.read import to_json
 from uldp.schemas.framing import encode_object
 from uldp.schemas.records import Estimate, Rejected, iso
-from uldp.transforms.io.kafka.source import WriteToKafka
-from uldp.transforms.io.kafka.topic import KafkaTopic
-from uldp.transforms.io.pubsub.source import PublishTo
-from uldp.transforms.io.pubsub.subscription import Topic
-
-#: Where a broker's messages can be published.
-BrokerTopic = KafkaTopic | Topic
-#: The key by which a message replaces another, and its body.
-Keyed = tuple[bytes, bytes]
-
-
-def parse_topic(text: str, kafka_config: Path | None = None) -> BrokerTopic:
-    """Read ``kafka:HOST:PORT/TOPIC`` or ``pubsub:projects/P/topics/T``; see ``KafkaTopic`` for the config.
-
-    Raises:
-        ValueError: if it is neither.
-    """
-    return Topic.parse(text) if text.startswith("pubsub:") else KafkaTopic.parse(text, kafka_config)
-
-
-def check_topic(topic: BrokerTopic) -> None:
-    """Ask whether a topic is there, and, of Kafka, whether it can be written to.
-
-    Raises:
-        ValueError: if not; says what to do.
-    """
-    if isinstance(topic, KafkaTopic):
-        topic.check("WRITE")
-    else:
-        topic.check()
+from uldp.transforms.io.endpoints import Endpoint, Keyed
 
 
 def keyed_estimate(estimate: Estimate) -> Keyed:
@@ -61,28 +31,18 @@ def keyed_rejected(rejected: Rejected) -> Keyed:
 
 @dataclass
 class PublishResults(beam.PTransform[PCollection[Any], None]):
-    """Publish records of one kind. What a bundle that is tried again repeats has the same key and body.
+    """Publish records of one kind. A bundle that is tried again publishes the same keys and bodies.
 
     Attributes:
-        topic: Where to.
+        topic: The endpoint that takes them.
         keyed: Returns the key and the body of a record.
-        native: Whether the runner publishes to Pub/Sub with what it has itself.
+        native: Whether the runner's own connector is used where there is one.
     """
 
-    topic: BrokerTopic
+    topic: Endpoint
     keyed: Callable[[Any], Keyed]
     native: bool = False
 
     def expand(self, records: PCollection[Any]) -> None:
-        """A key is Kafka's own, and an attribute in Pub/Sub."""
-        pairs = records | "KeyRecords" >> beam.Map(self.keyed).with_output_types(Keyed)
-        if isinstance(self.topic, KafkaTopic):
-            _ = pairs | "WriteToKafka" >> WriteToKafka(self.topic)
-        else:
-            attributed = beam.MapTuple(_attributed).with_output_types(tuple[bytes, dict[str, str]])
-            bodies = pairs | "KeyAsAttribute" >> attributed
-            _ = bodies | "PublishTo" >> PublishTo(self.topic, self.native)
-
-
-def _attributed(key: bytes, body: bytes) -> tuple[bytes, dict[str, str]]:
-    return body, {"key": key.decode()}
+        """Key the records; the endpoint does the rest."""
+        self.topic.publish(records | "KeyRecords" >> beam.Map(self.keyed).with_output_types(Keyed), native=self.native)

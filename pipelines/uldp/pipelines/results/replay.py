@@ -4,14 +4,14 @@ A report keeps its bytes, and with them its id and its event time, so deduplicat
 to replay it twice, or after it was counted after all, changes no count.
 """
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, Message, Rejected
-from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time
+from uldp.transforms.io.endpoints import Writer
+from uldp.transforms.io.local.stream import LocalStream, StreamError
 
 #: Messages of a segment; bounds the memory.
 SEGMENT_MESSAGES = 10_000
@@ -38,25 +38,25 @@ class Replayed:
         )
 
 
-def replay(rejected: Iterable[Rejected], stream: LocalStream, *, max_attempts: int) -> Replayed:
+def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -> Replayed:
     """Append rejected reports to a stream, each with its attempt raised by one.
 
     Args:
         rejected: The records.
-        stream: An open stream. Its clock says when they are published, so that they may be late now; a backfill
+        stream: A stream that is open. Its clock says when they are published, so they may be late now; a backfill
             counts them all the same.
         max_attempts: A report that was tried so often is not sent.
 
     Raises:
         StreamError: if the stream is closed: nobody would read on.
     """
-    if stream.closed:
+    if isinstance(stream, LocalStream) and stream.closed:  # a broker's stream has no end
         raise StreamError(f"{stream.path}: is closed; replay into a new directory and backfill both")
     exhausted = cut = 0
 
     def messages() -> Iterable[Message]:
         nonlocal exhausted, cut
-        now = _now(stream)
+        now = stream.now()
         for record in rejected:
             if record.reason == Reason.TOO_LARGE:
                 cut += 1
@@ -72,11 +72,3 @@ def replay(rejected: Iterable[Rejected], stream: LocalStream, *, max_attempts: i
         stream.append(segment)
         sent += len(segment)
     return Replayed(sent, exhausted, cut)
-
-
-def _now(stream: LocalStream) -> int:
-    """The present by the stream's clock; a simulated one stands at its last message."""
-    if not stream.simulated_clock:
-        return int(time.time() * 1000)
-    segments = stream.segments()
-    return last_publish_time(segments[-1]) if segments else 0

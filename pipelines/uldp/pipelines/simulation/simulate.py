@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.durations import milliseconds
+from uldp.transforms.io.endpoints import Writer
 
 #: Messages of a segment at the most; bounds its memory.
 MAX_SEGMENT = 1 << 16
@@ -20,27 +20,9 @@ _SEGMENTS_PER_WINDOW = 60
 _SEGMENTS_PER_SECOND = 2
 
 
-class Stream(Protocol):
-    """Where messages are published: a local stream, or a topic of a broker.
-
-    Attributes:
-        simulated_clock: Whether it takes publish times that are a simulation's.
-    """
-
-    @property
-    def simulated_clock(self) -> bool:
-        """As in the class."""
-
-    def append(self, messages: EncodedMessages) -> object:
-        """Publish messages, in the order of their publish times."""
-
-    def close(self) -> None:
-        """Publish no more."""
-
-
 def simulate(
     fleet: Fleet,
-    stream: Stream,
+    stream: Writer,
     *,
     speed: float | None = None,
     segment_ms: int | None = None,

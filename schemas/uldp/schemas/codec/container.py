@@ -7,11 +7,11 @@ as bytes, and millions of them need no object each.
 
 import io
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 import fastavro
 import numpy as np
@@ -60,6 +60,13 @@ class EncodedMessages:
             np.cumsum(np.concatenate([part.lengths for part in parts])),
             np.concatenate([part.publish_times for part in parts]),
         )
+
+    def decode(self) -> Iterator[Message]:
+        """Decode messages one by one."""
+        records = io.BytesIO(self.buffer.tobytes())
+        for _ in range(len(self)):
+            record = cast(dict[str, Any], fastavro.schemaless_reader(records, load_schema("message"), None))
+            yield Message(record["data"], record["publish_time"], record["attributes"])
 
     def __len__(self) -> int:
         return len(self.ends)

@@ -1,14 +1,12 @@
 """What is asked of Pub/Sub's client library, and what is made of its answers."""
 
 import sys
-from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
 
 import grpc
 import pytest
 
-from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, Failure, received
+from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, Failure, Requests, received
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
@@ -93,16 +91,6 @@ def test_a_puller_asks_for_what_it_should(client: Client) -> None:
         ("acknowledge", subscription | {"ack_ids": ["a"]}),
         ("modify_ack_deadline", subscription | {"ack_ids": ["b"], "ack_deadline_seconds": 60}),
     ]
-
-
-@dataclass
-class Requests:
-    """The library's class of requests, which are made of an open client."""
-
-    made: list[tuple[object, Any]] = field(default_factory=list)
-
-    def publish(self, client: object, *, request: Any, timeout: float) -> None:
-        self.made.append((client, request))
 
 
 def test_a_publisher_makes_few_requests(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

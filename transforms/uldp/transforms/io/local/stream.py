@@ -109,6 +109,13 @@ class LocalStream:
         """Say that nothing will be appended; readers end when they have read it all."""
         (self.path / _CLOSED).touch()
 
+    def now(self) -> int:
+        """Return the present by the stream's clock, in milliseconds; a simulated clock is at its last message."""
+        if not self.simulated_clock:
+            return int(time.time() * 1000)
+        segments = self.segments()
+        return last_publish_time(segments[-1]) if segments else 0
+
     @property
     def closed(self) -> bool:
         """Whether ``close`` was called."""

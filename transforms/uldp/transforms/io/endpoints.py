@@ -1,0 +1,158 @@
+"""Endpoints: where messages come from and where they go, each named by a URI.
+
+A connector is a folder with a subclass of ``Endpoint`` and a function ``parse``, and a line in ``SCHEMES``.
+"""
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.records import Message
+from uldp.transforms.io.chunks import Chunk
+
+#: By the scheme of a URI, the module whose ``parse`` reads it. Every other URI or path names files.
+SCHEMES = {
+    "kafka": "uldp.transforms.io.kafka.endpoint",
+    "pubsub": "uldp.transforms.io.pubsub.endpoint",
+}
+_FILES = "uldp.transforms.io.files"
+
+#: The access that a job needs.
+Access = Literal["READ", "WRITE"]
+#: The key by which a message replaces another, and its body.
+Keyed = tuple[bytes, bytes]
+
+
+class EndpointError(ValueError):
+    """An endpoint that cannot do what a command asks; the message says what can."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """How a job follows a stream.
+
+    Attributes:
+        delay_ms: For how long after a message another one may arrive that was published before it.
+        simulated_clock: Whether publish times are a simulation's. Then an idle stream says nothing about the time.
+        native: Whether the runner's own connector is used where there is one.
+    """
+
+    delay_ms: int
+    simulated_clock: bool = False
+    native: bool = False
+
+
+class Writer(Protocol):
+    """Appends messages to a stream.
+
+    Attributes:
+        simulated_clock: Whether the stream takes publish times that are a simulation's.
+    """
+
+    @property
+    def simulated_clock(self) -> bool:
+        """As in the class."""
+
+    def append(self, messages: Sequence[Message] | EncodedMessages) -> object:
+        """Publish messages, in the order of their publish times."""
+
+    def now(self) -> int:
+        """Return the present by the stream's clock, in milliseconds."""
+
+    def close(self) -> None:
+        """Wait until all messages have been accepted; a local stream then ends.
+
+        Raises:
+            ValueError: if any was refused.
+        """
+
+
+class Endpoint(ABC):
+    """A place that a URI names. It refuses what it cannot do; a subclass overrides what it can."""
+
+    #: Whether the broker forgets what a job has acknowledged, so that the job's runner must keep checkpoints.
+    needs_checkpoints: ClassVar[bool] = False
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the URI."""
+
+    @property
+    def name(self) -> str:
+        """The name of the endpoint, which is the same from each directory of this machine."""
+        return str(self)
+
+    @abstractmethod
+    def check(self, access: Access) -> None:
+        """Ask whether the endpoint is there, and whether this process has access.
+
+        Raises:
+            ValueError: if not; says what to do.
+        """
+
+    def identity(self) -> str:
+        """Return an id that another endpoint of the same name does not have."""
+        return self.name
+
+    def content(self) -> str:
+        """Return a name for all messages that are there now: other content has another name.
+
+        Two readings of a stream are never the same, because each ends elsewhere.
+        """
+        return secrets.token_hex(16)
+
+    def overlaps(self, out: str) -> bool:
+        """Say whether a directory of results is in the endpoint, or the endpoint in that directory."""
+        return False
+
+    def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
+        """Read all messages that are there now: a bounded collection.
+
+        Raises:
+            ValueError: if the endpoint is not there, or has no end.
+        """
+        raise EndpointError(f"{self}: has no end to read to; follow it with uldp stream")
+
+    def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
+        """Read the messages that are there, and all that arrive later: an unbounded collection."""
+        raise EndpointError(f"{self}: cannot be followed; uldp backfill counts what it holds")
+
+    def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
+        """Publish records from a pipeline. ``native`` lets the runner use its own connector where there is one."""
+        raise EndpointError(f"{self}: takes no records")
+
+    def writing(self, *, simulated_clock: bool) -> AbstractContextManager[Writer]:
+        """Open the endpoint to append messages from this process; the context ends when all have been accepted.
+
+        Raises:
+            ValueError: if the endpoint cannot be written to.
+        """
+        raise EndpointError(f"{self}: cannot be written to; name a directory here, or a topic")
+
+
+def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
+    """Read ``kafka:HOST:PORT/TOPIC``, ``pubsub:projects/P/...``, a URL such as ``gs://BUCKET/X``, or a path.
+
+    Args:
+        uri: The text to read.
+        config: A file of settings of Kafka's client; see ``KafkaTopic``.
+
+    Raises:
+        ValueError: if it begins like a URI of a connector, and is none.
+    """
+    endpoint: Endpoint = import_module(SCHEMES.get(uri.partition(":")[0], _FILES)).parse(uri, config)
+    return endpoint
+
+
+def records_of(messages: Sequence[Message] | EncodedMessages) -> Iterator[Message]:
+    """Give messages one by one, encoded or not."""
+    return iter(messages.decode() if isinstance(messages, EncodedMessages) else messages)

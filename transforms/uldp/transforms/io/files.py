@@ -1,0 +1,84 @@
+"""Files as an endpoint: a local stream or an archive here, or an archive on another of Beam's file systems."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from uldp.transforms.io.archive import ReadArchive, archive_digest
+from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.endpoints import Access, Endpoint, EndpointError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.remote import is_remote
+
+
+def parse(uri: str, config: Path | None = None) -> "FilesEndpoint":
+    """Read any text: a path or a URL. No config is needed."""
+    return FilesEndpoint(uri)
+
+
+@dataclass(frozen=True)
+class FilesEndpoint(Endpoint):
+    """A directory or file of messages.
+
+    Attributes:
+        location: A path on this machine, or a URL.
+    """
+
+    location: str
+
+    def __str__(self) -> str:
+        return self.location
+
+    @property
+    def path(self) -> Path | None:
+        """The path, if it is on this machine."""
+        return None if is_remote(self.location) else Path(self.location)
+
+    @property
+    def name(self) -> str:
+        """The URL, or the absolute path."""
+        return self.location if self.path is None else str(self.path.absolute())
+
+    def check(self, access: Access) -> None:
+        """Refuse to take records of a pipeline. Whether there is something to read is known when it is read."""
+        if access == "WRITE":
+            raise EndpointError(f"{self}: is no topic; write kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T")
+
+    def content(self) -> str:
+        """Return a digest of names, sizes and markers of the files; see ``archive_digest``."""
+        return archive_digest(self.location)
+
+    def overlaps(self, out: str) -> bool:
+        """Compare resolved paths, or URLs."""
+        if self.path is not None and not is_remote(out):
+            one, other = self.path.resolve(), Path(out).resolve()
+            return one == other or one in other.parents or other in one.parents
+        if self.path is None and is_remote(out):
+            one_url, other_url = (f"{url.rstrip('/')}/" for url in (self.location, out))
+            return one_url.startswith(other_url) or other_url.startswith(one_url)
+        return False
+
+    def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
+        """Read all files."""
+        archived: PCollection[Chunk] = pipeline | "ReadArchive" >> ReadArchive(self.location)
+        return archived
+
+    @contextmanager
+    def writing(self, *, simulated_clock: bool) -> Iterator[LocalStream]:
+        """Append to a local stream: to a new one, which is closed at the end, or to one whose clock is real.
+
+        Raises:
+            StreamError: if there is something else, or a stream that was closed.
+            EndpointError: if the location is not on this machine.
+        """
+        if self.path is None:
+            raise EndpointError(f"{self}: is not of this machine; name a directory here, or a topic")
+        new = simulated_clock or not self.path.exists()
+        stream = LocalStream.create(self.path, simulated_clock=simulated_clock) if new else LocalStream.open(self.path)
+        yield stream
+        if new:
+            stream.close()

@@ -1,0 +1,101 @@
+"""A topic of Kafka as an endpoint."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.records import Message
+from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.endpoints import Access, Endpoint, Following, Keyed, records_of
+from uldp.transforms.io.kafka.producer import KafkaProducer
+from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka, WriteToKafka
+from uldp.transforms.io.kafka.topic import KafkaTopic
+
+
+def parse(uri: str, config: Path | None = None) -> "KafkaEndpoint":
+    """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; see ``KafkaTopic`` for the config.
+
+    Raises:
+        KafkaError: if it is something else.
+    """
+    return KafkaEndpoint(KafkaTopic.parse(uri, config))
+
+
+@dataclass(frozen=True)
+class KafkaEndpoint(Endpoint):
+    """A topic that is read from its beginning, and written to."""
+
+    topic: KafkaTopic
+
+    def __str__(self) -> str:
+        return str(self.topic)
+
+    def check(self, access: Access) -> None:
+        """Ask a broker; see ``KafkaTopic.check``."""
+        self.topic.check(access)
+
+    def identity(self) -> str:
+        """Return the id that the brokers gave to the topic."""
+        return self.topic.identity()
+
+    def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
+        """Read to where each partition ends when reading begins."""
+        self.check("READ")
+        chunks: PCollection[Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(KafkaSource(self.topic, stop_at_end=True))
+        # Reading ends where the topic ended when it began: no window needs to fire before.
+        chunks.is_bounded = True
+        return chunks
+
+    def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
+        """Follow all partitions."""
+        source = KafkaSource(self.topic, following.delay_ms, simulated_clock=following.simulated_clock)
+        followed: PCollection[Message | Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(source)
+        return followed
+
+    def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
+        """Write each record under its key. No runner has a connector of its own."""
+        _ = records | "WriteToKafka" >> WriteToKafka(self.topic)
+
+    @contextmanager
+    def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
+        """Append messages with the publish times that they have.
+
+        Raises:
+            KafkaError: if the topic is not there, or the brokers refuse a message.
+        """
+        self.check("WRITE")
+        writer = TopicWriter(KafkaProducer(self.topic))
+        yield writer
+        writer.close()
+
+
+@dataclass(frozen=True)
+class TopicWriter:
+    """Appends messages to a topic, each with its publish time as the time that its sender chose."""
+
+    producer: KafkaProducer
+    simulated_clock: bool = True
+
+    def append(self, messages: Sequence[Message] | EncodedMessages) -> None:
+        """Hand messages over; ``close`` raises if the brokers refuse any."""
+        for message in records_of(messages):
+            headers = list(message.attributes.items())
+            self.producer.send(message.data, headers=headers, timestamp=message.publish_time)
+
+    def now(self) -> int:
+        """Return this machine's time."""
+        return int(time.time() * 1000)
+
+    def close(self) -> None:
+        """Wait until the brokers have everything.
+
+        Raises:
+            KafkaError: if they refused anything.
+        """
+        self.producer.flush()
