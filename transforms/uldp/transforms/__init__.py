@@ -1,7 +1,7 @@
-"""Beam transforms, thin: decode, deduplicate, count, window, estimate; ``io`` reads and writes.
+"""Thin Beam transforms: decode, deduplicate, count, window, estimate; ``io`` reads and writes.
 
-Each holds as little logic as it can: a public pure function first, a PTransform over it. Imports nothing of ours but
-``uldp.schemas``, ``uldp.mechanisms`` and ``uldp.collector``.
+Each module has as little logic as possible: first a public pure function, then a PTransform over it. Of our packages,
+this one imports only ``uldp.schemas``, ``uldp.mechanisms`` and ``uldp.collector``.
 """
 
 from importlib import import_module

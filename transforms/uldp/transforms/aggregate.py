@@ -25,11 +25,11 @@ from uldp.transforms.windows import window_into, window_label
 
 
 class Aggregated(NamedTuple):
-    """What ``Aggregate`` gives.
+    """The outputs of ``Aggregate``.
 
     Attributes:
         estimates: Each pane of each window, by each estimator of its spec.
-        counts: The sufficient statistic of each pane, also where no estimate is published.
+        counts: The sufficient statistic of each pane, even if no estimate is published.
         late: A message for each report that arrived after its windows had closed; backfill them.
         rejected: A record for each report that cannot be counted.
     """
@@ -45,17 +45,17 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     """Aggregate obfuscated reports into estimates of the distribution of true values.
 
     The input is messages, or chunks of them. Its watermark must follow the messages' ``publish_time``: a window fires
-    on time when all that was published before its end has been read. Devices' clocks decide the window of a report,
-    never the watermark.
+    on time when all messages published before its end have been read. Devices' clocks decide the window of a report,
+    but never the watermark.
 
     Attributes:
         specs: The collections to serve.
-        deduplicate: Whether to count a report id once. Only a source that cannot repeat a report may do without.
-        shards: Into how many parts the ids of a collection are split for deduplication: its parallelism.
-        spill: A folder through which ids are brought together to be deduplicated, instead of state: in a bounded job on
-            several workers of Beam's local runner, which gives everything that has state to one of them.
-        simulated_clock: Whether publish times are a simulation's, so that a window that ends in the future by the
-            clock on the wall may be complete.
+        deduplicate: Whether to count a report id once. Set it to false only if the source cannot repeat a report.
+        shards: The number of parts of a collection's ids for deduplication, and so its parallelism.
+        spill: A folder through which the job groups ids for deduplication, instead of in state. It is for a bounded job
+            on several workers of Beam's local runner, because that runner gives all steps with state to one worker.
+        simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
+            in the future by the wall clock.
     """
 
     specs: Sequence[CollectionSpec]
@@ -70,7 +70,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         if self.shards < 1:
             raise ValueError(f"shards must be 1 or more, got {self.shards}")
 
-    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns of outputs with names
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
         """Decode, deduplicate, count, window, estimate."""
         decoded = messages | "Decode" >> DecodeReports(self.specs, self.shards if self.deduplicate else 1)
@@ -92,15 +92,15 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
     """Sum partial counts in the windows of their spec, and seal each pane.
 
-    Specs with one window policy share their steps. Policies share none, for a runner drops what is late by one policy's
-    lateness before it reaches whatever has state.
+    Specs with the same window policy share their steps. Policies share no steps, because a runner drops elements that
+    are late by a policy's lateness before they reach any step with state.
     """
 
     specs: Sequence[CollectionSpec]
     simulated_clock: bool = False
 
     def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
-        """One branch for each policy, named for it, so that a new collection leaves the other branches alone."""
+        """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
         sealed = []
         for label, window in sorted(policies.items()):

@@ -1,4 +1,4 @@
-"""How elements travel between stages: packed bytes, never pickles. Importing this module registers the coders."""
+"""Coders of the elements between stages: packed bytes, never pickles. Importing this module registers the coders."""
 
 import io
 import struct
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=AvroRecord)
 
 
 class StateLayoutError(ValueError):
-    """State that another version of this software wrote, whose layout is not known here."""
+    """Another version of this software wrote the state, in a layout that this version does not know."""
 
     def __init__(self, found: str) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class DeterministicCoder(Coder):
     """Equal values have equal bytes."""
 
     def is_deterministic(self) -> bool:
-        """They can be keys."""
+        """Return true, so that the values can be keys."""
         return True
 
     def __eq__(self, other: object) -> bool:
@@ -52,13 +52,13 @@ class DeterministicCoder(Coder):
 
 
 class AvroCoder(DeterministicCoder, Generic[T]):
-    """A record as the body that its shipped schema describes."""
+    """Encodes a record as the Avro body that its shipped schema describes."""
 
     schema: str
     read: Callable[[Mapping[str, Any]], T]
 
     def encode(self, value: T) -> bytes:
-        """Write the body, without a header: both ends are this job."""
+        """Write the body, without a header, because both ends are this job."""
         out = io.BytesIO()
         fastavro.schemaless_writer(out, load_schema(self.schema), value.to_avro())
         return out.getvalue()
@@ -70,7 +70,7 @@ class AvroCoder(DeterministicCoder, Generic[T]):
         return type(self).read(value)
 
 
-#: What a count takes in Avro, up to 8,191.
+#: Bytes of a count in Avro, up to 8,191.
 _COUNT_BYTES = 2
 
 
@@ -81,7 +81,7 @@ class SupportCountsCoder(AvroCoder[SupportCounts]):
     read = SupportCounts.from_avro
 
     def estimate_size(self, value: SupportCounts) -> int:
-        """Return about the encoded size without encoding, which Beam would do to sample it."""
+        """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
         return _COUNT_BYTES * len(value.counts)
 
 
@@ -92,7 +92,7 @@ class EstimateCoder(AvroCoder[Estimate]):
     read = Estimate.from_avro
 
     def estimate_size(self, value: Estimate) -> int:
-        """Return about the encoded size without encoding, which takes seconds for a million symbols."""
+        """Return about the encoded size without encoding; to encode takes seconds for a million symbols."""
         return _COUNT_BYTES * len(value.support.counts) + value.distribution.nbytes + value.stderr.nbytes
 
 
@@ -104,7 +104,7 @@ class RejectedCoder(AvroCoder[Rejected]):
 
 
 class MessageCoder(DeterministicCoder):
-    """``message.avsc``, then the position in the source, which is no part of the message on disk."""
+    """``message.avsc``, then the position in the source, which a message on disk does not contain."""
 
     def encode(self, value: Message) -> bytes:
         """Write the message and its position."""
@@ -154,21 +154,21 @@ class ReportColumnsCoder(DeterministicCoder):
         return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, signals)
 
     def estimate_size(self, value: ReportColumns) -> int:
-        """Return the encoded size without encoding, which Beam would do to sample it."""
+        """Return the encoded size without encoding; Beam would encode the value to sample its size."""
         return self._HEADER.size + len(value.collection.encode()) + value.nbytes
 
 
 class PartialCountsCoder(DeterministicCoder):
-    """A version, then accounting, counts and signals.
+    """Encodes a version, then accounting, counts and signals.
 
-    It is state: a job that is updated reads what the one before wrote. Another layout takes another version.
+    The bytes are state: an updated job reads the bytes of the job before it. A changed layout needs a new version.
     """
 
     _VERSION = 1
     _HEAD = struct.Struct("<B6q")
 
     def encode(self, value: PartialCounts) -> bytes:
-        """Write all parts."""
+        """Write the version and all parts."""
         a, signals = value.accounting, value.signals
         out = bytearray(
             self._HEAD.pack(self._VERSION, a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable)
@@ -182,10 +182,10 @@ class PartialCountsCoder(DeterministicCoder):
         return bytes(out)
 
     def decode(self, encoded: bytes) -> PartialCounts:
-        """Read them back.
+        """Read the partial counts back.
 
         Raises:
-            StateLayoutError: if another version of this software wrote it.
+            StateLayoutError: if another version of this software wrote the bytes.
         """
         version, *accounting, improbable = self._HEAD.unpack_from(encoded)
         if version != self._VERSION:
@@ -206,7 +206,7 @@ _COUNTS_HEAD = struct.Struct("<BII")
 
 
 def _write_counts(out: bytearray, counts: AnyCounts | None) -> None:
-    """Append a kind, |Z|, how many counts are written, and these: sparse ones with their symbols."""
+    """Append a kind, |Z|, the number of written counts, and the counts; sparse counts come after their symbols."""
     if counts is None:
         out += _COUNTS_HEAD.pack(_NONE, 0, 0)
     elif isinstance(counts, SparseCounts):
@@ -217,7 +217,7 @@ def _write_counts(out: bytearray, counts: AnyCounts | None) -> None:
 
 
 def _read_counts(encoded: bytes, at: int) -> tuple[AnyCounts | None, int]:
-    """Read what ``_write_counts`` wrote at an offset, and say where it ends."""
+    """Read the counts that ``_write_counts`` wrote at an offset; return them and the offset at which they end."""
     kind, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
     at += _COUNTS_HEAD.size
     if kind == _NONE:

@@ -24,7 +24,7 @@ KeyedCounts = tuple[tuple[str, int], PartialCounts]
 
 
 def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialCounts]]:
-    """Count the reports of each time slice; yields the slice's start and its part of the sufficient statistic."""
+    """Count the reports of each time slice; yield the slice's start and its part of the sufficient statistic."""
     slices = np.concatenate([part.slices for part in parts])
     if not len(slices):
         return
@@ -33,7 +33,7 @@ def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> I
     k = len(starts)
     counts = served.mechanism.support_by_group([part.payloads for part in parts], groups, k)
     skews = skew_counts(signals, groups, k)
-    counted = skews.sum(axis=1).tolist()  # each report has one
+    counted = skews.sum(axis=1).tolist()  # each report has one skew
     improbable = improbable_counts(signals, groups, k).tolist()
     for group in np.flatnonzero(counted).tolist():
         accounting = Accounting(received=counted[group], counted=counted[group])
@@ -58,11 +58,11 @@ class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[Keyed
 @beam.typehints.with_input_types(ReportColumns)
 @beam.typehints.with_output_types(KeyedCounts)
 class _CountFn(beam.DoFn):
-    """Sums the counts of a bundle, and counts many columns as one: the more reports of a slice, the less each costs."""
+    """Sums the counts of a bundle. It counts many columns at once, because a report costs less in a larger slice."""
 
-    #: Reports of one collection and version that are counted at once, if there are so many.
+    #: Reports of one collection and version to count at once, if the bundle has that many.
     AT_ONCE = 100_000
-    #: Bytes of columns that wait for more.
+    #: The maximum bytes of columns that wait to be counted with others.
     MAX_WAITING = 64 << 20
 
     def __init__(self, specs: list[CollectionSpec]) -> None:
@@ -129,5 +129,5 @@ class SumCounts(beam.CombineFn):
         return accumulator
 
     def get_accumulator_coder(self) -> Coder:
-        """Accumulators are state: bytes of our own, not pickles."""
+        """Return our own coder, because accumulators are state and must not be pickles."""
         return PartialCountsCoder()

@@ -29,7 +29,8 @@ class DecodedReports(NamedTuple):
 
     Attributes:
         columns: Reports to be counted unless they are duplicates, keyed by collection and shard of their ids.
-        accounting: Of late and rejected reports, for each collection and version, at the time of their slice.
+        accounting: The accounting of late and rejected reports, for each collection and version, at the time of their
+            slice.
         late: A message for each late report; none in a bounded collection.
         rejected: A record for each report that cannot be counted.
     """
@@ -44,14 +45,13 @@ class DecodedReports(NamedTuple):
 class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports]):
     """Decode messages into report columns, keyed by collection and shard of their ids.
 
-    To hand over a message as an element of its own costs as much as all else that is done with it, so sources of ours
-    give chunks.
+    Passing a message as an element of its own costs as much as all other work on it, so our sources give chunks.
     """
 
     specs: Sequence[CollectionSpec]
     shards: int
 
-    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns of outputs with names
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
         """Apply the decoder to each bundle."""
         decode = _DecodeFn(list(self.specs), self.shards, judge_lateness=not messages.is_bounded)
@@ -66,11 +66,11 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
 class _DecodeFn(beam.DoFn):
     """Collects the messages of a bundle and decodes them thousands at a time."""
 
-    #: How many bytes of messages are decoded at once, and how many of them a message takes beside its own. So they are
-    #: 16,384 at the most: enough that NumPy's calls are amortized, few enough for the caches.
+    #: The bytes of messages to decode at once, and the bytes to count for each message besides its data. So a batch has
+    #: 16,384 messages at the most: enough to amortize NumPy's calls, few enough for the caches.
     ROOM = 8 << 20
     MESSAGE_OVERHEAD = 1 << 9
-    #: Bytes of columns that are held back to leave together where they are deduplicated: the fewer elements, the fewer
+    #: The bytes of columns to hold back and emit together if they are to be deduplicated: fewer elements need fewer
     #: accesses to state.
     MAX_HELD = 64 << 20
 
@@ -84,9 +84,9 @@ class _DecodeFn(beam.DoFn):
     def setup(self) -> None:
         self._served = serve(self._specs)
         self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
-        # Thousands of messages at a time look to the collector as if they might stay, and it looks through all there is
-        # again and again. What a worker has loaded by now stays: without it, that takes no time. Once a process:
-        # what is garbage by then is never freed.
+        # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
+        # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time.
+        # Freeze once in a process, because the garbage of that moment is never freed.
         if not gc.get_freeze_count():
             gc.freeze()
 
@@ -104,7 +104,7 @@ class _DecodeFn(beam.DoFn):
         if isinstance(element, Chunk):
             self._messages += element.messages
             self._room -= self.MESSAGE_OVERHEAD * len(element) + sum([len(each.data) for each in element.messages])
-        else:  # of a runner's own source: this runs for each message
+        else:  # from a runner's own source: this runs for each message
             self._messages.append(element)
             self._room -= self.MESSAGE_OVERHEAD + len(element.data)
         return None if self._room > 0 else self._decode()
@@ -139,7 +139,7 @@ class _DecodeFn(beam.DoFn):
             served = self._served[collection, version]
             joined = [concatenate(parts)] if self._shards > 1 else parts
             for shard, columns in chain.from_iterable(part.by_shard(self._shards) for part in joined):
-                # As old as its oldest slice, so that no window of it closes while it is under way.
+                # The time of the oldest slice, so that none of its windows closes while the element is under way.
                 at = served.last_of_slice(int(columns.slices.min()))
                 yield at_time(at, (f"{collection}/{shard}", columns))
         for (key, start), partial in self._partials.items():

@@ -1,8 +1,8 @@
 """Count a report once: drop copies by (collection, report id), over the time in which a copy could still be counted.
 
-State is packed: for each shard of ids, a bag of byte strings, each an expiry and the ids that expire then. A worker
-keeps the ids of the shards that it serves in memory; a token that is drawn anew with every write tells whether that
-copy is still what the state holds.
+State is packed: each shard of ids has a bag of byte strings, and each string is an expiry and the ids that expire then.
+A worker keeps the ids of the shards that it serves in memory. Every write stores a new random token in the state; the
+worker compares tokens to see whether its memory still equals the state.
 """
 
 import secrets
@@ -66,7 +66,7 @@ class DeduplicatedReports(NamedTuple):
 
     Attributes:
         columns: Reports without copies.
-        accounting: Of the copies that were dropped, for each collection and version, at the time of their slice.
+        accounting: The accounting of dropped copies, for each collection and version, at the time of their slice.
     """
 
     columns: PCollection[ReportColumns]
@@ -75,23 +75,23 @@ class DeduplicatedReports(NamedTuple):
 
 @dataclass
 class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]], DeduplicatedReports]):
-    """Drop the reports whose id was seen before in the collection.
+    """Drop each report with an id that was seen before in the collection.
 
-    An id is remembered until every window that counted its report has closed, and no copy can come
-    into one of them any more: a later one is late, or names other windows. So the state is bounded by the reports of
+    The state keeps an id until every window that counted its report has closed. Then no copy can come into one of these
+    windows any more: a later copy is late, or names other windows. So the state is bounded by the reports of
     window + allowed lateness (twice the window, if it slides), 16 bytes each.
 
     Attributes:
-        spill: A folder through which all ids of a shard are brought together first, so that no state is needed: of a
-            bounded job alone. Beam's local runner gives everything that has state to one of its workers.
+        spill: A folder through which the job first groups all ids of a shard, so that it needs no state. It is for
+            bounded jobs only. Beam's local runner gives all steps with state to one of its workers.
     """
 
     specs: Sequence[CollectionSpec]
     spill: Path | None = None
 
-    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns of outputs with names
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> DeduplicatedReports:
-        """Look for copies by shard, in the global window: a copy may come in another window."""
+        """Look for copies by shard, in the global window, because a copy may come in another window."""
         shards: PCollection[Any] = columns
         deduplicate: beam.DoFn = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
         if self.spill is not None:
@@ -214,12 +214,12 @@ class _DeduplicateFn(beam.DoFn):
 
     def _seen(self, key: str, written: bytes, ids: Any) -> SeenIds:
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
-        # Taken out until the state is written: it is about to hold what a bundle that fails has not written.
+        # Removed until the state is written: the caller adds ids to it, and a bundle that fails does not write them.
         cached = self._cache.pop(key, None)
         if cached is not None and cached[0] == written:
             return cached[1]
         seen = SeenIds()
-        # Nothing was ever written where there is no token.
+        # Without a token, nothing was ever written.
         entries = [unpack_ids(entry)[1] for entry in ids.read()] if written else []
         if entries:
             seen.add(np.concatenate(entries))
@@ -232,7 +232,7 @@ class _DeduplicateFn(beam.DoFn):
             self._keep(key, written, seen)
 
     def _keep(self, key: str, written: bytes, seen: SeenIds) -> None:
-        """Remember the ids of a shard as of the state that ``written`` marks."""
+        """Keep the ids of a shard in memory, with ``written``, which identifies the state that they equal."""
         self._cache[key] = written, seen
         if len(self._cache) > self.MAX_CACHED:
             self._cache.popitem(last=False)

@@ -1,4 +1,4 @@
-"""From the sufficient statistic of a window to what is published of it."""
+"""From the sufficient statistic of a window to its published estimates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from uldp.schemas.records import Estimate, SupportCounts
 def estimates_of(served: ServedCollection, support: SupportCounts) -> Iterator[Estimate]:
     """Estimate the distribution of true values by each estimator of the spec: eq. (22) over the estimate of r.
 
-    Yields nothing below the spec's ``min_reports``, where the noise of the mechanism is all there is to see, nor of a
-    window at which the spec stops.
+    Yields nothing below the spec's ``min_reports``, because only the noise of the mechanism would be visible. Also
+    yields nothing for a window that exceeds a limit at which the spec stops.
     """
     if withheld(served.spec.limits, support.flags):
         return
     if support.supersedes is not None and support.supersedes.n < served.spec.limits.min_reports:
-        support = replace(support, supersedes=None)  # of those counts, nothing was published
+        support = replace(support, supersedes=None)  # no estimate of those counts was published
     channel, n, counts = served.mechanism.channel, support.n, support.counts
     stderr = served.pum.stderr(channel, counts, n)
     for estimator in served.spec.estimators:

@@ -1,4 +1,4 @@
-"""From the sum of a window to a pane of it: which revision it is, what it corrects, and what speaks against it."""
+"""From the sum of a window to a pane: with its revision, the pane that it supersedes, and flags that warn about it."""
 
 import struct
 import time
@@ -24,13 +24,13 @@ from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, pane_of
 
-#: Signals are raised on what honest devices bring about in one window of a million: in up to 30, where there are just
-#: enough reports for ``fit_counts`` to judge.
+#: Honest devices cause a false alarm in one window of a million; in up to 30 of a million, if there are just enough
+#: reports for ``fit_counts`` to judge.
 ALARM_LEVEL = 1e-6
 
 
 def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]:
-    """Name what speaks against a window, other than that it is incomplete."""
+    """Yield the flags that warn about a window, except ``INCOMPLETE``."""
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     if accounting.counted < limits.min_reports:
         yield Flag.FEW_REPORTS
@@ -49,7 +49,7 @@ def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]
 
 
 def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:
-    """Make a pane of a sum; ``start`` and ``end`` are the window's, in milliseconds."""
+    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds."""
     counts = partial.counts
     return SupportCounts(
         *served.spec.key,
@@ -63,25 +63,26 @@ def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int,
     )
 
 
-#: Panes accumulate, so that each holds a report. But where the watermark passes the end and the lateness of a window at
-#: once, Flink's runner fires one more, empty and with the index of the pane on time, which would take its place.
+#: The accounting of an empty pane. Panes accumulate, so each should hold a report. But if the watermark passes the end
+#: and the lateness of a window at once, Flink's runner fires one more pane: it is empty, has the index of the on-time
+#: pane, and would replace that pane.
 NOTHING = Accounting()
 
 
 @dataclass
 class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
-    """Write window, pane, flags and signals into the sums that come out of windows, and what each pane supersedes.
+    """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
 
     Attributes:
-        specs: The collections that are served.
-        simulated_clock: Whether publish times are a simulation's, and say nothing about the present.
+        specs: The collections to serve.
+        simulated_clock: Whether publish times come from a simulation, and so say nothing about the present.
     """
 
     specs: Sequence[CollectionSpec]
     simulated_clock: bool = False
 
     def expand(self, sums: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
-        """A bounded collection has one pane for each window, which supersedes nothing."""
+        """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
             seal_fn: beam.DoFn = _SealFn(list(self.specs))
         else:
@@ -91,7 +92,7 @@ class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCo
 
 
 class _Sealer(beam.DoFn):
-    """Seals panes, and counts them for those who watch the job."""
+    """Seals panes, and counts them in the job's metrics."""
 
     def __init__(self, specs: list[CollectionSpec]) -> None:
         self._specs = specs
@@ -121,9 +122,9 @@ class _SealFn(_Sealer):
 @beam.typehints.with_input_types(KeyedCounts)
 @beam.typehints.with_output_types(SupportCounts)
 class _SealPanesFn(_Sealer):
-    """Seals one pane of a window after the other, and remembers the last."""
+    """Seals the panes of a window one after the other, and remembers the last."""
 
-    #: Revision, n and counts of the pane before.
+    #: Revision, n and counts of the last pane.
     BEFORE = ReadModifyWriteStateSpec("before", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
@@ -153,17 +154,17 @@ class _SealPanesFn(_Sealer):
             before.write(pack_pane(sealed))
             expiry.set(expires(self._served[key].spec.window, window.max_timestamp()))
             yield replace(sealed, supersedes=superseded)
-        else:  # a runner that does not keep the order of panes: this one was superseded before it came
+        else:  # the runner does not keep the order of panes: a later pane has superseded this one already
             yield sealed
 
     @on_timer(EXPIRY)
     def forget(self, before: Any = beam.DoFn.StateParam(BEFORE)) -> None:
-        """Free the state with that of the window."""
+        """Free the state when the window's own state is freed."""
         before.clear()
 
 
 def pack_pane(sealed: SupportCounts) -> bytes:
-    """Write what a later pane says that it supersedes."""
+    """Write the part of a pane that a later pane needs to name it as superseded."""
     return struct.pack("<iq", sealed.pane.revision, sealed.n) + sealed.counts.tobytes()
 
 

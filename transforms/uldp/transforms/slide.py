@@ -1,11 +1,11 @@
-"""Sliding windows from slices: each window is a sum of slices, of which its neighbours have all but one.
+"""Sliding windows from slices: each window is a sum of slices, and shares all but one of them with its neighbours.
 
-To put a slice into each of its windows costs size / period additions, 288 of them for a day every five minutes. Here it
-costs three: "count in panes of the period, merge the panes" (Li et al., "No Pane, No Gain", SIGMOD Record 2005).
+Adding a slice to each of its windows costs size / period additions: 288 for a day every five minutes. This module needs
+three: "count in panes of the period, merge the panes" (Li et al., "No Pane, No Gain", SIGMOD Record 2005).
 
-Time is cut into blocks as long as a window. A window is then the end of one block and the beginning of the next, and
-the sums of all ends and of all beginnings cost an addition for each slice (van Herk 1992; Gil & Werman 1993). No
-subtraction is needed, which summaries of senders do not have.
+Time is cut into blocks as long as a window. A window is then the end of one block and the beginning of the next. The
+sums of all ends and of all beginnings cost one addition for each slice (van Herk 1992; Gil & Werman 1993). The method
+needs no subtraction, which summaries of senders do not have.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ def slide(slices: Mapping[int, PartialCounts], size: int, period: int) -> Iterat
     """Sum slices into the sliding windows that hold them.
 
     Args:
-        slices: By their start, a multiple of ``period``.
+        slices: Partial counts by the start of their slice, a multiple of ``period``.
         size: Milliseconds of a window, a multiple of ``period``.
         period: Milliseconds from one window's start to the next one's.
 
@@ -46,7 +46,7 @@ def slide(slices: Mapping[int, PartialCounts], size: int, period: int) -> Iterat
 
 
 def blocks_of(start: int, size: int) -> tuple[int, int]:
-    """Return the starts of the blocks whose windows may hold the slice of ``start``: the one before, and its own."""
+    """Return the starts of the blocks with windows that may hold the slice at ``start``: the one before, its own."""
     block = start // size * size
     return block - size, block
 
@@ -54,17 +54,17 @@ def blocks_of(start: int, size: int) -> tuple[int, int]:
 def slide_block(
     slices: Mapping[int, PartialCounts], block: int, size: int, period: int
 ) -> Iterator[tuple[int, PartialCounts]]:
-    """Do as ``slide`` for the windows that begin in one block, to which only its slices and the next one's belong.
+    """Do as ``slide`` for the windows that begin in one block; they hold only slices of this block and the next one.
 
     Args:
-        slices: As for ``slide``; all of the two blocks, and whichever others.
+        slices: As for ``slide``: all slices of the two blocks, and possibly others.
         block: The start of the block, a multiple of ``size``.
-        size: As for ``slide``, and of a block.
+        size: As for ``slide``; a block has the same size.
         period: As for ``slide``.
     """
     starts = range(block, block + size, period)
     ends = list(accumulate((slices.get(start) for start in reversed(starts)), _sum))
-    # Of the next block, a window holds all slices that begin before the window's end: none, if it is the block.
+    # A window holds the slices of the next block that begin before the window ends: none, if the window is the block.
     beginnings = accumulate(chain([None], (slices.get(start + size - period) for start in starts[1:])), _sum)
     for start, end, beginning in zip(starts, reversed(ends), beginnings, strict=True):
         total = _sum(end, beginning)
@@ -85,15 +85,15 @@ BlockSlices = tuple[BlockKey, Slices]
 
 @dataclass
 class SlideWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCounts]]):
-    """Put partial counts of slices of a stream into sliding windows, one element for each window of a bundle and key.
+    """Put partial counts of slices of a stream into sliding windows: one element for each window of a bundle and key.
 
-    Their sums are for the runner to make, for only it knows when a window is to fire.
+    The runner sums these elements, because only the runner knows when a window fires.
     """
 
     window: WindowSpec
 
     def expand(self, counts: PCollection[KeyedCounts]) -> PCollection[KeyedCounts]:
-        """The slices of a key travel together, so that the runner assigns windows once; those are then replaced."""
+        """Send the slices of a key together, so that the runner assigns windows once; then replace these windows."""
         size, period = _milliseconds(self.window)
         windowed: PCollection[KeyedCounts] = (
             counts
@@ -108,14 +108,14 @@ class SlideWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCo
 class SumSlidingWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCounts]]):
     """Sum partial counts of slices of a bounded collection in sliding windows.
 
-    The runner brings together the slices of a block and the next one, where a stream has it bring together each window:
-    a few elements a day instead of 288. Nothing fires before all is read, so that a block's windows are complete.
+    The runner groups the slices of each block and the next one, while in a stream it groups each window: a few elements
+    a day instead of 288. No window fires before all input is read, so that the windows of a block are complete.
     """
 
     window: WindowSpec
 
     def expand(self, counts: PCollection[KeyedCounts]) -> PCollection[KeyedCounts]:
-        """No element is larger than the slices of two blocks, however long the job's time."""
+        """Sum by block, so that no element is larger than the slices of two blocks, however long the job's input is."""
         size, period = _milliseconds(self.window)
         sums: PCollection[KeyedCounts] = (
             counts
@@ -156,13 +156,13 @@ class _CollectFn(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         for key, slices in self._slices.items():
-            # As old as the oldest slice, so that no window of it closes while it is under way.
+            # The time of the oldest slice, so that none of its windows closes while the element is under way.
             yield at_time(min(slices) + self._period - 1, (key, slices))
         self._slices.clear()
 
 
 class _WindowsFn(beam.DoFn):
-    """Puts sums into their windows. It is called in each window that the runner has assigned to an element."""
+    """Puts sums into their windows. The runner calls it once for each window that it has assigned to an element."""
 
     def __init__(self, size: int, period: int) -> None:
         self._size, self._period = size, period
@@ -196,7 +196,7 @@ class _SlideFn(_WindowsFn):
 
 
 def _cut_blocks(element: tuple[CollectionKey, Slices], size: int) -> Iterator[tuple[BlockKey, Slices]]:
-    """Give each block of a key the slices of its windows."""
+    """Yield each block of a key with the slices of its windows."""
     key, slices = element
     blocks: dict[int, Slices] = defaultdict(dict)
     for start, partial in slices.items():
@@ -207,7 +207,7 @@ def _cut_blocks(element: tuple[CollectionKey, Slices], size: int) -> Iterator[tu
 
 
 def _sum_slices(element: tuple[BlockKey, Iterable[Slices]]) -> WindowedValue:
-    """Sum what bundles give of each slice of a block, at the time of the block."""
+    """Sum each slice of a block over all bundles; the result has the time of the block."""
     (key, block), parts = element
     total: Slices = {}
     for slices in parts:

@@ -1,8 +1,7 @@
-"""Report columns brought together by key through files, where a runner would pass them through one process.
+"""Group report columns by key through files, because a runner would pass them through one process.
 
-Beam's local runner hands all that goes from one stage to the next through the process that runs the pipeline, on one
-thread. Its workers are on one machine, so columns can go through the file system, and the runner groups only where they
-are.
+Beam's local runner passes all elements between stages through the process that runs the pipeline, on one thread. Its
+workers are on one machine, so columns can go through the file system, and the runner groups only their file ranges.
 """
 
 import os
@@ -18,7 +17,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.columns import ReportColumns
 from uldp.transforms.coders import ReportColumnsCoder
 
-#: Where columns are: the name of a file, the first byte, and how many there are.
+#: The place of columns: the name of a file, the first byte, and the number of bytes.
 FileRange = tuple[str, int, int]
 
 
@@ -28,16 +27,17 @@ class GroupColumns(
 ):
     """Group columns by key, for ``read_columns`` to read.
 
-    A file is written for each bundle. That of a bundle that fails is never read: its name went with it.
+    Each bundle writes a file. No step reads the file of a failed bundle, because its name is lost with the bundle.
 
     Attributes:
-        folder: Where all workers can write and read, for as long as the job runs. It takes 29 bytes for a symbol.
+        folder: All workers must be able to write and read here while the job runs. A report of one symbol takes 29
+            bytes.
     """
 
     folder: Path
 
     def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> PCollection[tuple[str, Iterable[FileRange]]]:
-        """Write, and group what is left."""
+        """Write the columns to files, and group their file ranges."""
         grouped: PCollection[tuple[str, Iterable[FileRange]]] = (
             columns | "SpillColumns" >> beam.ParDo(_SpillFn(self.folder)) | "GroupShards" >> beam.GroupByKey()
         )
@@ -52,7 +52,7 @@ class _SpillFn(beam.DoFn):
         self._file: BinaryIO | None = None
 
     def start_bundle(self) -> None:
-        self._close()  # of a bundle that failed
+        self._close()  # a bundle that failed may have left its file open
 
     def process(self, element: tuple[str, ReportColumns]) -> Iterator[tuple[str, FileRange]]:
         key, columns = element

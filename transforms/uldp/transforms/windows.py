@@ -13,7 +13,7 @@ from uldp.schemas.collection import WindowSpec
 from uldp.schemas.durations import format_duration, milliseconds
 from uldp.schemas.records import Pane, PaneKind
 
-#: State is kept for longer than that: nothing is dropped if the watermark is ahead of a publish time by so much.
+#: State is kept for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
 _SPARE = timedelta(hours=1)
 
 
@@ -47,16 +47,16 @@ def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
     """Return the windowing of a bounded job (one pane) or of a stream (early, on-time and late panes, accumulating).
 
     A pane fires on time even when nothing arrived since the last early one, so that every window has its on-time
-    pane. The state of a window outlives its closing by more than ``AMENDABLE_FOR``: late reports are not counted, but
-    the line of accounting of their window says that they came.
+    pane. The state of a window is kept for more than ``AMENDABLE_FOR`` after the window closes: late reports are not
+    counted, but the accounting of their window records them.
     """
     if bounded:
         return beam.WindowInto(window_fn(window))
-    # Beam's delay is whole seconds; the spec holds ``early_every`` to them.
+    # Beam's delay is in whole seconds; the spec allows only whole seconds in ``early_every``.
     early = None if window.early_every is None else trigger.AfterProcessingTime(int(window.early_every.total_seconds()))
     return beam.WindowInto(
         window_fn(window),
-        # A late trigger of processing time stalls the BundleBasedDirectRunner at the end of its input.
+        # A late processing-time trigger stalls the BundleBasedDirectRunner at the end of its input.
         trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
         accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
         allowed_lateness=Duration(micros=milliseconds(_kept_for(window)) * 1000),
@@ -64,22 +64,22 @@ def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
 
 
 def _kept_for(window: WindowSpec) -> timedelta:
-    """How long the state of a window outlives its end."""
-    # A slice of a sliding window stays countable until the last window that holds it closes.
+    """Return for how long the state of a window is kept after the window's end."""
+    # A slice of a sliding window can be counted until the last window that holds it closes.
     sliding = window.size if window.period is not None else timedelta(0)
     return window.allowed_lateness + AMENDABLE_FOR + _SPARE + sliding
 
 
 def expires(window: WindowSpec, last: Timestamp) -> Timestamp:
-    """Return when the state of a window is freed. ``last``: the window's own last moment."""
+    """Return when the state of a window is freed; ``last`` is the last moment of the window."""
     return last + Duration(micros=milliseconds(_kept_for(window)) * 1000)
 
 
 def pane_of(info: PaneInfo) -> Pane:
-    """Translate a pane of a stream from Beam's.
+    """Translate Beam's information on a stream's pane to ours.
 
-    The kind is taken from ``nonspeculative_index``, because ``timing`` is wrong in some cases on the local runner:
-    -1 before the watermark passed the window's end, 0 when it did, more after it.
+    The kind comes from ``nonspeculative_index``, because ``timing`` is wrong in some cases on the local runner. The
+    index is -1 before the watermark passes the window's end, 0 when it passes, and more afterwards.
     """
     if info.nonspeculative_index < 0:
         kind = PaneKind.EARLY

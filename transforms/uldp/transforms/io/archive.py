@@ -1,4 +1,4 @@
-"""Where messages come from: an archive of files (bounded), or the embedded local stream (unbounded)."""
+"""Sources of messages: an archive of files (bounded), and the embedded local stream (unbounded)."""
 
 import concurrent.futures
 import hashlib
@@ -43,7 +43,7 @@ def message_files(path: str | Path) -> list[str]:
         path: A path here, or a URL of another of Beam's file systems.
 
     Raises:
-        StreamError, RemoteError: if there is none, or nobody answers. A local stream may be empty.
+        StreamError, RemoteError: if there is no file, or the file system does not answer. A local stream may be empty.
     """
     if is_remote(str(path)):
         return [file.path for file in _remote_files(str(path))]
@@ -70,10 +70,10 @@ def _remote_files(url: str) -> list[FileMetadata]:
 
 
 def archive_digest(path: str | Path) -> str:
-    """Return a name for what the files of messages at ``path`` are now: other files, another name.
+    """Return a digest of the files of messages that are at ``path`` now: other files have another digest.
 
-    Files here are known by their names, sizes and sync markers, so that a copy of an archive is the same archive; files
-    elsewhere by what their file system says of them without reading them.
+    Local files are identified by their names, sizes and sync markers, so that a copy of an archive has the same digest;
+    remote files by the path, size and time of the last update that their file system reports without reading them.
 
     Raises:
         StreamError, RemoteError: as ``message_files``.
@@ -111,7 +111,7 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
 @beam.typehints.with_input_types(str)
 @beam.typehints.with_output_types(Chunk)
 class _ReadFilesFn(beam.DoFn):
-    """Reads files of messages, and logs from time to time how far it is."""
+    """Reads files of messages, and logs its progress from time to time."""
 
     LOG_EVERY_SECONDS = 5.0
 
@@ -148,7 +148,7 @@ class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
     endpoint: str
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
-        """One element for each segment, so that the runner's cost for an element is paid once for many messages."""
+        """Send each segment as one element, so that the runner's cost of an element is paid once for many messages."""
         chunks: PCollection[Chunk] = (
             pbegin
             | "Segments" >> TestStream(coder=StrUtf8Coder(), endpoint=self.endpoint).with_output_types(str)
@@ -160,7 +160,7 @@ class ReadLocalStream(beam.PTransform[PBegin, PCollection[Chunk]]):
 @beam.typehints.with_input_types(str)
 @beam.typehints.with_output_types(Chunk)
 class _ReadSegmentsFn(beam.DoFn):
-    """Reads segments, and tells the ``LocalStreamEvents`` that announced them, which are in the same process."""
+    """Reads segments, and reports to the ``LocalStreamEvents`` that announced them, in the same process."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
@@ -178,20 +178,20 @@ class _ReadSegmentsFn(beam.DoFn):
 class LocalStreamEvents(service_api.TestStreamServiceServicer):
     """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
 
-    The ``BundleBasedDirectRunner`` has no live source of its own; its ``TestStream`` takes events from such a
-    service. The watermark is the publish time of what has been read, less ``watermark_delay``; where the stream is
-    idle it is the present, less the same, for whatever is published next is published later.
+    The ``BundleBasedDirectRunner`` has no live source of its own, but its ``TestStream`` takes events from a service
+    like this one. The watermark is the publish time of the messages that were read, less ``watermark_delay``. If the
+    stream is idle, the watermark is the present, less the same delay, because every message to come is published later.
 
     A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
 
     Attributes:
-        announced: Segments that were announced.
-        segments: Those of them that have been read.
-        messages: What was in these.
-        watermark: The newest that was announced, in milliseconds. The runner comes to it when it has read all segments.
+        announced: The number of announced segments.
+        segments: The number of these segments that have been read.
+        messages: The number of messages in the segments that have been read.
+        watermark: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
     """
 
-    #: Seconds between looks at the directory, and so between clock events: the resolution of early firings.
+    #: Seconds between polls of the directory, and so between clock events: the resolution of early firings.
     POLL_SECONDS = 0.1
 
     def __init__(self, stream: LocalStream, watermark_delay_ms: int) -> None:
@@ -223,14 +223,14 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self.messages += messages
 
     def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
-        """Stream the events; ends when the stream is closed and read, and only then.
+        """Stream the events; end when the stream is closed and read, and only then.
 
         The runner takes the end of the events, and also an error, for the end of the input, and would fire every open
-        window as complete. So what cannot be read is announced nevertheless, for the reader to fail on.
+        window as complete. So if a segment cannot be read, this method announces it nevertheless, and the reader fails.
         """
         try:
             yield from self._events()
-        except Exception:  # whatever it is, the job must fail and not finish
+        except Exception:  # after any error, the job must fail and not finish
             yield _segment_event(self._current, None)
             self._stopping.wait()
 
@@ -251,12 +251,12 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
                 yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=self.watermark * 1000, tag=_TAG))
 
 
-#: By endpoint. A reader that Beam has pickled finds here who announced what it reads.
+#: By endpoint. A reader that Beam has pickled finds here the service that announced its segments.
 _LISTENING: dict[str, LocalStreamEvents] = {}
 
 
 def _segment_event(segment: Path, watermark: int | None) -> Event:
-    """Announce a segment at the watermark before it, so that the watermark waits until it has been read."""
+    """Announce a segment at the watermark before it, so that the watermark waits until the segment is read."""
     element = TestStreamPayload.TimestampedElement(
         encoded_element=StrUtf8Coder().encode(str(segment)),
         timestamp=MIN_TIMESTAMP.micros if watermark is None else watermark * 1000,

@@ -1,9 +1,10 @@
-"""Estimates as rows of a BigQuery table: every pane is appended, and a view shows the newest of each window.
+"""Estimates as rows of a BigQuery table: the sink appends every pane, and a view shows the newest pane of each window.
 
-Upserts through the Storage Write API are Java's in Beam: a pipeline that is built without Java has none. Beam's own
-streaming inserts draw their insert ids at random. So rows are inserted here, with an id that follows from what the
-row holds. BigQuery drops a row whose id came a minute ago, mostly. What it lets through is an equal row, of which the
-view takes one: `key` says which rows are panes of the same estimate, and the one of the highest `age` counts.
+In Beam, only Java has upserts through the Storage Write API, so a pipeline built without Java cannot use them. Beam's
+own streaming inserts draw their insert ids at random. So this sink inserts the rows itself, with an id that follows
+from the content of the row. BigQuery mostly drops a row if the same id came within the last minute. If it lets one
+through, the two rows are equal, and the view takes one of them: rows with the same `key` are panes of the same
+estimate, and the row with the highest `age` counts.
 """
 
 import hashlib
@@ -29,9 +30,10 @@ _KINDS = tuple(PaneKind)  # in the order in which they fire
 def estimate_row(estimate: Estimate) -> Row:
     """Return the row of an estimate: the fields of ``estimate.avsc``, times as ISO 8601, tags as a list, key and age.
 
-    The key is of collection, version, window and estimator. Ages sort as text: what has received more is newer, then
-    what is not incomplete, then a late pane before one on time before an early one, then the higher revision. Not the
-    revision first: revisions start again with a job that is started again, and what was received never shrinks.
+    The key consists of collection, version, window and estimator. Ages sort as text. The newer pane is the one that has
+    received more reports; then the one that is not incomplete; then a late pane before an on-time pane before an early
+    pane; then the one with the higher revision. The revision does not come first, because a restarted job starts its
+    revisions again, while the number of received reports never shrinks.
     """
     support = estimate.support
     whole = Flag.INCOMPLETE not in support.flags
@@ -47,7 +49,7 @@ def estimate_row(estimate: Estimate) -> Row:
 
 
 def insert_id(row: Row) -> str:
-    """Return an id that equal rows share: a bundle that is tried again sends what it has sent before."""
+    """Return an id that equal rows share, so that a retried bundle sends the same ids again."""
     return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -56,7 +58,7 @@ def _field(name: str, kind: str, doc: str, mode: str = "REQUIRED") -> dict[str, 
 
 
 def _column(name: str, doc: str, avro: Any, mode: str = "REQUIRED") -> dict[str, Any]:
-    """Translate an Avro field. BigQuery names what holds others RECORD, and has arrays and nulls as modes."""
+    """Translate an Avro field. BigQuery calls a field with subfields RECORD, and writes arrays and nulls as modes."""
     if isinstance(avro, str):
         return _field(name, _TYPES[avro], doc, mode)
     if isinstance(avro, list):
@@ -76,7 +78,7 @@ def _column(name: str, doc: str, avro: Any, mode: str = "REQUIRED") -> dict[str,
 
 
 def estimates_table() -> list[dict[str, Any]]:
-    """Return the columns of the table, as BigQuery's API and ``bq mk --schema`` take them."""
+    """Return the columns of the table, in the form that BigQuery's API and ``bq mk --schema`` accept."""
     columns = _column("estimate", "", load_schema("estimate"))["fields"]
     for column in columns:
         if column["name"] in ("window_start", "window_end"):
@@ -89,7 +91,7 @@ def estimates_table() -> list[dict[str, Any]]:
 
 
 class BigQueryError(ValueError):
-    """Rows that BigQuery does not take, or a table or a library that is missing. The message says which."""
+    """BigQuery refuses rows, or a table or a library is missing. The message says which."""
 
 
 @dataclass
@@ -97,7 +99,7 @@ class WriteEstimatesToBigQuery(beam.PTransform[PCollection[Estimate], None]):
     """Append each pane of each estimate to a table; see ``deploy/bigquery`` for the table and its view.
 
     Attributes:
-        table: ``PROJECT.DATASET.TABLE``, which is there and has the columns of ``estimates_table``.
+        table: ``PROJECT.DATASET.TABLE``; it must exist and have the columns of ``estimates_table``.
     """
 
     table: str
@@ -109,22 +111,22 @@ class WriteEstimatesToBigQuery(beam.PTransform[PCollection[Estimate], None]):
             raise BigQueryError(f"{self.table!r} is no table; write PROJECT.DATASET.TABLE")
 
     def expand(self, estimates: PCollection[Estimate]) -> None:
-        """One step: rows are few, for they are of windows and not of reports."""
+        """Insert the rows in one step: they are few, because a row is one window's estimate and not one report."""
         _ = estimates | "InsertRows" >> beam.ParDo(_InsertRowsFn(self.table))
 
 
 class Client(Protocol):
-    """What is used of ``google.cloud.bigquery.Client``."""
+    """The methods of ``google.cloud.bigquery.Client`` that the sink uses."""
 
     def insert_rows_json(self, table: str, json_rows: Sequence[Row], row_ids: Sequence[str]) -> Sequence[Any]:
-        """Insert rows, or none of them; returns an error for each row that is in the way."""
+        """Insert all rows or none; return an error for each row that prevents the insert."""
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Release the client's resources."""
 
 
 def new_client(table: str) -> Client:
-    """Connect as whoever the worker runs as.
+    """Connect with the worker's own credentials.
 
     Raises:
         BigQueryError: if the client library is not installed.
@@ -139,11 +141,11 @@ def new_client(table: str) -> Client:
 
 @beam.typehints.with_input_types(Estimate)
 class _InsertRowsFn(beam.DoFn):
-    """Inserts the rows of a bundle in requests of a size that BigQuery takes."""
+    """Inserts the rows of a bundle in requests of a size that BigQuery accepts."""
 
-    #: Rows of a request; so many are recommended.
+    #: Rows of a request; the recommended number.
     MAX_ROWS = 500
-    #: Bytes of the rows of a request, of which BigQuery takes 10 MB. A row that is larger goes alone.
+    #: Bytes of the rows of a request; BigQuery accepts 10 MB. A larger row has a request of its own.
     MAX_BYTES = 5 << 20
 
     def __init__(self, table: str) -> None:
@@ -177,6 +179,6 @@ class _InsertRowsFn(beam.DoFn):
         if not self._rows:
             return
         errors = self._client.insert_rows_json(self._table, self._rows, row_ids=list(map(insert_id, self._rows)))
-        if errors:  # the bundle fails and is tried again: a pane is never lost in silence
+        if errors:  # the bundle fails and the runner retries it, so that no pane is lost silently
             raise BigQueryError(f"{self._table} does not take {len(errors)} of {len(self._rows)} rows: {errors[0]}")
         self._clear()

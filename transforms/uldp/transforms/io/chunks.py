@@ -1,6 +1,6 @@
-"""Messages that a source fetched together, as one element: a runner's cost for an element is paid once for many.
+"""Chunks: messages that a source fetched together are one element, so that a runner's cost is paid once for many.
 
-Importing this module registers its coder, and that of messages.
+Importing this module registers the coders of chunks and of messages.
 """
 
 import io
@@ -20,7 +20,7 @@ import uldp.transforms.coders  # noqa: F401 (registers the coder of messages)
 from uldp.schemas.framing import Schema
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 
-#: What a message is taken to need beside its bytes where messages are joined to chunks.
+#: The bytes that a message is assumed to need besides its data, when messages are joined into chunks.
 _MESSAGE_OVERHEAD = 1 << 7
 
 
@@ -28,7 +28,7 @@ _MESSAGE_OVERHEAD = 1 << 7
 class Chunk:
     """Messages in the order in which they were fetched.
 
-    Its element time is nobody's: each message has the time when it was published.
+    The element time of a chunk is not its messages' time: each message has its own publish time.
     """
 
     messages: Sequence[Message]
@@ -39,12 +39,12 @@ class Chunk:
 
 @dataclass(slots=True)
 class ChunkSize:
-    """How many messages to ask for, so that a chunk is bounded by its bytes too.
+    """How many messages to request, so that the bytes of a chunk are bounded too.
 
-    Flink's runner keeps what a bundle gives on its heap until the bundle ends.
+    Flink's runner keeps the output of a bundle on its heap until the bundle ends.
 
     Attributes:
-        message_bytes: The mean size of those that came last; before, a guess that is rather too high.
+        message_bytes: The mean size of the last messages that came; before the first, a guess that is rather too high.
     """
 
     BYTES: ClassVar[int] = 256 << 10
@@ -52,11 +52,11 @@ class ChunkSize:
     message_bytes: int = 4096
 
     def messages(self, most: int) -> int:
-        """Return how many of that size are a chunk, one at the least."""
+        """Return how many messages of that size make a chunk: at least one, and no more than ``most``."""
         return max(1, min(most, self.BYTES // self.message_bytes))
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """Take the size of messages that came for that of the next; none say nothing."""
+        """Assume that the next messages have the mean size of these; an empty sequence changes nothing."""
         if messages:
             self.message_bytes = 1 + sum(len(message.data) for message in messages) // len(messages)
 
@@ -67,7 +67,7 @@ def _attributes_schema() -> Schema:
 
 
 class ChunkCoder(Coder):
-    """Columns, for both ends are this job: times, lengths, attributes if there are any, data and positions.
+    """Encodes columns, because both ends are this job: times, lengths, attributes if there are any, data and positions.
 
     Messages as Avro records would take several times as long.
     """
@@ -79,7 +79,7 @@ class ChunkCoder(Coder):
         messages = value.messages
         attributes = io.BytesIO()
         if any(message.attributes for message in messages):
-            # An array is a record to the writer, whatever its annotation says.
+            # The writer accepts an array as a record, although its annotation does not.
             maps = cast(Any, [dict(message.attributes) for message in messages])
             fastavro.schemaless_writer(attributes, _attributes_schema(), maps)
         pieces = [*(message.data for message in messages), *(message.source.encode() for message in messages)]
@@ -94,14 +94,14 @@ class ChunkCoder(Coder):
         )
 
     def decode(self, encoded: bytes) -> Chunk:
-        """Read them back.
+        """Read the messages back.
 
         Raises:
-            ValueError: if the bytes are no chunk, or something follows it.
+            ValueError: if the bytes are not a chunk, or more bytes follow it.
         """
         try:
             return Chunk(self._messages(encoded))
-        except Exception as error:  # what NumPy and fastavro raise at other bytes
+        except Exception as error:  # NumPy and fastavro raise many kinds on other bytes
             raise ValueError(f"not a chunk of messages: {error!r}") from error
 
     def _messages(self, encoded: bytes) -> list[Message]:
@@ -132,7 +132,7 @@ registry.register_coder(Chunk, ChunkCoder)
 
 
 def chunked(messages: Iterable[Message]) -> Iterator[Chunk]:
-    """Join messages that come one by one to chunks, in their order."""
+    """Join single messages into chunks, in their order."""
     held: list[Message] = []
     room = ChunkSize.BYTES
     for message in messages:

@@ -9,9 +9,9 @@ import fastavro
 
 #: The file that makes a directory a local stream.
 STREAM_SETTINGS = "stream.json"
-#: The file that says which job a results directory is of.
+#: The file that identifies the job of a results directory.
 JOB = "job.json"
-#: Entries of a folder that are looked at.
+#: The maximum number of a folder's entries to look at.
 _MAX_ENTRIES = 1000
 
 
@@ -37,7 +37,7 @@ _BY_SCHEMA = {
 
 
 def kind_of(path: Path) -> Kind:
-    """Return the kind of a folder, by its own files or by the first Avro file below it; or that of one file."""
+    """Return the kind of a folder, by its own files or by the first Avro file below it; or the kind of a file."""
     if path.is_file():
         return _kind_of_file(path)
     if (path / STREAM_SETTINGS).is_file():
@@ -55,26 +55,26 @@ def _kind_of_file(path: Path) -> Kind:
             return kind_of_records(fastavro.reader(file))
     except OSError:
         raise
-    except Exception:  # the reader raises what its C code happens to meet in other files
+    except Exception:  # on other files, the reader's C code raises many kinds of error
         return Kind.OTHER
 
 
 def kind_of_records(records: Any) -> Kind:
-    """Return the kind of what a reader of fastavro reads, by its writer's schema."""
+    """Return the kind of the records that a fastavro reader reads, by the writer's schema."""
     schema = records.writer_schema
     name = str(schema.get("name")) if isinstance(schema, dict) else ""
     return _BY_SCHEMA.get(name.rpartition(".")[2], Kind.OTHER)
 
 
 def mismatch(path: Path, wanted: Kind) -> str:
-    """Say what ``path`` holds in place of what is wanted, and name a folder around or below it that holds that.
+    """Say what ``path`` holds instead of the wanted kind, and name a folder around or below it of that kind.
 
     >>> mismatch(Path("no/such/folder"), Kind.RESULTS)
     'no/such/folder: no such file or directory; give a directory that holds results'
     """
     below = islice(path.iterdir(), _MAX_ENTRIES) if path.is_dir() else ()
     near = sorted(entry for entry in below if entry.is_dir())
-    if wanted is Kind.RESULTS:  # known by files of their own, not by what is anywhere below
+    if wanted is Kind.RESULTS:  # identified by files of their own, not by files at any depth below
         near.append(path.parent)
     hint = next((f", such as {entry}" for entry in near if kind_of(entry) is wanted), "")
     found = f"holds {kind_of(path)}" if path.exists() else "no such file or directory"

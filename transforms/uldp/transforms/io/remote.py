@@ -1,4 +1,4 @@
-"""Files on those of Beam's file systems that are not this machine's, such as ``gs://``: told of in one line each."""
+"""Files on Beam's remote file systems, such as ``gs://``, with errors of one line."""
 
 import shutil
 import tempfile
@@ -21,10 +21,10 @@ def is_remote(path: str) -> bool:
 
 
 def matching(pattern: str) -> list[FileMetadata]:
-    """Return the files of a pattern in order of name, without hidden ones; ``**`` stands for any folders too.
+    """Return the files that match a pattern in order of name, without hidden ones; ``**`` matches any folders too.
 
     Raises:
-        RemoteError: if there is no such file system, or it does not answer well.
+        RemoteError: if Beam does not have the file system, or the file system returns an error.
     """
     with _told(pattern):
         (found,) = FileSystems.match([pattern])
@@ -34,10 +34,10 @@ def matching(pattern: str) -> list[FileMetadata]:
 
 @contextmanager
 def fetched(url: str) -> Iterator[IO[bytes]]:
-    """Give a file as a local one, so that what fails on the way is not taken for what is in the file.
+    """Yield a local copy of a file, so that a failed transfer is not mistaken for a damaged file.
 
     Raises:
-        RemoteError: if it cannot be fetched.
+        RemoteError: if the file cannot be fetched.
     """
     with tempfile.TemporaryFile() as local:
         with _told(url), FileSystems.open(url) as file:
@@ -46,7 +46,7 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
         yield local
 
 
-#: What to install for the file systems that Beam knows and does not bring.
+#: The packages to install for the file systems that Beam supports but does not include.
 _EXTRAS = {
     "gs": "uldp-stream[gcp]",
     "s3": "apache-beam[aws]",
@@ -56,10 +56,10 @@ _EXTRAS = {
 
 
 def check_scheme(url: str) -> None:
-    """Look whether there is a file system for a URL.
+    """Check that Beam has a file system for a URL.
 
     Raises:
-        RemoteError: if there is none; says what to install.
+        RemoteError: if it has none; the message says what to install.
     """
     scheme = url.partition("://")[0]
     if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
@@ -73,9 +73,9 @@ def _told(url: str) -> Iterator[None]:
     check_scheme(url)
     try:
         yield
-    except Exception as error:  # each file system raises what its client library does
+    except Exception as error:  # each file system raises its client library's errors
         reason = error
-        while isinstance(reason, BeamIOError) and reason.exception_details:  # by what was asked for, which we know
+        while isinstance(reason, BeamIOError) and reason.exception_details:  # keyed by the path, which we know
             reason = next(iter(reason.exception_details.values()))
         lines = str(reason).strip().splitlines() or [repr(reason)]
         raise RemoteError(f"{url}: {lines[0]}") from error

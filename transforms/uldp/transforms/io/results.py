@@ -1,8 +1,8 @@
-"""Where results go: files whose names follow from what they hold, so that writing twice gives the same files.
+"""Files of results: each file's name follows from its content, so that writing twice gives the same files.
 
-Panes are named by collection, version, window, revision and estimator. Late and rejected reports, of which nobody
-knows how many will come, are collected within a bundle and named by the digest of what is in the file. A file is
-written aside and renamed, so that a reader never sees half of one.
+The file of a pane is named by collection, version, window, revision and estimator. The number of late and rejected
+reports is unknown in advance, so the sink collects them within a bundle and names the file by the digest of its
+content. The sink writes a file under a temporary name and renames it, so that a reader never sees half of one.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
 from uldp.transforms.aggregate import Aggregated
 
-#: Records of one file of late or rejected reports; bounds the memory of a bundle.
+#: Records of one file of late or rejected reports; this bounds the memory of a bundle.
 MAX_RECORDS = 10_000
 
 
@@ -38,7 +38,7 @@ def container_bytes(schema: str, records: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Write a file in one step, replacing what stands there; ``path`` may be of any of Beam's file systems."""
+    """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems."""
     folder, name = FileSystems.split(path)
     aside = FileSystems.join(folder, f".tmp-{secrets.token_hex(8)}-{name}")
     try:
@@ -94,7 +94,7 @@ def _digest(content: bytes) -> str:
 
 @dataclass
 class WriteResults(beam.PTransform[Any, None]):
-    """Write all that ``Aggregate`` gives below one folder.
+    """Write all outputs of ``Aggregate`` below one folder.
 
     Attributes:
         out: The folder, on any of Beam's file systems.
@@ -103,7 +103,7 @@ class WriteResults(beam.PTransform[Any, None]):
     out: str
 
     def expand(self, aggregated: Any) -> None:
-        """One step for each kind of result; takes ``Aggregated``."""
+        """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
         _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEachFn(self.out, estimate_file))
         _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteEachFn(self.out, counts_file))

@@ -1,4 +1,4 @@
-"""Where a reader of Kafka stands: what Beam's checkpoints hold of it."""
+"""The positions of a Kafka reader, as Beam's checkpoints hold them."""
 
 import functools
 import struct
@@ -15,12 +15,13 @@ from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
 @dataclass(slots=True)
 class Position:
-    """Where a reader stands in a partition.
+    """A reader's position in one partition.
 
     Attributes:
-        next: Offset of the next message; -1 is the first that there is.
-        end: Offset at which to stop; -1 is never.
-        clear: All that was published before was read, out-of-orderness aside, in ms; -1 is unknown.
+        next: Offset of the next message; -1 means the first message that the partition has.
+        end: Offset at which reading stops; -1 means that it never stops.
+        clear: The reader has read all messages published before this time in ms, except for messages that come out of
+            order; -1 means unknown.
     """
 
     next: int = -1
@@ -29,19 +30,22 @@ class Position:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left that is to be read."""
+        """Whether the reader has reached the end."""
         return 0 <= self.end <= self.next
 
 
 @dataclass(frozen=True)
 class KafkaMark(CheckpointMark):
-    """Where a reader stands in its partitions."""
+    """A checkpoint mark: a reader's position in each of its partitions."""
 
     positions: Mapping[int, Position]
     topic: KafkaTopic
 
     def finalize_checkpoint(self) -> None:
-        """Tell the group, if the topic's config names one. Nothing depends on it, so nobody waits for the answer."""
+        """Commit the offsets to the consumer group, if the topic's config names one.
+
+        Nothing depends on this commit, so this method does not wait for the answer.
+        """
         begun = {partition: at.next for partition, at in self.positions.items() if at.next >= 0}
         if begun and self.topic.group is not None:
             offsets = [library().TopicPartition(self.topic.name, *each) for each in begun.items()]
@@ -50,19 +54,19 @@ class KafkaMark(CheckpointMark):
 
 @functools.cache
 def _committer(topic: KafkaTopic) -> Any:
-    """One connection of this process. A reader's own may be closed by the time its last mark is final."""
+    """Return this process's connection for commits. A reader's own may be closed before its last mark is final."""
     return topic.consumer(refused=_pass)
 
 
 def _pass(refusal: Any) -> None:
-    """Leave it to readers, who are told too."""
+    """Ignore the error, because the readers get it too."""
 
 
 @dataclass(unsafe_hash=True)  # not frozen, because Beam assigns attributes
 class KafkaMarkCoder(Coder):
-    """A version, then the positions in order of partition. The topic is the source's.
+    """Encodes a version, then the positions in order of partition. The topic comes from the source.
 
-    It is state: a job that is updated reads what the one before wrote. Another layout takes another version.
+    A mark is state: an updated job reads the marks of the job before it. A changed layout needs a new version.
     """
 
     topic: KafkaTopic
@@ -76,11 +80,11 @@ class KafkaMarkCoder(Coder):
         return bytes([self._VERSION]) + b"".join(entries)
 
     def decode(self, encoded: bytes) -> KafkaMark:
-        """Read them back.
+        """Read the positions back.
 
         Raises:
-            StateLayoutError: if another version of this software wrote it.
-            ValueError: if nothing of ours did.
+            StateLayoutError: if another version of this software wrote the bytes.
+            ValueError: if the bytes are not a mark.
         """
         if encoded[:1] != bytes([self._VERSION]):
             raise StateLayoutError(f"a Kafka position of layout {encoded[:1].hex()}, this is 01")
@@ -90,5 +94,5 @@ class KafkaMarkCoder(Coder):
         return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic)
 
     def is_deterministic(self) -> bool:
-        """Equal marks have equal bytes."""
+        """Return true: equal marks have equal bytes."""
         return True

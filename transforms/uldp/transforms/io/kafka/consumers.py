@@ -1,7 +1,7 @@
-"""The connections to Kafka of this process: one for each source, however many readers a runner makes of it.
+"""The Kafka connections of this process: one for each source, however many readers a runner creates for it.
 
-Flink makes a reader for each bundle, several in a second, and closes them minutes later. What they read with is lent
-to them instead, and keeps what it has fetched ahead from one to the next.
+Flink creates a reader for each bundle, several in a second, and closes it minutes later. So the readers of a source
+share one consumer, which keeps its prefetched messages from one reader to the next.
 """
 
 import atexit
@@ -15,27 +15,27 @@ from typing import Any
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
-#: Seconds after which a connection that nobody used is closed.
+#: Seconds after which an unused connection is closed.
 IDLE_SECONDS = 60.0
 
 
 @dataclass(eq=False)
 class SharedConsumer:
-    """A consumer, and what it knows of where it stands; used by who holds its lock.
+    """A consumer and its positions; a reader must hold the lock to use it.
 
     Attributes:
-        topic: What it reads.
-        client: The library's, while it is connected.
-        stands: Offset of the next message of each partition that is assigned to it; None where none is.
-        at_end: Partitions of which it gave all that there was. It says so once.
-        refusals: What it met that no waiting heals, as the library's errors.
-        chunk_size: How much to ask it for.
-        asked: When it was asked last whether there is more, in seconds.
-        drained: Whether the last fetch took all that was there for it.
-        behind: Where it stood in partitions that had more when they were looked at last.
-        looked: When that was, in seconds.
-        used: When it was lent last, in seconds.
-        lock: Held by who uses it.
+        topic: The topic that it reads.
+        client: The library's consumer, while it is connected.
+        stands: Offset of the next message of each assigned partition; None if no partition is assigned.
+        at_end: Partitions that it has read to their end. The client reports each end only once.
+        refusals: Errors of the library that waiting does not resolve.
+        chunk_size: How many messages to request.
+        asked: When a reader last asked the brokers whether these partitions are still at their end, in seconds.
+        drained: Whether the last fetch took all messages that were available.
+        behind: Offsets, at the last check, of the partitions that had a backlog then.
+        looked: When that check was, in seconds.
+        used: When a reader last used the consumer, in seconds.
+        lock: The reader that uses the consumer holds it.
     """
 
     topic: KafkaTopic
@@ -52,9 +52,9 @@ class SharedConsumer:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def stand_at(self, offsets: Mapping[int, int]) -> None:
-        """Go on at these offsets, where negative ones stand for one that has a meaning to the client.
+        """Continue at these offsets; a negative offset is one of the client's special values.
 
-        What was fetched ahead is kept if they are where it stands.
+        The client keeps its prefetched messages if it is already at these offsets.
         """
         if offsets != self.stands:
             partition_at = library().TopicPartition
@@ -64,7 +64,7 @@ class SharedConsumer:
             self.at_end.clear()
 
     def close(self) -> None:
-        """Disconnect; who is lent it next connects anew."""
+        """Disconnect; the next reader that uses the consumer connects it again."""
         client, self.client, self.stands = self.client, None, None
         self.asked = self.looked = 0.0
         self.at_end.clear()
@@ -75,7 +75,7 @@ class SharedConsumer:
 
 
 class Consumers:
-    """Consumers by what is read with them; closed when the process ends at the latest."""
+    """Shared consumers by key; they are closed at the latest when the process ends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -84,7 +84,7 @@ class Consumers:
 
     @contextmanager
     def lend(self, key: Hashable, topic: KafkaTopic) -> Iterator[SharedConsumer]:
-        """Lend the consumer of a key to one at a time. It is closed on an error: nobody knows where it stands then.
+        """Give the consumer of a key to one reader at a time. An error closes it, because its position is then unknown.
 
         Raises:
             KafkaError: if the client is not installed.
@@ -106,7 +106,7 @@ class Consumers:
         self._close(unused_for=IDLE_SECONDS)
 
     def close(self) -> None:
-        """Close all that nobody uses now."""
+        """Close all consumers that no reader uses now."""
         self._close(unused_for=0.0)
 
     def _close(self, unused_for: float) -> None:

@@ -1,31 +1,31 @@
-"""Writes to a Kafka topic, and knows whether the brokers have everything."""
+"""A producer that writes to a Kafka topic, and knows whether the brokers have every record."""
 
 from typing import Any
 
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
-#: Seconds to wait for room where records wait for the brokers.
+#: Seconds to wait for room in the queue of records for the brokers.
 _WAIT_SECONDS = 0.1
 
 
 class KafkaProducer:
-    """Sends records in the background; ``flush`` says what became of them."""
+    """Sends records in the background; ``flush`` reports whether the brokers have them."""
 
     def __init__(self, topic: KafkaTopic) -> None:
         self._errors: list[Any] = []
         self._topic, self._producer = topic, topic.producer(self._errors.append)
 
     def send(self, value: bytes, key: bytes | None = None, **options: Any) -> None:
-        """Hand a record over; ``options`` are the client's, such as ``headers`` and ``timestamp``.
+        """Queue a record; ``options`` are the client's, such as ``headers`` and ``timestamp``.
 
         Raises:
-            KafkaError: if it can never be written.
+            KafkaError: if the record can never be written.
         """
         while True:
             try:
                 self._producer.produce(self._topic.name, value, key, on_delivery=self._delivered, **options)
                 break
-            except BufferError:  # full; what waits in it is delivered, or fails, after a time
+            except BufferError:  # the queue is full; its records are delivered, or fail, after a time
                 self._producer.poll(_WAIT_SECONDS)
                 self._raise()
             except library().KafkaException as error:
@@ -33,13 +33,13 @@ class KafkaProducer:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        """Wait until the brokers have everything.
+        """Wait until the brokers have every record.
 
         Raises:
-            KafkaError: if they refused anything since the last time.
+            KafkaError: if they refused a record since the last call.
         """
         while self._producer.flush(_WAIT_SECONDS) and not self._errors:
-            pass  # it waits by itself
+            pass  # the client's flush waits
         self._raise()
 
     def _raise(self) -> None:

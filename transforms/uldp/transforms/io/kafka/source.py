@@ -1,7 +1,7 @@
-"""Kafka: a topic read as messages, and bytes written to one.
+"""Kafka: one transform reads a topic as messages, another writes bytes to a topic.
 
-Where a reader stands is in Beam's checkpoints and nowhere else: a consumer group that the config names is told of it,
-for the tools that show lag, and never asked.
+A reader's position is in Beam's checkpoints and nowhere else. If the config names a consumer group, the job commits
+offsets to it, for tools that show lag, but never reads them back.
 """
 
 import logging
@@ -26,38 +26,40 @@ from uldp.transforms.io.kafka.topic import KafkaTopic, is_permanent, library
 
 LOGGER = logging.getLogger(__name__)
 
-#: The most messages of a chunk, the seconds it is waited for, and those that a broker has to answer a question.
+#: The maximum number of messages in a chunk, the seconds to wait for a chunk, and the seconds in which a broker must
+#: answer a question.
 MAX_MESSAGES = 2000
 FETCH_SECONDS = 0.1
 ASK_SECONDS = 0.25
-#: Seconds between looks where there is nothing.
+#: Seconds between polls when there is no message.
 POLL_SECONDS = 0.5
-#: A runner gets results, and the mark is kept, at the end of a bundle; each bundle has its cost.
+#: The limits of a bundle. The runner gets results and keeps the checkpoint mark only at the end of a bundle, but each
+#: bundle has its cost.
 MAX_CHUNKS_OF_BUNDLE = 64
 MAX_SECONDS_OF_BUNDLE = 1.0
-#: Seconds without a message of a partition that has more, after which a connection is given up. Since librdkafka 2.1 a
-#: partition may wait for good for its leader, once that was away (its issue 4492, its change 5593).
+#: Seconds after which a reader gives up a connection if a partition with a backlog delivers nothing. Since librdkafka
+#: 2.1 a partition may wait forever for its leader after the leader was away (its issue 4492, its change 5593).
 STUCK_SECONDS = 30.0
-#: librdkafka's code for an event that is no error.
+#: librdkafka's code for the end of a partition, which is an event and no error.
 _END_OF_PARTITION = -191
-#: The offsets that mean the first message there is, and the one behind the last.
+#: The client's special offsets: the first message that there is, and the position behind the last message.
 _BEGINNING, _END = -2, -1
-#: An offset beyond all that there can be.
+#: An offset higher than any possible one.
 _LAST = 1 << 63
 _LATEST_MS = GlobalWindow().max_timestamp().micros // 1000
 
 
 @dataclass(frozen=True)
 class KafkaSource(UnboundedSource):
-    """A topic from its first message on, or some partitions of it, as chunks.
+    """A topic, or some of its partitions, read as chunks from the first message on.
 
     Attributes:
         topic: The topic.
-        delay_ms: How long after a message one may come that was published before it.
-        simulated_clock: Whether publish times are a simulation's. Then the latest of them is the present, and there is
-            one reader, which sees them all.
-        stop_at_end: Whether to end where the topic ended when reading began.
-        partitions: Which; none for all.
+        delay_ms: How far out of order messages may come: one may follow a message that was published this much later.
+        simulated_clock: Whether publish times come from a simulation. Then the latest publish time is the present, and
+            one reader reads all partitions.
+        stop_at_end: Whether to stop at the end that the topic had when reading began.
+        partitions: The partitions to read; empty for all.
     """
 
     topic: KafkaTopic
@@ -67,7 +69,7 @@ class KafkaSource(UnboundedSource):
     partitions: tuple[int, ...] = ()
 
     def split(self, desired_num_splits: int, options: Any = None) -> Sequence["KafkaSource"]:
-        """Give each partition a reader, or each reader some."""
+        """Divide the partitions among readers; each reader gets at least one."""
         if self.partitions or self.simulated_clock:
             return [self]
         found = self.topic.check()
@@ -75,29 +77,29 @@ class KafkaSource(UnboundedSource):
         return [replace(self, partitions=tuple(found[first::n])) for first in range(n)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "KafkaReader":
-        """Begin, or go on behind a mark. That costs nothing: some runners do it for each bundle."""
+        """Create a reader at the first message or at a mark. This costs nothing: some runners do it for each bundle."""
         positions = {partition: Position() for partition in self.partitions}
         if isinstance(checkpoint_mark, KafkaMark):
             positions |= {partition: replace(at) for partition, at in checkpoint_mark.positions.items()}
         return KafkaReader(self, positions)
 
     def get_checkpoint_mark_coder(self) -> Coder:
-        """Positions as bytes."""
+        """Return the coder of positions."""
         return KafkaMarkCoder(self.topic)
 
     def default_output_coder(self) -> Coder:
-        """Chunks as bytes."""
+        """Return the coder of chunks."""
         return ChunkCoder()
 
 
 class KafkaReader(UnboundedReader):
     """Reads some partitions of a topic.
 
-    The watermark is that of the partition that is furthest behind. In a partition that is read to its end, whatever is
-    published next is published later than the question where its end is: an idle partition holds nothing back, and one
-    whose broker does not answer does.
+    The partition that is furthest behind sets the watermark. When the reader has read a partition to its end, it asks
+    the broker for that end again: if the end is the same, every message to come is published after the question. So an
+    idle partition does not hold the watermark back, but a partition does if its broker does not answer.
 
-    It has no connection of its own: while it looks, that of the source is where it stands.
+    A reader has no connection of its own: for each poll, it moves the source's shared consumer to its own positions.
     """
 
     def __init__(
@@ -107,14 +109,14 @@ class KafkaReader(UnboundedReader):
         self._chunk = Chunk(())
 
     def start(self) -> bool:
-        """Look for the first chunk."""
+        """Poll for the first chunk."""
         return self.advance()
 
     def advance(self) -> bool:
-        """Look for the next chunk, for a fraction of a second.
+        """Poll for the next chunk, for a fraction of a second.
 
         Raises:
-            KafkaError: if there will never be one.
+            KafkaError: if no chunk can ever come.
         """
         self._chunk = Chunk(())
         with CONSUMERS.lend(self._source, self._topic) as consumer:
@@ -129,13 +131,13 @@ class KafkaReader(UnboundedReader):
                 if is_permanent(error.args[0]):
                     raise self._topic.error(error.args[0]) from None
                 if consumer.stands is None:
-                    consumer.client.poll(0)  # which gives nothing, but tells what it met
+                    consumer.client.poll(0)  # returns no message, but reports the client's errors
             for refusal in consumer.refusals:
                 raise self._topic.error(refusal)
         return len(self._chunk) > 0
 
     def _take(self, consumer: SharedConsumer) -> bool:
-        """Let the consumer stand here, as soon as a broker has answered all that must be known for it."""
+        """Move the consumer to this reader's positions; return false if brokers have not yet answered all questions."""
         if not self._positions:
             self._positions = {each: Position() for each in self._topic.partitions(consumer.client, ASK_SECONDS)}
         if self._source.stop_at_end:
@@ -151,7 +153,7 @@ class KafkaReader(UnboundedReader):
         return {each: at.next if at.next >= 0 else _BEGINNING for each, at in self._positions.items()}
 
     def _ends(self, consumer: SharedConsumer, partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Ask which offset the next message of each partition will have; where a broker does not know, leave it out."""
+        """Ask for the offset of each partition's next message to come; omit a partition if its broker does not know."""
         asked = [library().TopicPartition(self._topic.name, each, _END) for each in partitions]
         for answer in consumer.client.offsets_for_times(asked, ASK_SECONDS) if asked else ():
             if answer.error is None and answer.offset >= 0:
@@ -161,10 +163,10 @@ class KafkaReader(UnboundedReader):
         most = consumer.chunk_size.messages(MAX_MESSAGES)
         fetched = consumer.client.consume(most, FETCH_SECONDS)
         consumer.drained = len(fetched) < most
-        # A sender may choose the time. One that is yet to come is not when it was published.
+        # A sender may choose the timestamp. A timestamp in the future cannot be the publish time.
         latest = _LATEST_MS if self._source.simulated_clock else self._now()
         name, messages = self._topic.name, []
-        for raw in fetched:  # runs for each message: comparisons, where a call would cost as much as all else
+        for raw in fetched:  # runs for each message: it compares inline, because a call would cost as much as the rest
             if raw.error() is not None:
                 self._take_event(consumer, raw)
                 continue
@@ -186,14 +188,14 @@ class KafkaReader(UnboundedReader):
 
     def _take_event(self, consumer: SharedConsumer, event: Any) -> None:
         if event.error().code() == _END_OF_PARTITION:
-            # Beyond the last message, where what follows it is no message: the end of a transaction.
+            # This offset may be more than one behind the last message, because the end of a transaction has an offset.
             self._positions[event.partition()].next = event.offset()
             consumer.at_end.add(event.partition())
         elif is_permanent(event.error()):
             raise self._topic.error(event.error())
 
     def _ask(self, consumer: SharedConsumer) -> None:
-        """Ask whether partitions that were read to their end still are. The client does not know when it last knew."""
+        """Ask whether partitions are still read to their end. The client does not say when it last learned that."""
         consumer.asked, now = self._clock(), self._now()
         try:
             for partition, end in self._ends(consumer, sorted(consumer.at_end)):
@@ -201,13 +203,14 @@ class KafkaReader(UnboundedReader):
                 if end <= at.next:
                     at.clear = max(at.clear, now)
         except library().KafkaException:
-            # Nobody answers, or somebody says that there is no such topic any more, which nothing else tells.
+            # No broker answers, or the topic no longer exists; only the request below reports a missing topic.
             self._topic.partitions(consumer.client, ASK_SECONDS)
 
     def _look_after(self, consumer: SharedConsumer) -> None:
-        """Connect anew where nothing has come of a partition since the last look, and both times it had more.
+        """Reconnect if a partition with a backlog has delivered nothing since the last check.
 
-        So it does where nobody told: a connection that is made when brokers are back has nothing to recover from.
+        A partition also counts as one with a backlog if no broker reports its end, because a connection made after the
+        brokers are back has nothing to recover from.
         """
         consumer.looked = self._clock()
         try:
@@ -233,11 +236,11 @@ class KafkaReader(UnboundedReader):
         return self._chunk
 
     def get_current_timestamp(self) -> Timestamp:
-        """Return when its first message was published."""
+        """Return the earliest publish time of its messages."""
         return Timestamp(micros=min(message.publish_time for message in self._chunk.messages) * 1000)
 
     def get_watermark(self) -> Timestamp:
-        """Return the time before which all was read, less the delay."""
+        """Return the time before which the reader has read all messages, less the delay."""
         clear = [at.clear for at in self._positions.values() if not at.finished]
         if self._positions and not clear:
             return MAX_TIMESTAMP
@@ -246,15 +249,16 @@ class KafkaReader(UnboundedReader):
         return Timestamp(micros=(min(clear) - self._source.delay_ms) * 1000)
 
     def get_checkpoint_mark(self) -> KafkaMark:
-        """Return where the next chunk begins."""
+        """Return the positions at which the next chunk begins."""
         positions = {partition: replace(at) for partition, at in self._positions.items()}
         return KafkaMark(positions, self._topic)
 
 
 def attributes(raw: Any) -> Mapping[str, str]:
-    """Return the headers of a client's message as attributes; of several of one name, the last.
+    """Return the headers of a client's message as attributes; if several have one name, the last of them.
 
-    What is no text is escaped. Where a name is none, which the client cannot read, there are no attributes.
+    Bytes of a value that are not text are escaped. If a name is not text, the client cannot read the headers, and the
+    message has no attributes.
     """
     try:
         headers = raw.headers()
@@ -269,14 +273,14 @@ def attributes(raw: Any) -> Mapping[str, str]:
 class ReadFromKafka(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Read the messages of a topic.
 
-    All workers share what follows, but for a job that ends: Flink keys what a source is split into by the source, so
-    that one worker reads it all.
+    Flink keys the splits of a source by the source, so that one worker reads all of them. So this transform spreads
+    the chunks over all workers for the steps that follow, except in a job that ends.
     """
 
     source: KafkaSource
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
-        """Read, and deal the chunks out."""
+        """Read the chunks, and spread them over the workers."""
         read = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
         chunks: PCollection[Chunk] = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
         return chunks if self.source.stop_at_end else chunks | "SpreadChunks" >> beam.Reshuffle()
@@ -284,12 +288,12 @@ class ReadFromKafka(beam.PTransform[PBegin, PCollection[Chunk]]):
 
 @dataclass
 class WriteToKafka(beam.PTransform[PCollection[tuple[bytes, bytes]], None]):
-    """Write keys and values to a topic; a bundle is done when the brokers have all of it."""
+    """Write keys and values to a topic; a bundle ends when the brokers have all its records."""
 
     topic: KafkaTopic
 
     def expand(self, records: PCollection[tuple[bytes, bytes]]) -> None:
-        """One step."""
+        """Write in one step."""
         _ = records | "WriteRecords" >> beam.ParDo(_WriteFn(self.topic))
 
 

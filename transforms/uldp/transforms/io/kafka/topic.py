@@ -1,6 +1,6 @@
-"""A Kafka topic: what names it, how to connect to its brokers, and what to say when that fails.
+"""A Kafka topic: its name, the connection to its brokers, and error messages with remedies.
 
-Needs the extra ``[kafka]``, which is imported when it is used.
+Needs the extra ``[kafka]``, which is imported at its first use.
 """
 
 import functools
@@ -13,16 +13,16 @@ from typing import Any, Literal, Self
 
 LOGGER = logging.getLogger(__name__)
 
-#: Seconds in which a broker must answer where a person waits.
+#: Seconds in which a broker must answer when a person waits.
 CHECK_SECONDS = 10.0
-#: Seconds between looks whether one has answered.
+#: Seconds between polls for its answer.
 POLL_SECONDS = 0.1
 _SCHEME = "kafka:"
 _UNKNOWN_TOPIC = -188
 _ALL_BROKERS_DOWN = -187
 _NO_TLS = -181
 _NOT_PERMITTED = 29
-#: By the protocol's codes, which a broker says, and librdkafka's own, which are negative.
+#: By error code: a broker sends the protocol's codes, and librdkafka's own codes are negative.
 _REMEDIES = {
     3: "the topic does not exist; create it, or correct its name",
     10: "a record is larger than the topic takes; raise its max.message.bytes",
@@ -33,7 +33,7 @@ _REMEDIES = {
     _NO_TLS: "no TLS with this broker; correct security.protocol and ssl.* in the file of --kafka-config",
     _UNKNOWN_TOPIC: "the topic does not exist; create it, or correct its name",
 }
-#: A broker that asks for TLS says nothing to who does not begin with it.
+#: A broker that requires TLS does not answer a client that begins without TLS.
 _NO_ANSWER = (
     "is a broker listening there, and can it be reached from here, with TLS if it asks for it (--kafka-config)?"
 )
@@ -58,13 +58,13 @@ def library() -> Any:
 
 @functools.cache
 def read_config(path: str) -> Mapping[str, str]:
-    """Read a file of librdkafka's settings, ``NAME=VALUE`` a line, as other tools of it have: TLS, SASL.
+    """Read a file of librdkafka's settings, one ``NAME=VALUE`` a line, as other librdkafka tools use: TLS, SASL.
 
-    It holds secrets, so that the command line and a job name the file, and never have what stands in it. Each worker
-    reads its own, once. An error says in which line it is, not what stands there.
+    The file holds secrets, so the command line and a job contain its name and never its content. Each worker reads its
+    own copy, once. An error gives the number of the line, not its text.
 
     Raises:
-        KafkaError: if it cannot be read, or a line is none.
+        KafkaError: if the file cannot be read, or a line is not a setting.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -90,8 +90,8 @@ class KafkaTopic:
 
     Attributes:
         servers: Hosts and ports of brokers.
-        name: The topic's.
-        config: The file of what else a client needs to connect; see ``read_config``.
+        name: The name of the topic.
+        config: The file with the other settings that a client needs to connect; see ``read_config``.
     """
 
     servers: str
@@ -100,10 +100,10 @@ class KafkaTopic:
 
     @classmethod
     def parse(cls, uri: str, config: Path | None = None) -> Self:
-        """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``, where ``config`` is here as on each worker.
+        """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; ``config`` has the same path here and on each worker.
 
         Raises:
-            KafkaError: if it is none.
+            KafkaError: if ``uri`` has another form.
         """
         servers, _, name = uri.removeprefix(_SCHEME).partition("/")
         if not uri.startswith(_SCHEME) or not all(map(_is_server, servers.split(","))):
@@ -117,22 +117,23 @@ class KafkaTopic:
 
     @property
     def group(self) -> str | None:
-        """The consumer group that is told how far reading is, if the config names one."""
+        """The consumer group to which a job commits its offsets, if the config names one."""
         return self._config().get("group.id")
 
     def _config(self) -> Mapping[str, str]:
         return {} if self.config is None else read_config(self.config)
 
     def check(self, needs: Literal["READ", "WRITE"] = "READ") -> list[int]:
-        """Ask a broker which partitions the topic has, and whether this client may do with it what it needs.
+        """Ask a broker for the topic's partitions, and whether this client has the permission that it needs.
 
         Raises:
-            KafkaError: if there is no such topic for this client, or no broker answers within ``CHECK_SECONDS``.
+            KafkaError: if the topic does not exist, the client has no permission, or no broker answers within
+                ``CHECK_SECONDS``.
         """
         return sorted(partition.id for partition in self._describe(needs).partitions)
 
     def identity(self) -> str:
-        """Ask a broker for the id of the topic, which another topic of this name does not have.
+        """Ask a broker for the id of the topic; another topic of the same name has another id.
 
         Raises:
             KafkaError: as ``check``.
@@ -145,7 +146,7 @@ class KafkaTopic:
         topics, asking = library().TopicCollection([self.name]), {"request_timeout": CHECK_SECONDS}
         asked = admin.describe_topics(topics, include_authorized_operations=True, **asking)[self.name]
         while not asked.done() and not any(map(is_permanent, met)):
-            admin.poll(POLL_SECONDS)  # what it meets on the way to a broker says more than that it found none
+            admin.poll(POLL_SECONDS)  # an error on the way to a broker says more than a timeout
         try:
             found = asked.result(0)
         except (library().KafkaException, TimeoutError) as error:
@@ -157,24 +158,24 @@ class KafkaTopic:
         return found
 
     def consumer(self, refused: Callable[[Any], None]) -> Any:
-        """Connect in the background, to read; ``refused`` is told what no waiting heals."""
+        """Connect a consumer in the background; ``refused`` gets the errors that waiting does not resolve."""
         settings = {
-            "group.id": self.group or "uldp-stream",  # must be there, and is not asked
+            "group.id": self.group or "uldp-stream",  # the client requires one, but never asks it for offsets
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
-            # A broker answers in turn, so that a question waits as long as it waits for something to fetch.
+            # A broker answers in order, so a question waits for as long as the fetch before it waits for messages.
             "fetch.wait.max.ms": 100,
-            # Bytes of one answer of a broker, and kilobytes that wait for their reader: they bound its memory.
+            # Bytes of a broker's answer, and kilobytes of messages that wait for the reader: they bound its memory.
             "fetch.max.bytes": 16 << 20,
             "queued.max.messages.kbytes": 32 << 10,
-            # By default a reader that is faster waits a second for each filling.
+            # By default the client pauses for a second when its queue is full, and a faster reader must wait.
             "fetch.queue.backoff.ms": 10,
         }
         return self._connect(library().Consumer, settings, functools.partial(self._notice, refused))
 
     def _connect(self, client: Callable[..., Any], settings: Mapping[str, Any], notice: Callable[[Any], None]) -> Any:
-        """Make a client of the config and of ``settings``, which prevail; it tells of errors and does not log them."""
+        """Make a client of the config and ``settings``; these prevail. Its errors go to ``notice``, not to the log."""
         ours = {"bootstrap.servers": self.servers, "log_level": 2, "error_cb": notice}
         try:
             return client({**self._config(), **settings, **ours}, logger=LOGGER)
@@ -182,17 +183,17 @@ class KafkaTopic:
             raise KafkaError(f"{self.config}: {error.args[0].str()}") from None
 
     def _notice(self, refused: Callable[[Any], None], error: Any) -> None:
-        """Say in one line that nobody answers, not ten times a second. What is raised here is not passed on."""
+        """Log in one line that no broker answers, not ten times a second. Exceptions raised here are not passed on."""
         if error.code() == _ALL_BROKERS_DOWN:
             LOGGER.warning("%s: no broker answers; waiting", self)
         elif is_permanent(error):
             refused(error)
 
     def partitions(self, consumer: Any, timeout_seconds: float) -> list[int]:
-        """Ask over an open connection.
+        """Ask for the topic's partitions over an open connection.
 
         Raises:
-            KafkaException: the client's, with the error: no such topic for this client, or no answer.
+            KafkaException: the client's, with the error: this client finds no topic of this name, or gets no answer.
         """
         found = consumer.list_topics(self.name, timeout_seconds).topics[self.name]
         if found.error is not None:
@@ -200,23 +201,23 @@ class KafkaTopic:
         return sorted(found.partitions)
 
     def producer(self, refused: Callable[[Any], None]) -> Any:
-        """Connect in the background, to write; ``refused`` is told what no waiting heals.
+        """Connect a producer in the background; ``refused`` gets the errors that waiting does not resolve.
 
-        What is sent again is written once, and done when replicas have it.
+        Brokers write a record once, even if the producer sends it again. A record is done when replicas have it.
         """
         settings = {
             "enable.idempotence": True,
             "acks": "all",
-            # How long a topic that was made just now may be unknown.
+            # How long brokers may not know a topic that was just created.
             "topic.metadata.propagation.max.ms": int(1000 * CHECK_SECONDS),
-            # Kilobytes that wait for the broker: they bound its memory.
+            # Kilobytes of records that wait for the broker: they bound the producer's memory.
             "queue.buffering.max.kbytes": 64 << 10,
-            "message.max.bytes": 64 << 20,  # what is too large for the topic, the topic says
+            "message.max.bytes": 64 << 20,  # a broker refuses a record too large for its topic
         }
         return self._connect(library().Producer, settings, functools.partial(self._notice, refused))
 
     def error(self, error: Any) -> KafkaError:
-        """Say in one line what is wrong, and what to do."""
+        """Make an error that says in one line what is wrong, and what to do."""
         remedy = _REMEDIES.get(error.code(), _NO_ANSWER)
         return KafkaError(f"{self}: {remedy} ({error.str()})")
 
@@ -227,6 +228,6 @@ def _is_server(text: str) -> bool:
 
 
 def is_permanent(error: Any) -> bool:
-    """Say whether no waiting heals it: a broker that is away comes back, a topic that is not there does not."""
-    # That it knows no topic, the client also says when it knows no broker; that TLS failed, when a broker stops.
+    """Say whether waiting does not resolve an error: an absent broker comes back, a missing topic does not."""
+    # The client also reports an unknown topic when it knows no broker, and a TLS failure when a broker stops.
     return bool(error.fatal()) or (error.code() in _REMEDIES and error.code() not in (_UNKNOWN_TOPIC, _NO_TLS))

@@ -1,7 +1,8 @@
 """The embedded local stream: a directory of numbered, immutable Avro segments. A durable log without a broker.
 
-Writers append whole segments and readers never see half of one: a segment is written aside and linked to the next
-free number, which fails if another writer took it. The same directory is the archive that a backfill reads.
+Writers append whole segments, and readers never see half of one. A writer writes a segment under a temporary name and
+links it to the next free number; the link fails if another writer took that number. The same directory is the archive
+that a backfill reads.
 """
 
 import contextlib
@@ -37,9 +38,9 @@ class LocalStream:
 
     Attributes:
         path: The directory.
-        simulated_clock: Whether publish times are a simulation's. Then an idle stream says nothing about the time,
+        simulated_clock: Whether publish times come from a simulation. Then an idle stream says nothing about the time,
             and only its messages advance the watermark.
-        id: Names this stream, wherever its directory is. Another one in the same place has another.
+        id: Identifies this stream, even if its directory moves. Another stream in the same place has another id.
     """
 
     path: Path
@@ -67,7 +68,7 @@ class LocalStream:
         """Open a stream that ``create`` began.
 
         Raises:
-            StreamError: if there is none.
+            StreamError: if ``path`` is not a local stream.
         """
         try:
             settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
@@ -89,7 +90,7 @@ class LocalStream:
                 os.fsync(file.fileno())
             if self._next is None:
                 self._next = max((int(segment.stem) for segment in self.segments()), default=-1) + 1
-            while True:  # until the number is not another writer's
+            while True:  # until no other writer has the number
                 segment = self._segment(self._next)
                 self._next += 1
                 with contextlib.suppress(FileExistsError):
@@ -102,11 +103,11 @@ class LocalStream:
         return self.path / f"{number:0{_DIGITS}d}.avro"
 
     def segments(self) -> list[Path]:
-        """Return the segments there are, in order."""
+        """Return the existing segments, in order."""
         return sorted(self.path.glob(f"{'[0-9]' * _DIGITS}.avro"))
 
     def close(self) -> None:
-        """Say that nothing will be appended; readers end when they have read it all."""
+        """Mark the stream as complete; readers end when they have read all segments."""
         (self.path / _CLOSED).touch()
 
     def now(self) -> int:
@@ -122,11 +123,11 @@ class LocalStream:
         return (self.path / _CLOSED).exists()
 
     def follow(self, poll_seconds: float) -> Iterator[Path | None]:
-        """Yield each segment in order as it comes, and None whenever there is none yet. Ends when closed and read."""
-        # Old segments may have been removed; those that are left have no gaps.
+        """Yield each segment in order as it comes, and None at each poll without one. End when closed and read."""
+        # Old segments may have been removed; the remaining ones have no gaps.
         number = int(self.segments()[0].stem) if self.segments() else 0
         while True:
-            closed = self.closed  # before the look, so that a segment that came before the closing is not missed
+            closed = self.closed  # before the check for a segment, so as not to miss one appended before the close
             segment = self._segment(number)
             if segment.exists():
                 number += 1
@@ -139,17 +140,17 @@ class LocalStream:
 
 
 def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages) -> None:
-    """Write messages as an Avro container file whose header says when the last was published."""
+    """Write messages as an Avro container file, with the latest publish time in its header."""
     encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
     last = encoded.publish_times.max() if len(encoded) else 0
     encoded.write(file, {_LAST_PUBLISH_TIME: str(last)})
 
 
 def last_publish_time(segment: Path) -> int:
-    """Read from the header of a segment when the last of its messages was published.
+    """Read the latest publish time of a segment's messages from its header.
 
     Raises:
-        ValueError, EOFError, KeyError: if it is no segment.
+        ValueError, EOFError, KeyError: if the file is not a segment.
     """
     with segment.open("rb") as file:
         return int(fastavro.reader(file).metadata[_LAST_PUBLISH_TIME])
@@ -159,7 +160,7 @@ def read_messages(path: str | Path) -> Iterator[Message]:
     """Read a container file of messages: a segment, an archive, or a file of the late output.
 
     Raises:
-        StreamError: if it is none.
+        StreamError: if the file is not one of these.
     """
     with open(path, "rb") as file:
         yield from messages_of(file, str(path))
@@ -169,7 +170,7 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
     """Read an open container file of messages; ``path`` is its name, or the URL it came from.
 
     Raises:
-        StreamError: if it is none.
+        StreamError: if it is not a file of messages.
     """
     name, read = path.rpartition("/")[2], 0
     try:
@@ -181,15 +182,15 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
             read += 1
     except (OSError, StreamError):
         raise
-    except Exception as error:  # the reader raises what its C code happens to meet in other files
+    except Exception as error:  # on other files, the reader's C code raises many kinds of error
         wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
         raise StreamError(f"{path}: {wrong}; put a whole file there, or take it out") from error
 
 
 def _resolved(file: IO[bytes], records: Any) -> Iterator[dict[str, Any]]:
-    """Read the records of a container file, resolved to the message schema of today."""
+    """Read the records of a container file, resolved to the current message schema."""
     if schema_fingerprint(cast(Schema, records.writer_schema)) != _message_fingerprint():
-        # To resolve takes three times as long as to read, even where there is nothing to resolve.
+        # Resolving takes three times as long as reading, even if there is nothing to resolve.
         file.seek(0)
         records = fastavro.reader(file, load_schema("message"))
     return cast(Iterator[dict[str, Any]], records)

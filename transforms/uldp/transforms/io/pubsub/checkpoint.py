@@ -1,4 +1,4 @@
-"""Messages that a queue has lent: until they are acknowledged, or else come again."""
+"""Messages that a queue has leased to a reader: the reader acknowledges them, or the queue delivers them again."""
 
 import contextlib
 import logging
@@ -18,43 +18,43 @@ from uldp.transforms.coders import DeterministicCoder, StateLayoutError
 
 LOGGER = logging.getLogger(__name__)
 
-#: For how long a queue lends a message at the least before it is extended: the shortest that Pub/Sub knows.
+#: The shortest ack deadline that a queue gives a message before any extension: the shortest that Pub/Sub has.
 SHORTEST_SECONDS = 10
-#: For how long an extension lends it: so long does a worker's death delay what it had.
+#: Seconds from an extension to the new ack deadline: a worker's death delays its messages by this long.
 EXTENSION_SECONDS = 60
-#: Messages that are not committed after so long are given up. They come again.
+#: Seconds after which a reader gives up messages that are still not acknowledged. The queue delivers them again.
 GIVE_UP_SECONDS = 600.0
-#: Seconds between looks at what is due.
+#: Seconds between checks for deadlines to extend and messages to acknowledge.
 TEND_SECONDS = 1.0
-#: Messages of one request: an id may have 200 bytes, and a request 512 KiB.
+#: Messages of one request: an ack id may have 200 bytes, and a request 512 KiB.
 PER_REQUEST = 1000
 
 
 class Unavailable(Exception):  # noqa: N818 (a state, not a mistake)
-    """The queue does not answer now. Nothing is lost by asking again."""
+    """The queue does not answer now. A retry loses nothing."""
 
 
 class Queue(Protocol):
-    """What lends messages. All raise ``Unavailable``."""
+    """Leases messages to a reader. All methods raise ``Unavailable``."""
 
     def pull(self) -> tuple[list[str], list[Message]]:
-        """Return ack ids and messages; none if the queue answers that it has none to give now."""
+        """Return ack ids and messages; none if the queue answers that it has none now."""
 
     def acknowledge(self, ack_ids: Sequence[str]) -> None:
-        """Say that these need not come again."""
+        """Acknowledge messages, so that the queue does not deliver them again."""
 
     def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
-        """Borrow these for so long from now; zero gives them back."""
+        """Set the ack deadline of messages to ``seconds`` from now; zero gives them back to the queue."""
 
 
 @dataclass(eq=False)
 class _Loan:
-    """What one request took.
+    """The messages that one request took.
 
     Attributes:
-        oldest: The earliest publish time among its messages, in milliseconds.
-        mark: The mark that covers it, or None as long as none was made.
-        committed_at: The last mark that had been made when this one's was committed, or None before.
+        oldest: The earliest publish time of these messages, in milliseconds.
+        mark: The mark that covers them, or None before the reader makes one.
+        committed_at: The newest mark at the time when ``mark`` was committed, or None before that time.
     """
 
     ack_ids: Sequence[str]
@@ -66,31 +66,32 @@ class _Loan:
 
 
 class Leases:
-    """What a reader took and did not acknowledge yet, with the checkpoint marks that cover it.
+    """The messages that a reader has taken and not yet acknowledged, with the checkpoint marks that cover them.
 
-    A mark is a number. *A commit is believed one checkpoint later*: it acknowledges what had been committed before the
-    committed mark was made, and not what that mark covers. Flink tells of a complete checkpoint by its number, but
-    Beam's operator ignores the number and commits all bundles that are done by then, also those that came behind the
-    checkpoint's barrier. If the job falls back to that checkpoint, these are gone from its state, and must come again.
-    A mark that was made after such a commit belongs to a later checkpoint, which holds all that was committed before.
-    (A barrier would have to overtake the notice of the checkpoint before it to break this.) A runner that commits each
-    bundle at its end loses nothing by it, only that the last mark's messages come again after the reader is gone.
+    A mark is a number. *A commit is believed one checkpoint later*: the commit of a mark acknowledges the messages that
+    were committed before the reader made that mark, and not the messages that the mark covers. The reason is Flink. It
+    announces a complete checkpoint by its number, but Beam's operator ignores the number. It commits all bundles that
+    are done by then, including bundles that came after the checkpoint's barrier. If the job falls back to that
+    checkpoint, its state does not have these bundles, and their messages must come again. A mark that the reader makes
+    after the commit belongs to a later checkpoint, and that checkpoint holds everything that was committed before.
+    (This breaks only if a barrier overtakes the notice of the checkpoint before it.) A runner that commits each bundle
+    at its end loses nothing by this rule, except that the last mark's messages come again after the reader is gone.
 
-    Marks are committed in their order, so that a commit which got lost is made up for by the next.
+    Marks are committed in order, so the next commit makes up for a lost one.
 
-    Flink makes a reader for each bundle, several in a second, and closes them minutes later. Leases are handed from one
-    to the next, and with them the connection, of which a process so has one for each chain.
+    Flink creates a reader for each bundle, several in a second, and closes it minutes later. Each reader hands its
+    leases to the next, and the connection with them, so a process has one connection for each chain.
 
-    Safe for several threads: commits come in one, the reader works in another, and a third extends.
+    Safe for several threads: one commits, the reader works in another, and a third extends deadlines.
 
     Attributes:
-        queue: What lends; safe for several threads too.
-        chain: Who the marks belong to: a reader, and those that were rebuilt from its marks.
-        newest: The latest publish time of all that was taken, in milliseconds, or None before.
-        logged: When its reader last said that it waits, in seconds since 1970.
+        queue: The queue that leases the messages; safe for several threads too.
+        chain: The owner of the marks: a reader, and the readers that were rebuilt from its marks.
+        newest: The latest publish time of all messages taken so far, in milliseconds, or None before the first.
+        logged: When the reader last logged that it waits, in seconds since 1970.
     """
 
-    #: By chain. Weak: whoever still has something to do with leases holds them.
+    #: By chain. The references are weak, because each reader or thread that needs leases holds them itself.
     _OPEN: ClassVar[weakref.WeakValueDictionary[bytes, "Leases"]] = weakref.WeakValueDictionary()
 
     def __init__(
@@ -110,7 +111,7 @@ class Leases:
 
     @classmethod
     def of(cls, mark: "AckMark") -> "Leases | None":
-        """Find the leases that a mark speaks of, if this process has them."""
+        """Find the leases of a mark's chain, if this process has them."""
         return cls._OPEN.get(mark.chain)
 
     def __len__(self) -> int:
@@ -118,12 +119,12 @@ class Leases:
             return sum(len(loan.ack_ids) for loan in self._loans)
 
     def oldest(self) -> int | None:
-        """Return the earliest publish time of what is not acknowledged, in milliseconds, or None if all is."""
+        """Return the earliest publish time of unacknowledged messages, in milliseconds, or None if there are none."""
         with self._lock:
             return min((loan.oldest for loan in self._loans), default=None)
 
     def take(self, ack_ids: Sequence[str], published: Sequence[int]) -> None:
-        """Note what a request took just now, and when it was published, in milliseconds."""
+        """Record the messages that a request took just now, with their publish times in milliseconds."""
         now = self._clock()
         oldest, newest = min(published), max(published)
         with self._lock:
@@ -131,7 +132,7 @@ class Leases:
             self._loans.append(_Loan(ack_ids, oldest, now, now + SHORTEST_SECONDS / 2))
 
     def make_mark(self) -> "AckMark":
-        """Cover what was taken since the last mark."""
+        """Make a mark that covers the messages taken since the last mark."""
         with self._lock:
             self._last_mark += 1
             for loan in self._loans:
@@ -140,7 +141,7 @@ class Leases:
             return AckMark(self.chain, self._last_mark)
 
     def commit(self, number: int) -> None:
-        """Acknowledge what had been committed when this mark was made, and note that what it covers is committed."""
+        """Acknowledge the messages committed before this mark was made, and record that its own are committed."""
         with self._lock:
             done = self._remove(lambda loan: loan.committed_at is not None and loan.committed_at < number)
             self._due += _ack_ids(done)
@@ -150,14 +151,14 @@ class Leases:
         self._acknowledge()
 
     def roll_back(self, number: int) -> None:
-        """Give back what was taken after a mark: whoever goes on from there knows nothing of it."""
+        """Give back the messages taken after a mark, because a reader that continues there does not have them."""
         with self._lock:
             lost = self._remove(lambda loan: loan.mark is None or loan.mark > number)
-        with contextlib.suppress(Unavailable):  # they come again all the same, later
+        with contextlib.suppress(Unavailable):  # they come again anyway, later
             self._extend(lost, 0)
 
     def tend(self) -> None:
-        """Extend what is running out, give up what nobody commits, and acknowledge what could not be before."""
+        """Extend deadlines that are running out, give up old messages, and retry acknowledgements that failed."""
         now = self._clock()
         with self._lock:
             given_up = self._remove(lambda loan: now - loan.taken > GIVE_UP_SECONDS)
@@ -170,13 +171,13 @@ class Leases:
                 GIVE_UP_SECONDS,
             )
         self._acknowledge()
-        with contextlib.suppress(Unavailable):  # extend_at has passed, so the next look tries again
+        with contextlib.suppress(Unavailable):  # extend_at has passed, so the next check tries again
             self._extend(running_out, EXTENSION_SECONDS)
             for loan in running_out:
                 loan.extend_at = now + EXTENSION_SECONDS / 2
 
     def keep_tending(self) -> None:
-        """Tend in the background until all is acknowledged or given up."""
+        """Call ``tend`` in the background until all messages are acknowledged or given up."""
         with self._lock:
             if self._tending or not self._loans:
                 return
@@ -189,7 +190,7 @@ class Leases:
             pause.wait(TEND_SECONDS)
             try:
                 self.tend()
-            except Exception:  # what the queue refuses the reader is told too, and fails with it
+            except Exception:  # the reader gets the queue's refusal too, and fails with it
                 LOGGER.warning("could not extend or acknowledge what was taken", exc_info=True)
             with self._lock:
                 if not self._loans and not self._due:
@@ -197,14 +198,14 @@ class Leases:
                     return
 
     def _remove(self, leaves: Callable[[_Loan], bool]) -> list[_Loan]:
-        """Take loans out; the lock is held."""
+        """Remove and return the loans for which ``leaves`` is true; the caller holds the lock."""
         removed = [loan for loan in self._loans if leaves(loan)]
         if removed:
             self._loans = [loan for loan in self._loans if not leaves(loan)]
         return removed
 
     def _acknowledge(self) -> None:
-        """Acknowledge what is due; what the queue does not take stays due."""
+        """Acknowledge the messages that are due; a message stays due if the queue does not answer."""
         with self._lock:
             due, self._due = self._due, []
         try:
@@ -212,7 +213,7 @@ class Leases:
                 self.queue.acknowledge(due[:PER_REQUEST])
                 del due[:PER_REQUEST]
         except Unavailable:
-            pass  # it is due still
+            pass  # the rest stays due
         finally:
             with self._lock:
                 self._due += due
@@ -229,25 +230,25 @@ def _ack_ids(loans: Sequence[_Loan]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AckMark(CheckpointMark):
-    """Covers what a reader took until then.
+    """A checkpoint mark: it covers the messages that a reader took before the mark was made.
 
-    It does not hold the ack ids, which have 200 bytes each and would be written several times for each bundle. They are
-    of use in the process that took the messages alone: whoever goes on elsewhere cannot know what became of them, so
-    there they come again.
+    It does not hold their ack ids, which have 200 bytes each and would be written several times for each bundle. Only
+    the process that took the messages can use the ack ids: a reader in another process cannot know whether the messages
+    were acknowledged, so there they come again.
     """
 
     chain: bytes
     number: int
 
     def finalize_checkpoint(self) -> None:
-        """Commit the mark, where its leases are; see ``Leases``. Idempotent."""
+        """Commit the mark, if this process has its leases; see ``Leases``. Idempotent."""
         leases = Leases.of(self)
         if leases is not None:
             leases.commit(self.number)
 
 
 class AckMarkCoder(DeterministicCoder):
-    """A version, the chain and the number."""
+    """Encodes a version, the chain and the number."""
 
     _LAYOUT = struct.Struct("<B16sQ")
     _VERSION = 1
@@ -257,10 +258,10 @@ class AckMarkCoder(DeterministicCoder):
         return self._LAYOUT.pack(self._VERSION, value.chain, value.number)
 
     def decode(self, encoded: bytes) -> AckMark:
-        """Read them back.
+        """Read the mark back.
 
         Raises:
-            StateLayoutError: if another version of this software wrote it.
+            StateLayoutError: if another version of this software wrote the bytes.
         """
         if not encoded or encoded[0] != self._VERSION or len(encoded) != self._LAYOUT.size:
             raise StateLayoutError(f"not a mark of layout {self._VERSION}: {encoded[:32]!r}")

@@ -1,4 +1,4 @@
-"""Pulls from Pub/Sub and publishes to it, many messages in a request."""
+"""A client that pulls from Pub/Sub and one that publishes to it, many messages in a request."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.subscription import ANSWER_SECONDS, Subscription, Topic, library
 
-#: The most that Pub/Sub gives for one request.
+#: The maximum number of messages that Pub/Sub returns for one pull.
 MESSAGES_PER_PULL = 1000
-#: Seconds to wait for a message, and so the longest for which an empty subscription holds up a bundle.
+#: Seconds to wait for a message, and so about the time for which an empty subscription delays a bundle.
 PULL_SECONDS = 1.0
-#: The most of a request, unless one message is larger; Pub/Sub takes twice the bytes.
+#: The limits of a publish request, unless one message is larger; Pub/Sub accepts twice as many bytes.
 MESSAGES_PER_REQUEST = 1000
 BYTES_PER_REQUEST = 5_000_000
-#: Seconds that a request may take with all its retries.
+#: Seconds that a publish request may take with all its retries.
 PUBLISH_SECONDS = 60.0
 
 
@@ -28,7 +28,7 @@ class Puller:
     """Pulls from one subscription.
 
     Attributes:
-        subscription: Which.
+        subscription: The subscription.
     """
 
     def __init__(self, subscription: Subscription, timestamp_attribute: str | None = None) -> None:
@@ -37,18 +37,18 @@ class Puller:
         self._chunk_size = ChunkSize()
         with subscription.answers():
             self._client = library().SubscriberClient()
-        # The library warns of what `pull` does, in each call.
+        # The library warns about the flag that `pull` sets, in each call.
         warnings.filterwarnings("ignore", message="The return_immediately flag", category=DeprecationWarning)
 
     def pull(self) -> tuple[list[str], list[Message]]:
-        """Return ack ids and messages; none if the subscription answers that it has none to give now.
+        """Return ack ids and messages; none if the subscription answers that it has none now.
 
-        While there are messages, waiting for them is what Pub/Sub advises. A wait that ends without an answer says
-        nothing, neither that there are none, so then they are asked for without waiting.
+        The first request waits for messages, as Pub/Sub advises. If the wait ends without an answer, the subscription
+        may or may not have messages, so a second request asks without waiting.
 
         Raises:
-            Unavailable: if there is no answer.
-            PubSubError: if there will never be one.
+            Unavailable: if Pub/Sub does not answer.
+            PubSubError: if a retry would not help.
         """
         try:
             with self.subscription.answers():
@@ -72,13 +72,13 @@ class Puller:
         return self._client.pull(request=request, retry=None, timeout=seconds)
 
     def acknowledge(self, ack_ids: Sequence[str]) -> None:
-        """Say that these need not come again. Of no effect on those that came again already."""
+        """Acknowledge messages, so that they do not come again. It has no effect on any that came again already."""
         request = {"subscription": self.subscription.path, "ack_ids": ack_ids}
         with self.subscription.answers():
             self._client.acknowledge(request=request, retry=None, timeout=ANSWER_SECONDS)
 
     def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
-        """Borrow these for so long from now; zero gives them back."""
+        """Set the ack deadline of messages to ``seconds`` from now; zero gives them back to the subscription."""
         request = {"subscription": self.subscription.path, "ack_ids": ack_ids, "ack_deadline_seconds": seconds}
         with self.subscription.answers():
             self._client.modify_ack_deadline(request=request, retry=None, timeout=ANSWER_SECONDS)
@@ -92,7 +92,7 @@ class Puller:
 
 
 def publish_time(value: str | None, otherwise: int) -> int:
-    """Read a time that a sender stamped: milliseconds since 1970, or RFC 3339 with an offset from UTC.
+    """Read a sender's time stamp: milliseconds since 1970, or RFC 3339 with an offset from UTC; else ``otherwise``.
 
     >>> publish_time("2026-01-01T09:00:00.5Z", 0), publish_time("1767258000500", 0), publish_time("noon", 7)
     (1767258000500, 1767258000500, 7)
@@ -116,15 +116,15 @@ class Publisher:
     """Publishes to one topic, many messages in a request.
 
     Attributes:
-        topic: Which.
+        topic: The topic.
     """
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
         with topic.answers():
             self._client = library().PublisherClient()
-        # The library's own method of this name works in threads that outlive a bundle, and an attribute that is called
-        # like one of its parameters breaks it. This is the request itself.
+        # The library's own ``publish`` works in threads that outlive a bundle, and it breaks if an attribute has the
+        # name of one of its parameters. The method below sends the request itself.
         from google.pubsub_v1 import PublisherClient
 
         self._publish = PublisherClient.publish
@@ -132,7 +132,7 @@ class Publisher:
         self._bytes = 0
 
     def publish(self, data: bytes, attributes: Mapping[str, str]) -> None:
-        """Publish with the next request, at ``flush`` at the latest."""
+        """Queue a message for the next request; ``flush`` sends it at the latest."""
         size = len(data) + sum(len(name) + len(value) for name, value in attributes.items())
         if len(self._waiting) == MESSAGES_PER_REQUEST or self._bytes + size > BYTES_PER_REQUEST:
             self.flush()
@@ -140,11 +140,11 @@ class Publisher:
         self._bytes += size
 
     def flush(self) -> None:
-        """Wait until Pub/Sub has accepted all.
+        """Send the queued messages, and wait until Pub/Sub has accepted them all.
 
         Raises:
-            Unavailable: if it does not answer for a minute.
-            PubSubError: if it refuses a message.
+            Unavailable: if Pub/Sub does not answer for a minute.
+            PubSubError: if Pub/Sub refuses a message.
         """
         if not self._waiting:
             return

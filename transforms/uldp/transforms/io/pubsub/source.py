@@ -1,6 +1,6 @@
-"""Google Cloud Pub/Sub: a subscription read as messages, and bytes published to a topic.
+"""Google Cloud Pub/Sub: one transform reads a subscription as messages, another publishes bytes to a topic.
 
-Runners without a source of their own read through ``PubSubSource``; Dataflow has one, which is better there.
+Runners without a Pub/Sub source read through ``PubSubSource``; Dataflow has its own source, which is better there.
 """
 
 import logging
@@ -24,37 +24,39 @@ from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 LOGGER = logging.getLogger(__name__)
 
-#: A reader takes no more than that without an acknowledgement; their ids alone are some 100 MB.
+#: A reader takes no more messages when it has this many unacknowledged; their ack ids alone are some 100 MB.
 MOST_OUTSTANDING = 500_000
-#: For how long Pub/Sub keeps a message at the most.
+#: Milliseconds for which Pub/Sub keeps a message at the most.
 RETENTION_MS = 31 * 24 * 3600 * 1000
-#: Seconds between lines of the log about a subscription that does not answer.
+#: Seconds between log lines that say why a reader waits.
 LOG_EVERY_SECONDS = 30.0
-#: A runner gets results, and the mark is kept, at the end of a bundle; each bundle has its cost.
+#: The limits of a bundle. The runner gets results and keeps the checkpoint mark only at the end of a bundle, but each
+#: bundle has its cost.
 MAX_CHUNKS_OF_BUNDLE = 64
 MAX_SECONDS_OF_BUNDLE = 1.0
-#: Seconds between looks where there is nothing.
+#: Seconds between polls when there is no message.
 POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class PubSubSource(UnboundedSource):
-    """A subscription as chunks of messages.
+    """A subscription read as chunks of messages.
 
-    Messages are acknowledged when a checkpoint holds what they became, and come again if none does: at least once. See
-    ``Leases`` for when that is. Reports are deduplicated by their ids, so what comes again costs time only.
+    A reader acknowledges messages when a checkpoint holds their results; otherwise they come again: at least once. See
+    ``Leases`` for the time of the acknowledgement. The job deduplicates reports by their ids, so a message that comes
+    again costs only time.
 
-    The runner must take checkpoints. Without, nothing is acknowledged, and reading stops at 500,000 messages.
+    The runner must take checkpoints. Without them, a reader acknowledges nothing, and stops at 500,000 messages.
 
     Attributes:
-        subscription: Which.
-        delay_ms: How long after a message one may come that was published before it.
-        timestamp_attribute: The attribute that holds the publish time, where a gateway or a simulation stamps it; see
-            ``publish_time``. Without a valid one, a message has Pub/Sub's.
-        simulated_clock: Whether publish times are a simulation's. Then an idle subscription says nothing about the
+        subscription: The subscription.
+        delay_ms: How far out of order messages may come: one may follow a message that was published this much later.
+        timestamp_attribute: The attribute that holds the publish time, if a gateway or a simulation stamps it; see
+            ``publish_time``. A message without a valid one has Pub/Sub's publish time.
+        simulated_clock: Whether publish times come from a simulation. Then an idle subscription says nothing about the
             time, and only its messages advance the watermark.
         pullers: How many readers pull at once.
-        index: Which of them this is.
+        index: The number of this one among them.
     """
 
     subscription: Subscription
@@ -65,15 +67,15 @@ class PubSubSource(UnboundedSource):
     index: int = 0
 
     def split(self, desired_num_splits: int, options: Any = None) -> Sequence["PubSubSource"]:
-        """Make readers of the same subscription, among which Pub/Sub divides the messages.
+        """Make sources of the same subscription; Pub/Sub divides the messages among their readers.
 
-        Of a simulation there is one, which sees all messages: one that got none would know no time at all.
+        A simulation has one reader, which sees all messages, because a reader without messages could not know the time.
         """
         n = 1 if self.simulated_clock else max(1, min(desired_num_splits, self.pullers))
         return [replace(self, index=index) for index in range(n)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "PubSubReader":
-        """Begin, or go on behind a mark: with its leases if this process has them, which costs nothing."""
+        """Create a reader, at a mark if there is one. It costs nothing if this process has the mark's leases."""
         mark = checkpoint_mark if isinstance(checkpoint_mark, AckMark) else None
         leases = None if mark is None else Leases.of(mark)
         recovering = mark is not None and leases is None
@@ -82,28 +84,30 @@ class PubSubSource(UnboundedSource):
         return PubSubReader(self, leases, mark, recovering=recovering)
 
     def get_checkpoint_mark_coder(self) -> Coder:
-        """25 bytes."""
+        """Return the coder of marks, which take 25 bytes."""
         return AckMarkCoder()
 
     def default_output_coder(self) -> Coder:
-        """Chunks as bytes."""
+        """Return the coder of chunks."""
         return ChunkCoder()
 
 
 class PubSubReader(UnboundedReader):
     """Pulls from a subscription: one request, one chunk.
 
-    The watermark is the publish time of the oldest message that is not acknowledged, less the delay. So what comes
-    again after a failure is not late. Where all is acknowledged and the subscription has nothing to give, it is the
-    present, less the delay. It never goes back.
+    The watermark is the publish time of the oldest unacknowledged message, less the delay. So a message that comes
+    again after a failure is not late. If all messages are acknowledged and the subscription answers that it has none,
+    the watermark is the present, less the delay. The watermark never goes back.
 
-    Pub/Sub does not order messages, and does not tell a reader how old the oldest one is that it still holds. So what
-    waits there may be older than the watermark: in a long backlog, after a seek, or where another reader died. It is
-    late where the allowed lateness has passed too, and is then counted as late.
+    Pub/Sub does not order messages, and does not tell a reader the age of its oldest message. So a message in the
+    subscription may be older than the watermark: in a long backlog, after a seek, or after another reader's death. If
+    the allowed lateness has passed too, the message is late, and the job counts it as late.
 
-    A reader that goes on in another process stands still until what the one before it had has come again.
+    A reader that continues in another process holds its watermark until the messages of the reader before it have come
+    again.
 
-    It may be set aside at a mark and taken up again later, when others that went on from there have come to nothing.
+    A runner may set a reader aside at a mark, and use it again later, after the readers that continued from that mark
+    have produced nothing lasting.
     """
 
     def __init__(
@@ -129,10 +133,10 @@ class PubSubReader(UnboundedReader):
         return self.advance()
 
     def advance(self) -> bool:
-        """Pull the next chunk; wait for a second at the most.
+        """Pull the next chunk; wait for about a second at the most.
 
         Raises:
-            PubSubError: if there will never be one.
+            PubSubError: if no chunk can ever come.
         """
         self._chunk, self._idle_at = Chunk(()), None
         if self._mark is not None:
@@ -154,7 +158,7 @@ class PubSubReader(UnboundedReader):
         return True
 
     def _wait(self, why: str, detail: object) -> bool:
-        """Say from time to time what is waited for. A runner may ask again at once: Flink's does."""
+        """Log from time to time why the reader waits. Then pause: a runner may ask again at once, as Flink's does."""
         if self._clock() - self._leases.logged >= LOG_EVERY_SECONDS:
             self._leases.logged = self._clock()
             LOGGER.warning(why, detail)
@@ -166,11 +170,11 @@ class PubSubReader(UnboundedReader):
         return self._chunk
 
     def get_current_timestamp(self) -> Timestamp:
-        """Return when the oldest of its messages was published."""
+        """Return the publish time of its oldest message."""
         return Timestamp(micros=min(message.publish_time for message in self._chunk.messages) * 1000)
 
     def get_watermark(self) -> Timestamp:
-        """Return the time before which, as far as can be known, nothing will come."""
+        """Return the time before which no message will come, as far as the reader can know."""
         reached = self._leases.oldest()
         if reached is None and self._idle_at is not None:
             reached = self._leases.newest if self._source.simulated_clock else self._idle_at
@@ -180,20 +184,20 @@ class PubSubReader(UnboundedReader):
         return MIN_TIMESTAMP if self._watermark is None else Timestamp(micros=self._watermark * 1000)
 
     def get_checkpoint_mark(self) -> AckMark:
-        """Cover what was pulled since the last mark."""
+        """Make a mark that covers the messages pulled since the last mark."""
         self._mark = self._leases.make_mark()
         return self._mark
 
 
 @dataclass
 class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
-    """Read the messages of a subscription: many at a time, dealt out to all workers, or one by one if ``native``.
+    """Read the messages of a subscription: in chunks spread over all workers, or one by one if ``native``.
 
     Attributes:
         source: The subscription.
-        native: Whether the runner reads it with what it has itself, as Dataflow does. It knows how old the backlog is,
-            and takes of ``source`` the subscription and ``timestamp_attribute`` alone.
-        id_label: The attribute by which the runner drops what was published twice; native only.
+        native: Whether the runner reads with its own source, as Dataflow does. That source knows how old the backlog
+            is, and uses only the subscription and ``timestamp_attribute`` from ``source``.
+        id_label: The attribute by which the runner drops messages that were published twice; native only.
     """
 
     source: PubSubSource
@@ -219,25 +223,25 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
 
 
 def to_message(message: PubsubMessage, name: str, published: Any = beam.DoFn.TimestampParam) -> Message:
-    """Make our message of Beam's, whose element time is its publish time."""
+    """Make our message from Beam's; the element time is the publish time."""
     attributes = dict(message.attributes) if message.attributes else NO_ATTRIBUTES
     return Message(message.data or b"", published.micros // 1000, attributes, f"{name}:{message.message_id}")
 
 
 @dataclass
 class PublishTo(beam.PTransform[PCollection[tuple[bytes, Mapping[str, str]]], None]):
-    """Publish bodies with their attributes; a bundle is done when Pub/Sub has accepted all of it.
+    """Publish bodies with their attributes; a bundle ends when Pub/Sub has accepted all its messages.
 
     Attributes:
-        topic: Where to.
-        native: Whether the runner publishes with what it has itself, as Dataflow does.
+        topic: The topic.
+        native: Whether the runner publishes with its own sink, as Dataflow does.
     """
 
     topic: Topic
     native: bool = False
 
     def expand(self, records: PCollection[tuple[bytes, Mapping[str, str]]]) -> None:
-        """One step of our own, or the runner's."""
+        """Publish in a step of ours, or let the runner publish."""
         if self.native:
             messages = records | "ToPubsubMessage" >> beam.MapTuple(to_pubsub).with_output_types(PubsubMessage)
             _ = messages | "WriteMessages" >> beam.io.WriteToPubSub(self.topic.path, with_attributes=True)
@@ -246,7 +250,7 @@ class PublishTo(beam.PTransform[PCollection[tuple[bytes, Mapping[str, str]]], No
 
 
 def to_pubsub(data: bytes, attributes: Mapping[str, str]) -> PubsubMessage:
-    """Make Beam's message of a body and its attributes."""
+    """Make Beam's message from a body and its attributes."""
     return PubsubMessage(data, dict(attributes))
 
 

@@ -1,6 +1,6 @@
-"""What subscriptions and topics of Google Cloud Pub/Sub are called, and what to do where one does not answer.
+"""The names of Google Cloud Pub/Sub's subscriptions and topics, and error messages with remedies.
 
-The library is an extra, ``uldp-stream[gcp]``, and is imported when it is needed. It honours ``PUBSUB_EMULATOR_HOST``.
+The library is an extra, ``uldp-stream[gcp]``, and is imported at its first use. It honours ``PUBSUB_EMULATOR_HOST``.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ import grpc
 
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 
-#: Seconds to wait for any other answer.
+#: Seconds to wait for an answer, except where a request has its own limit.
 ANSWER_SECONDS = 9.0
 
-#: What Pub/Sub takes for names.
+#: Patterns of the names that Pub/Sub accepts.
 _PROJECT, _NAME = "[a-z][a-z0-9.:-]{4,61}[a-z0-9]", "[A-Za-z][A-Za-z0-9._~+%-]{2,254}"
-#: What may be asked again.
+#: Errors after which a retry may help.
 _TRANSIENT = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -28,7 +28,7 @@ _TRANSIENT = {
     grpc.StatusCode.ABORTED,
     grpc.StatusCode.INTERNAL,
 }
-#: What Pub/Sub says is the topic of a subscription whose topic is gone.
+#: The topic that Pub/Sub reports for a subscription after its topic was deleted.
 _DELETED_TOPIC = "_deleted-topic_"
 
 
@@ -52,7 +52,7 @@ def library() -> Any:
 
 
 class UnknownMethodError(PubSubError):
-    """A server that answers does not know what it is asked."""
+    """A server answers, but does not know the method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Resource:
     name: str
 
     KIND: ClassVar[str]
-    #: What a job's account needs beside the right to look.
+    #: The role that a job's account needs besides the permission to view.
     ROLE: ClassVar[str]
 
     @classmethod
@@ -83,7 +83,7 @@ class _Resource:
 
     @property
     def path(self) -> str:
-        """What Pub/Sub calls it."""
+        """The full name in Pub/Sub."""
         return f"projects/{self.project}/{self.KIND}/{self.name}"
 
     @contextlib.contextmanager
@@ -91,13 +91,13 @@ class _Resource:
         """Turn the library's errors into ours.
 
         Raises:
-            Unavailable: if the same can be asked again.
-            PubSubError: if that would not help.
+            Unavailable: if a retry may help.
+            PubSubError: if a retry would not help.
         """
         try:
             yield
         except Exception as error:
-            # Where the library gave up asking again, what it met is the cause.
+            # If the library gave up its own retries, the original error is the cause.
             code = getattr(getattr(error, "cause", error), "grpc_status_code", None)
             if code in _TRANSIENT:
                 raise Unavailable(f"{self}: {_endpoint()} does not answer: {_first_line(error)}") from error
@@ -134,14 +134,14 @@ class Subscription(_Resource):
     ROLE = "roles/pubsub.subscriber"
 
     def identity(self) -> str:
-        """Return what another subscription does not have: Pub/Sub gives it nothing but its name."""
+        """Return the path, which identifies the subscription: Pub/Sub gives it no other id."""
         return self.path
 
     def check(self) -> None:
-        """Ask whether messages can be pulled from it; for ten seconds a question at the most.
+        """Check that messages can be pulled from the subscription; each request takes ten seconds at the most.
 
         Raises:
-            PubSubError: if not; says what to do.
+            PubSubError: if they cannot; the message says what to do.
         """
         client = library().SubscriberClient
         found = _ask(self, client, "get_subscription", subscription=self.path)
@@ -149,9 +149,9 @@ class Subscription(_Resource):
             raise PubSubError(f"{self}: its topic was deleted; create both again")
         if found.push_config.push_endpoint:
             raise PubSubError(f"{self}: it pushes its messages; create one that is pulled")
-        # Who may look may not be permitted to pull. What comes is given back.
+        # The permission to view does not include the permission to pull. A message that comes is given back.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of how long not to wait
+            warnings.simplefilter("ignore", DeprecationWarning)  # about return_immediately
             pulled = _ask(self, client, "pull", subscription=self.path, max_messages=1, return_immediately=True)
         if taken := [each.ack_id for each in pulled.received_messages]:
             _ask(self, client, "modify_ack_deadline", subscription=self.path, ack_ids=taken, ack_deadline_seconds=0)
@@ -170,18 +170,18 @@ class Topic(_Resource):
     PERMISSION = "pubsub.topics.publish"
 
     def check(self) -> None:
-        """Ask whether messages can be published to it; for ten seconds a question at the most.
+        """Check that messages can be published to the topic; each request takes ten seconds at the most.
 
         Raises:
-            PubSubError: if not; says what to do.
+            PubSubError: if they cannot; the message says what to do.
         """
         client = library().PublisherClient
         _ask(self, client, "get_topic", topic=self.path)
-        # Who may look may not be permitted to publish, and to try would be to publish.
+        # The permission to view does not include the permission to publish, and a trial would publish a message.
         try:
             held = _ask(self, client, "test_iam_permissions", resource=self.path, permissions=[self.PERMISSION])
         except UnknownMethodError:
-            return  # an emulator, where everyone may do everything
+            return  # an emulator, which permits everything to everyone
         if self.PERMISSION not in held.permissions:
             raise PubSubError(
                 f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (it has no {self.PERMISSION})"
