@@ -1,7 +1,7 @@
-"""What becomes of each report between bytes and counts: decoded, validated, deduplicated, counted or rejected.
+"""Turn the bytes of reports into counts: decode, validate, deduplicate, and count or reject each report.
 
-NumPy, never Beam: usable in a script, and fuzzed alone. Imports nothing of ours but ``uldp.schemas`` and
-``uldp.mechanisms``.
+This package uses NumPy and never Beam, so scripts can use it and fuzz tests can run it alone. Of this project it
+imports only ``uldp.schemas`` and ``uldp.mechanisms``.
 """
 
 from uldp.collector.decoder import Decoded, ReportDecoder

@@ -1,4 +1,4 @@
-"""A collection spec with what the stages need of it worked out."""
+"""A collection spec, with the values that the stages derive from it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from uldp.schemas.arrays import Mask, Payloads, Times
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.durations import milliseconds
 
-#: For how long after its closing late reports still amend a window's accounting.
+#: Late reports can amend a window's accounting for this long after the window closes.
 AMENDABLE_FOR = timedelta(days=1)
 
-#: In milliseconds since 1970: event times end before it.
+#: Upper bound of event times, exclusive, in milliseconds since 1970.
 YEAR_10000 = 253_402_300_800_000
 
-#: A report's number of set bits is improbable if no more than this share of honest reports has one like it.
+#: A report's number of set bits is improbable if at most this share of honest reports has such a number.
 IMPROBABLE_TAIL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class ServedCollection:
-    """A spec with what decoding needs of it worked out."""
+    """A spec, with the mechanism and the values that the decoder derives from it."""
 
     spec: CollectionSpec
     mechanism: Mechanism
@@ -35,7 +35,7 @@ class ServedCollection:
 
     @cached_property
     def slice_size(self) -> int:
-        """Milliseconds of a time slice; see ``ReportColumns.slices``."""
+        """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.period or self.spec.window.size)
 
     @cached_property
@@ -45,25 +45,25 @@ class ServedCollection:
 
     @cached_property
     def amendable_for(self) -> int:
-        """Milliseconds from a slice's start for which the accounting of all windows that hold it can be amended."""
+        """Milliseconds from a slice's start during which late reports can amend the accounting of all its windows."""
         return self.closes_after + milliseconds(AMENDABLE_FOR)
 
     @cached_property
     def remembered_for(self) -> int:
-        """Milliseconds from a slice's start until no copy of its reports can come into a window that counted them.
+        """Milliseconds from a slice's start until no window that counted its reports can receive copies of them.
 
-        A copy that names another slice of a sliding window can come for as long as that slice is countable.
+        A copy may claim another slice of the same sliding window, and the job counts that slice for longer.
         """
         return self.closes_after + milliseconds(self.spec.window.size) - self.slice_size
 
     def event_times(self, published: Times) -> tuple[Times, Times]:
-        """Return the earliest and the latest event time, in milliseconds, that reports published then may claim."""
+        """Return the earliest and latest event times, in milliseconds, that reports may claim, by publish time."""
         age, skew = milliseconds(self.spec.max_age), milliseconds(self.spec.limits.max_clock_skew)
         return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_10000 - 1)
 
     def admits(self, times: Times, published: Times) -> Mask:
-        """Say which of one or more reports have an event time that those published then may claim."""
-        # Both bounds grow with the time of publication. Most often all times are within the closest ones.
+        """Return which of one or more reports have an event time that their publish time admits."""
+        # Both bounds grow with the publish time. Usually all event times are within the tightest bounds.
         (earliest, _), (_, latest) = np.transpose(self.event_times(np.array([published.max(), published.min()])))
         if earliest <= times.min() and times.max() <= latest:
             return np.ones(len(times), dtype=np.bool_)
@@ -71,26 +71,26 @@ class ServedCollection:
         return (times >= earliest) & (times <= latest)
 
     def slice_start(self, times: Times) -> Times:
-        """Start of the time slice that holds each of ``times``."""
+        """Return the start of the time slice that holds each of ``times``."""
         return times // self.slice_size * self.slice_size
 
     def last_of_slice(self, start: int) -> int:
-        """Last millisecond of a slice: the element time of whatever belongs to it."""
+        """Return the last millisecond of a slice, which is the timestamp of each element of that slice."""
         return start + self.slice_size - 1
 
     @cached_property
     def _plausible_bits(self) -> tuple[int, int]:
-        # Here, because SciPy takes a quarter of a second to import, and a simulation needs this class too.
+        # Imported here because SciPy takes a quarter of a second to import, and a simulation uses this class too.
         from uldp.mechanisms.plausibility import plausible_bit_totals
 
         assert isinstance(self.mechanism, UnaryEncoding)
         return plausible_bit_totals(self.mechanism, IMPROBABLE_TAIL)
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Say which payloads the mechanism can produce, and which have a number of bits that hardly any honest one has.
+        """Return which payloads the mechanism can produce, and which have an improbable number of set bits.
 
         Returns:
-            Both of shape (n,).
+            Two masks of shape (n,).
         """
         if not isinstance(self.mechanism, UnaryEncoding):
             return self.mechanism.possible(payloads), np.zeros(len(payloads), dtype=np.bool_)
@@ -100,13 +100,13 @@ class ServedCollection:
 
     @cached_property
     def bits_width(self) -> int | None:
-        """Bytes of a bit payload, or None for a symbol."""
+        """Length of a bit payload in bytes, or None if the payload is a symbol."""
         shape = self.mechanism.payload_shape
         return shape[0] if shape else None
 
 
 def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollection]:
-    """Index specs by what reports name.
+    """Index specs by collection and version, which each report names.
 
     Raises:
         ValueError: if two specs have the same collection and version, or there is none.

@@ -1,4 +1,4 @@
-"""Reports as packed columns: what flows between the stages instead of one element per report."""
+"""Reports as packed columns, which flow between the stages instead of one element per report."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import numpy as np
 
 from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, SignalBits, Times
 
-#: Slices between the first and the last that are numbered without looking which there are. Devices choose times, so
-#: this bounds what the numbers are used for.
+#: Up to this many slices between the first and the last report, empty slices get numbers too. Devices choose the event
+#: times, so this bounds the size of the arrays that these numbers index.
 _DENSE_SLICES = 1024
 
 
@@ -25,7 +25,7 @@ class ReportColumns:
         slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
             the finest interval that windows are made of: the window's size, or the period of a sliding window.
         payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
-        signals: Shape (n,): what each report tells of its device; see ``uldp.collector.signals.signal_bits``.
+        signals: Shape (n,): signals about each report's device; see ``uldp.collector.signals.signal_bits``.
     """
 
     collection: str
@@ -40,14 +40,14 @@ class ReportColumns:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the columns take."""
+        """Size of the columns in bytes."""
         return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.signals.nbytes
 
     def take(self, rows: Mask | Rows) -> "ReportColumns":
         """Return the reports that ``rows`` selects, by mask or by index."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        # ndarray.take copies rows several times as fast as an index in brackets.
+        # ndarray.take copies rows several times faster than an index in brackets does.
         return ReportColumns(
             self.collection,
             self.version,
@@ -58,7 +58,7 @@ class ReportColumns:
         )
 
     def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
-        """Split by report id, so that copies of a report meet in one shard."""
+        """Split by report id, so that all copies of a report reach one shard."""
         if shards == 1:
             yield from [(0, self)] if len(self) else []
             return
@@ -66,7 +66,7 @@ class ReportColumns:
             yield shard, self if rows is None else self.take(rows)
 
     def ids_by_slice(self, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
-        """Split the ids of one or more reports by time slice; yields the start of a slice and its ids."""
+        """Split the ids of one or more reports by time slice, and yield the start of each slice and its ids."""
         starts, groups = slice_groups(self.slices, slice_size)
         for group, rows in _grouped(groups):
             yield int(starts[group]), self.report_ids if rows is None else self.report_ids.take(rows, axis=0)
@@ -76,7 +76,7 @@ def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
     """Number the time slices of one or more reports.
 
     Returns:
-        Starts of k slices, ascending, some of which may have no report; and the number of each report's slice.
+        The starts of k slices, ascending, where some slices may have no report; and the number of each report's slice.
     """
     first = int(slices.min())
     numbers = (slices - first) // slice_size
@@ -87,13 +87,13 @@ def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
 
 
 def _grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:
-    """Group rows by a number for each, of 0 or more; yields a number and its rows in their order, None for all rows."""
+    """Group rows by a nonnegative number per row; yield each number and its rows in order, None for all rows."""
     largest = int(numbers.max(initial=0))
     if largest == numbers.min(initial=largest):
         if len(numbers):
             yield largest, None
         return
-    # NumPy sorts integers of 8 or 16 bits by counting them.
+    # NumPy uses a radix sort for integers of 8 or 16 bits.
     numbers = numbers.astype(np.min_scalar_type(largest))
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]

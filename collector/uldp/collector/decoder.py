@@ -1,11 +1,11 @@
-"""Decode and validate messages, thousands at a time; whatever cannot be counted gets a reason.
+"""Decode and validate messages, thousands at a time, and give a reason for each report that cannot be counted.
 
-Pure: messages in, columns, late and rejected out. Each report ends in exactly one of the three, so
-received = decoded + late + rejected holds call by call.
+The decoder is pure: it takes messages and returns columns, late messages and rejected records. Each report ends in
+exactly one of the three, so received = decoded + late + rejected holds for each call.
 
-Whatever names a collection and version that are served stands in the accounting of one window: in that of its event
-time, or, if its time is refused or that window's state is gone, in that of its publish time. So no device opens windows
-at will, and nothing is missing from the accounting of its collection.
+Each report that names a served collection and version is accounted in one time slice. This is the slice of its event
+time; if the decoder refuses that time, or the state of that slice's windows is gone, it is the slice of the publish
+time. So no device can open windows at will, and the accounting of a collection misses no report.
 """
 
 import re
@@ -46,9 +46,9 @@ from uldp.schemas.framing import (
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected
 
-#: Pub/Sub's limit for a message. Anything longer is rejected before it is looked at.
+#: Pub/Sub's limit for a message. The decoder rejects a longer message without decoding it.
 MAX_MESSAGE_BYTES = 10_000_000
-#: How much of a message that is too large is kept in its rejected record.
+#: How many bytes of a message that is too large its rejected record keeps.
 KEPT_BYTES = 4096
 _FRAMING_REASONS: dict[type[ValueError], Reason] = {
     NotSingleObjectError: Reason.NOT_AVRO,
@@ -64,14 +64,15 @@ SliceKey = tuple[CollectionKey, int]
 
 @dataclass(slots=True)
 class Decoded:
-    """What became of a number of messages.
+    """The outcome of decoding several messages.
 
     Attributes:
-        received: Reports that arrived; a message that cannot be decoded is one.
-        columns: Reports to be counted, unless they are duplicates.
-        late: One message for each report that came after its windows had closed.
+        received: Number of reports that arrived; a message that cannot be decoded counts as one report.
+        columns: Reports that the next stages count unless they are duplicates.
+        late: One message for each report that was published after its windows had closed.
         rejected: One record for each report that cannot be counted.
-        partials: Of each time slice, the accounting and clock skew of late and rejected reports, and all senders.
+        partials: For each time slice, the accounting and clock skew of its late and rejected reports, and the counts of
+            all senders.
     """
 
     received: int = 0
@@ -85,7 +86,7 @@ class ReportDecoder:
     """Decodes and validates messages, thousands at a time.
 
     Args:
-        specs: The collections that are served; reports of others are rejected.
+        specs: The served collections; the decoder rejects reports of other collections.
         judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
             window has closed, and every report is counted.
     """
@@ -102,7 +103,7 @@ class ReportDecoder:
         self._software = metadata.version("uldp-stream")
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
-        """Decode ``messages``. No input raises; each report ends in ``columns``, ``late`` or ``rejected``."""
+        """Decode ``messages``; no input raises, and each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
         found, rest = decode_columns([message.data for message in messages], self._layouts)
         singles: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
@@ -117,7 +118,7 @@ class ReportDecoder:
                     batches[key, fault_of_batch(served, record)].append((index, record))
             except RejectError as error:
                 self._reject(messages[index], error, out)
-        # One after the other, so that those of a collection are still in the caches when they are validated.
+        # Lazily, so that the columns of a collection are still in the caches when they are validated.
         parsed = chain(
             (self._from_columns(fast) for fast in found),
             (from_reports(self._served[key], fault, records) for (key, fault), records in singles.items()),
@@ -126,7 +127,7 @@ class ReportDecoder:
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
         senders = self._senders(messages)
         for reports in parsed:
-            if not len(reports.origins):  # of a batch without reports
+            if not len(reports.origins):  # the batches hold no reports
                 continue
             out.received += len(reports.origins)
             self._validate(reports, published[reports.origins], messages, senders, out)
@@ -137,14 +138,14 @@ class ReportDecoder:
         return ParsedReports(served, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
 
     def _senders(self, messages: Sequence[Message]) -> Digests | None:
-        """Return a digest of each message's sender key, 0 for none; or None where no spec asks."""
+        """Return a digest of each message's sender key, 0 for no key; or None if no spec limits reports per sender."""
         if all(served.spec.limits.max_reports_per_sender is None for served in self._by_layout):
             return None
         keys = [message.attributes.get(SENDER) for message in messages]
         return np.array([0 if key is None else sender_digest(key) for key in keys], dtype=np.uint64)
 
     def _decode_one(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
-        """Decode one message: its collection and version, the name of its schema, and the record."""
+        """Decode one message and return its collection and version, the name of its schema, and the record."""
         if len(data) > MAX_MESSAGE_BYTES:
             raise RejectError(Reason.TOO_LARGE, f"{len(data)} bytes, the limit is {MAX_MESSAGE_BYTES}")
         if (batch := self._batches.read(data)) is not None:
@@ -185,7 +186,7 @@ class ReportDecoder:
         )
 
     def _slots(self, served: ServedCollection, times: Times, published: Times) -> Times:
-        """Return the start of the slice in whose accounting each report stands."""
+        """Return the start of the time slice in which each report is accounted."""
         slices = served.slice_start(times)
         named = served.admits(times, published) & (not served.spec.retired)
         if self._judge_lateness:
@@ -200,7 +201,7 @@ class ReportDecoder:
         senders: Digests | None,
         out: Decoded,
     ) -> None:
-        """Check all reports of one collection at once and sort them into ``out``."""
+        """Check all reports of one collection at once and distribute them to the fields of ``out``."""
         served, times = parsed.served, parsed.event_times
         key, limits = served.spec.key, served.spec.limits
         good = served.admits(times, published)
@@ -223,7 +224,8 @@ class ReportDecoder:
             return
         if counted.any():
             out.columns.append(columns.take(counted))
-        for row in np.flatnonzero(~counted).tolist():  # the exceptions: each needs a record of its own anyway
+        # A loop suffices, because these rows are few and each needs its own record.
+        for row in np.flatnonzero(~counted).tolist():
             message = messages[parsed.origins[row]]
             message = message._replace(data=parsed.message_data(row, message))
             if late[row]:
@@ -237,7 +239,7 @@ class ReportDecoder:
 
 
 def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Decoded) -> None:
-    """Add the reports whose sender is known to the signals of their slices."""
+    """Add reports with a known sender to the sender counts of their time slices."""
     known = np.flatnonzero(senders)
     if not len(known):
         return
@@ -252,6 +254,6 @@ _REJECTED = Accounting(received=1, rejected=1)
 
 
 def _attempt(attributes: Mapping[str, str]) -> int:
-    """Read which attempt a message is. Whoever publishes may write anything there."""
+    """Read the number of the attempt from a message's attributes; a publisher may have written any text there."""
     written = attributes.get(ATTEMPT, "1")
     return max(int(written), 1) if re.fullmatch("[0-9]{1,4}", written) else 1

@@ -1,4 +1,4 @@
-"""Reports of one collection and version between decoding and validation: columns, with where each came from."""
+"""Columns of decoded reports of one collection and version, before validation, with the message of each report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 
-#: Why a payload is of no use to its collection, and a detail for a person.
+#: The reason why the collection cannot count a payload, and a detail for the reader of the rejected report.
 PayloadFault = tuple[Reason, str]
-#: The index of a message, and the record that it holds.
+#: The index of a message, and the record that was decoded from it.
 Record = tuple[int, dict[str, Any]]
-#: Other units of time that a client may count in by mistake: how many of each are a millisecond.
+#: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
 _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
-#: The largest symbol that a single report can hold: an Avro int.
+#: The largest symbol that a single report can hold, because its field is an Avro int.
 MAX_INT = (1 << 31) - 1
 
 
@@ -26,9 +26,9 @@ class ParsedReports:
     """Reports of one collection and version after decoding, before any check.
 
     Attributes:
-        origins: Shape (n,): index of the message that each report came in.
-        batched: Whether that message holds other reports too.
-        fault: Why no payload of these can be counted, if so.
+        origins: Shape (n,): index of the message that held each report.
+        batched: Whether the messages are batches, which can hold several reports.
+        fault: Why none of these payloads can be counted; None if they fit the collection.
     """
 
     served: ServedCollection
@@ -40,19 +40,19 @@ class ParsedReports:
     fault: PayloadFault | None = None
 
     def message_data(self, row: int, message: Message) -> bytes:
-        """Return a message that holds the report of ``row`` alone."""
+        """Return a message that holds only the report of ``row``."""
         if not self.batched:
             return message.data
         key, report_id, time = self.served.spec.key, self.report_ids[row].tobytes(), self.event_times[row]
         payload = self.payloads[row]
         if self.payloads.ndim == 2:
             return Report(*key, report_id, int(time), payload.tobytes()).encode()
-        if payload > MAX_INT:  # it takes a batch to say that
+        if payload > MAX_INT:  # a single report cannot hold this symbol, but a batch can
             return ReportBatch(*key, report_id, time.tobytes(), symbols=payload.tobytes()).encode()
         return Report(*key, report_id, int(time), int(payload)).encode()
 
     def reason(self, row: int, published: int) -> tuple[Reason, str]:
-        """Say why the report of ``row`` cannot be counted: the first of the checks that it fails."""
+        """Return the reason and detail of the first check that the report of ``row`` fails."""
         served, time = self.served, int(self.event_times[row])
         (earliest,), (latest,) = served.event_times(np.array([published], dtype=np.int64))
         if served.spec.retired:
@@ -72,13 +72,13 @@ class ParsedReports:
 
 
 def _other_unit(time: int, earliest: int, latest: int) -> str:
-    """Name the unit in which an event time would be one that a report may claim; return nothing if there is none."""
+    """Return a hint that names the unit in which an event time would be admitted, or an empty string if none is."""
     unit = next((unit for unit, number in _UNITS.items() if earliest <= time / number <= latest), None)
     return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
 
 
 class RejectError(Exception):
-    """A message that cannot be counted, whose reports nobody knows: why, and its collection if that is known."""
+    """A message whose reports the decoder cannot separate: the reason, a detail, and its collection if it is known."""
 
     def __init__(self, reason: Reason, detail: str, served: ServedCollection | None = None):
         super().__init__(detail)
@@ -86,7 +86,7 @@ class RejectError(Exception):
 
 
 def fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
-    """Say why the payload of a single report does not fit into a column of its collection; None if it does."""
+    """Return why the payload of a single report does not fit into a column of its collection; None if it fits."""
     payload = record["payload"]
     if isinstance(payload, bytes):
         return _fault_of_bits(served, len(payload))
@@ -96,11 +96,11 @@ def fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> Payl
 
 
 def fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
-    """Say why the payloads of a batch are of no use to its collection, each of them; None if they fit.
+    """Return why the collection can count none of the payloads of a batch; None if the payloads fit.
 
     Raises:
-        RejectError: if the columns are of different lengths. Then nobody knows which report is which, and the batch is
-            rejected as one.
+        RejectError: if the columns have different lengths. The decoder then cannot tell the reports apart and rejects
+            the batch as a whole.
     """
     ids, times = record["report_ids"], record["event_times"]
     kind, column = next(iter(record["payload"].items()))
@@ -127,7 +127,7 @@ def _fault_of_symbol(served: ServedCollection) -> PayloadFault | None:
 
 
 def from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
-    """Make columns of single reports of one fault, or none. Payloads that do not fit are left out."""
+    """Make columns of single reports that share one fault or have none. Zeros replace payloads that do not fit."""
     payloads: Payloads
     if fault is not None:
         payloads = np.zeros(len(reports), dtype=np.uint32)
@@ -148,7 +148,7 @@ def from_reports(served: ServedCollection, fault: PayloadFault | None, reports: 
 
 
 def from_batches(served: ServedCollection, fault: PayloadFault | None, batches: list[Record]) -> ParsedReports:
-    """Join the columns of batches of one fault, or none, so that to check all costs little more than to check one."""
+    """Join the columns of batches that share one fault or have none; checking them all costs little more than one."""
     times = np.frombuffer(b"".join([record["event_times"] for _, record in batches]), np.int64)
     column = b"".join([next(iter(record["payload"].values())) for _, record in batches])
     payloads: Payloads

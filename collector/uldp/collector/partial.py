@@ -1,4 +1,4 @@
-"""A part of what is known of one window: what the stages send to the sum."""
+"""A part of the sufficient statistic and accounting of one window, as the stages send it to the sum."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,10 @@ _NO_SIGNALS = PartialSignals()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialCounts:
-    """A part of the sufficient statistic of one window: support counts over Z and where the reports went.
+    """A part of the sufficient statistic of one window: support counts over Z, accounting and signals.
 
-    Sums are a commutative monoid. ``counts`` is None where no report was counted, so that accounting alone is small.
+    Addition makes these parts a commutative monoid. ``counts`` is None if no report was counted, which keeps a part
+    that holds only accounting small.
     """
 
     counts: AnyCounts | None = None

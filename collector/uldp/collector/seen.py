@@ -1,7 +1,7 @@
-"""The report ids that were seen: an exact, growing set of 128-bit ids, to which columns of ids are added.
+"""An exact, growing set of the 128-bit report ids that a stage has seen; the stage adds columns of ids.
 
-It is a hash table with chains, in five arrays. Each step is done for thousands of ids at once, so that the number of
-NumPy calls grows with the longest chain and not with the number of ids.
+The set is a hash table with chains, stored in NumPy arrays. Each step handles thousands of ids at once, so the number
+of NumPy calls grows with the longest chain and not with the number of ids.
 """
 
 import functools
@@ -14,37 +14,38 @@ import numpy.typing as npt
 from uldp.schemas.arrays import Mask, ReportIds, Rows, Words
 
 Word = TypeVar("Word", np.uint32, np.uint64)
-#: Rows of stored ids, from 1; 0 is none.
+#: Rows of stored ids, counted from 1; 0 means no row.
 Links = npt.NDArray[np.uint32]
 
 _HALF = np.uint64(32)
 
-#: Slots of an empty set, of which there are thousands.
+#: Slots of an empty set. The number is small because a job holds thousands of sets.
 _MIN_SLOTS = 16
-#: A full table grows by this factor. It is then at least a quarter full: 4 to 16 bytes per id.
+#: A full table grows by this factor. It is then at least a quarter full, so its slots take 4 to 16 bytes per id.
 _GROWTH = 4
-#: Ids that are added at once: what is computed for them stays in the processor's cache.
+#: Number of ids added at once. The intermediate arrays for a block of this size stay in the processor's cache.
 _BLOCK = 8192
 
 
 @functools.cache
 def _secret() -> Words:
-    """Draw a summand and four factors, once in a process: so no device can aim ids at one slot.
+    """Draw a summand and four factors once per process, so that no device can aim ids at one slot.
 
-    Neither they nor anything that depends on them leaves the process.
+    Neither these numbers nor any value that depends on them leaves the process.
     """
     return np.frombuffer(secrets.token_bytes(40), np.uint64)
 
 
 def _hashes(low: Words, high: Words) -> Words:
-    """Hash ids, given as their two words; the upper 32 bits are strongly universal.
+    """Hash ids, given as their two words; the upper 32 bits of the hashes are strongly universal.
 
-    So the upper b <= 32 bits of any two ids, chosen without knowing the factors, are equal with probability 2^-b. This
-    is the family Multilinear-HM (Lemire and Kaser, "Strongly universal string hashing is fast", The Computer Journal
-    2014) on the four halves of an id, but for the upper halves that are left in the second sums. Its proof still holds:
-    if two ids differ in the upper half of a word, their hashes differ by that half's difference times a factor, plus
-    what does not depend on that factor; if in the lower half alone, the same holds of the other factor. A uniform
-    factor times a difference of less than 2^32 is uniform in its upper 32 bits, and the summand is independent of it.
+    If a device chooses two ids without knowing the factors, the upper b <= 32 bits of their hashes are equal with
+    probability 2^-b. The hash is the family Multilinear-HM (Lemire and Kaser, "Strongly universal string hashing is
+    fast", The Computer Journal 2014) on the four halves of an id, with one difference: the second sums add a whole
+    word instead of its lower half. The proof still holds. If two ids differ in the upper half of a word, the
+    difference of their hashes is the difference of these halves times one factor, plus a term that does not depend on
+    this factor. If the ids differ only in the lower half, the same holds for the other factor. A uniform factor times
+    a difference of less than 2^32 is uniform in its upper 32 bits, and the summand is independent of this product.
     """
     summand, *factors = _secret()
     hashes = low >> _HALF
@@ -61,13 +62,13 @@ def _hashes(low: Words, high: Words) -> Words:
 class SeenIds:
     """A growing set of report ids.
 
-    The ids are rows from 1 on. Each slot of the table holds the row that came to it last, and each row the one that
-    came to its slot before it: a chain that ends with 0.
+    The set stores ids in rows, counted from 1. Each slot of the table holds the newest row of that slot, and each row
+    holds the next older row of its slot. These links form a chain that ends with 0.
 
-    There are at least as many slots as ids, and the slot of an id is its hash. So, on average over the factors, an id
-    meets less than one other in its slot, and the longest of n chains is O(sqrt(n)), whatever ids devices choose; it is
-    about ten if they are random. Rows take 20 to 25 bytes per id and slots 4 to 16, with room for the next 8192 ids at
-    most. A set has less than 2^32 ids.
+    The table has at least as many slots as ids, and the hash of an id selects its slot. On average over the factors,
+    an id therefore shares its slot with less than one other id, and the longest of n chains is O(sqrt(n)), for any
+    choice of ids by the devices; for random ids it is about ten. Rows take 20 to 25 bytes per id and slots 4 to 16,
+    with room for at most the next 8192 ids. A set holds less than 2^32 ids.
     """
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class SeenIds:
         """Add ids of shape (n, 2).
 
         Returns:
-            Shape (n,): which of them were new, the first of several copies among them.
+            Shape (n,): which ids were new. Of several copies of a new id, only the first counts as new.
         """
         new = np.ones(len(ids), dtype=np.bool_)
         for start in range(0, len(ids), _BLOCK):
@@ -93,7 +94,7 @@ class SeenIds:
         return new
 
     def _add(self, low: Words, high: Words, new: Mask) -> None:
-        """Add one block of ids, and clear ``new`` for those that were there or are copies of an earlier one."""
+        """Add one block of ids, and clear ``new`` for each id that the set or an earlier row of the block holds."""
         self._reserve(self._count + len(low))
         slots = self._slots(low, high)
         heads = self._heads.take(slots)
@@ -104,7 +105,8 @@ class SeenIds:
             copies, originals = self._link(self._count + 1, slots.take(chosen))
             if not len(copies):
                 break
-            # Copies within the block are rare, and linked they would waste rows: undo it all, and link the rest.
+            # Copies within the block are rare, but stored copies would waste rows. So undo the links, drop the copies,
+            # and link the other ids again.
             self._heads[slots] = heads
             firsts = np.arange(len(chosen))
             np.minimum.at(firsts, originals, copies)
@@ -113,13 +115,13 @@ class SeenIds:
         self._count += len(chosen)
 
     def _slots(self, low: Words, high: Words) -> Rows:
-        """Slots are the upper bits of the hash, as many as number the slots of the table."""
+        """Return the slot of each id: as many upper bits of its hash as the table needs to number its slots."""
         hashes = _hashes(low, high)
         hashes >>= np.uint64(65 - len(self._heads).bit_length())
         return hashes.view(np.int64)
 
     def _find(self, heads: Links, low: Words, high: Words) -> Rows:
-        """Return the positions of the ids that are in the chains which begin with ``heads``."""
+        """Return the positions of the ids that the set holds in the chains that begin with ``heads``."""
         positions = np.flatnonzero(heads != 0)
         rows = heads.take(positions)
         places, candidates = [positions], [rows]
@@ -130,19 +132,19 @@ class SeenIds:
             places.append(positions)
             candidates.append(rows)
         positions, rows = np.concatenate(places), np.concatenate(candidates)
-        # Few of those that differ have equal low words: the high words are seldom looked up in vain.
+        # Few different ids have equal low words, so comparing low words first saves most look-ups of high words.
         same = np.flatnonzero(self._low.take(rows) == low.take(positions))
         positions, rows = positions.take(same), rows.take(same)
         return positions.compress(self._high.take(rows) == high.take(positions))
 
     def _link(self, start: int, slots: Rows) -> tuple[Rows, Rows]:
-        """Put the rows from ``start`` on, which are none of those before, at the heads of the chains of their slots.
+        """Put the rows from ``start`` on, which copy no earlier row, at the heads of the chains of their slots.
 
-        Of rows that share a slot, one is left at its head by each round; NumPy does not promise which. The others
-        follow in the next rounds, but for copies of it.
+        If several rows share a slot, each round leaves one of them at the head; NumPy does not promise which one. The
+        next rounds link the other rows, except copies of this row.
 
         Returns:
-            The copies, and the rows of which they are copies, which are linked; both counted from ``start``.
+            The copies, and for each copy the linked row that it equals; both counted from ``start``.
         """
         rows = np.arange(start, start + len(slots), dtype=np.uint32)
         self._before[start : start + len(slots)] = self._heads.take(slots)
@@ -174,7 +176,7 @@ class SeenIds:
         self._high[start:stop] = high
 
     def _reserve(self, count: int) -> None:
-        """Have a slot or more for each of ``count`` ids."""
+        """Grow the table until it has at least ``count`` slots."""
         slots = len(self._heads)
         if count <= slots:
             return

@@ -1,6 +1,7 @@
-"""What reports tell of the devices and senders behind them: clock skew, and how busy a sender is.
+"""Signals about devices and senders: clock skew, improbable payloads, and the number of reports per sender.
 
-Sums of parts are taken in any order, as those of counts. Nothing here changes what is counted.
+The stages may add partial signals in any order, like partial counts. The signals do not change which reports are
+counted.
 """
 
 import hashlib
@@ -13,25 +14,25 @@ import numpy as np
 from uldp.schemas.arrays import Counts, Digests, Mask, SignalBits, Times
 from uldp.schemas.records import SKEW_RANGES, Sender, Signals
 
-#: The bit of a report whose number of set bits is improbable. The bits below it are the range of its clock skew.
+#: This bit marks a report with an improbable number of set bits. The bits below it hold the range of its clock skew.
 IMPROBABLE = 0x80
 
 
 def _skew_ranges() -> SignalBits:
-    """Return the range of clock skew that begins with each exponent, and behind those the ones of negative numbers."""
+    """Return the range of clock skew for each exponent of a float: first for positive, then for negative numbers."""
     ranges = np.clip(np.arange(1 << 11) - 1022, 0, SKEW_RANGES - 1)
     return np.concatenate([ranges, ranges + SKEW_RANGES]).astype(np.uint8)
 
 
-#: By the first 12 bits of a float: its sign and its exponent.
+#: Ranges of clock skew, indexed by the first 12 bits of a float, which are its sign and its exponent.
 _RANGES = _skew_ranges()
 
 
 def signal_bits(event_times: Times, published: Times, improbable: Mask) -> SignalBits:
-    """Return what each report tells beside its payload, in a byte: its range of clock skew, and ``IMPROBABLE``.
+    """Return one byte per report: the range of its clock skew, and the bit ``IMPROBABLE``.
 
-    A range is the exponent of the skew in seconds, read from its bits as a float: hostile times cannot overflow it.
-    Ranges of ``past`` start at 0, and those of ``early`` at ``SKEW_RANGES``.
+    The range is the exponent of the skew in seconds, read from the bits of a float, so hostile times cannot overflow
+    it. Ranges of ``past`` start at 0, and ranges of ``early`` start at ``SKEW_RANGES``.
     """
     seconds = published.astype(np.float64)
     seconds -= event_times
@@ -49,25 +50,26 @@ def skew_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
 
 
 def improbable_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
-    """Count the reports of each of k groups whose number of set bits is improbable, shape (k,)."""
+    """Count the reports with an improbable number of set bits in each of k groups, shape (k,)."""
     return np.bincount(groups[signals >= IMPROBABLE], minlength=k).astype(np.int64, copy=False)
 
 
 def sender_digest(key: str) -> int:
-    """Return 8 bytes of BLAKE2b of a sender key, as a number; whoever knows the key can find it in the results."""
+    """Return 8 bytes of BLAKE2b of a sender key, as a number; a reader who knows the key can find it in the results."""
     return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SenderCounts:
-    """How many reports came with each sender key: a Misra-Gries summary, so of bounded size whoever sends what.
+    """Number of reports per sender key, as a Misra-Gries summary, which has a bounded size for any senders.
 
-    Merged as by Agarwal et al., "Mergeable Summaries" (PODS 2012, section 3): no count is too high, and of N reports
-    none is too low by more than N / (CAPACITY + 1). Up to CAPACITY senders, all are exact.
+    Summaries are merged as in Agarwal et al., "Mergeable Summaries" (PODS 2012, section 3). No count is too high, and
+    after N reports no count is too low by more than N / (CAPACITY + 1). All counts are exact for up to CAPACITY
+    senders.
 
     Attributes:
-        digests: Shape (k,), sorted.
-        reports: Shape (k,): at least so many reports of each.
+        digests: Shape (k,): digests of sender keys, sorted.
+        reports: Shape (k,): a lower bound of the number of reports of each sender.
     """
 
     CAPACITY = 1024
@@ -77,7 +79,7 @@ class SenderCounts:
 
     @classmethod
     def of(cls, digests: Digests) -> "SenderCounts":
-        """Count the reports of each sender, one digest a report."""
+        """Count the reports of each sender, given one digest per report."""
         senders, reports = np.unique(digests, return_counts=True)
         return cls(senders, reports.astype(np.int64))._cut()
 
@@ -96,7 +98,7 @@ class SenderCounts:
     def busiest(self) -> Sender | None:
         """Return the sender with the most reports; of several, the one with the lowest digest.
 
-        None where the summary holds no sender: there were many, and none had more reports than the others.
+        None if the summary holds no sender: there were many senders, and none had more reports than the others.
         """
         if not len(self.digests):
             return None
@@ -106,18 +108,18 @@ class SenderCounts:
 
 @cache
 def one_skew(signals: int) -> "PartialSignals":
-    """Return the clock skew of one report that is not counted, so that nothing else of it is."""
+    """Return the signals of one report that is not counted: its clock skew only."""
     return PartialSignals(skew_counts(np.array([signals], dtype=np.uint8), np.zeros(1, dtype=np.int64), 1)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialSignals:
-    """A part of the signals of one window. Sums are a commutative monoid, as long as no summary of senders is full.
+    """A part of the signals of one window; a commutative monoid under addition while no summary of senders is full.
 
     Attributes:
-        skew: Shape (2 SKEW_RANGES,): reports by range, as in ``signal_bits``; None for none.
-        improbable: Counted reports with an improbable number of set bits.
-        senders: Reports by sender; None where there are none, or nobody asked.
+        skew: Shape (2 SKEW_RANGES,): number of reports by range, as in ``signal_bits``; None for no reports.
+        improbable: Number of counted reports with an improbable number of set bits.
+        senders: Number of reports by sender; None if no sender is known, or the spec does not limit reports per sender.
     """
 
     skew: Counts | None = None
@@ -130,7 +132,7 @@ class PartialSignals:
         )
 
     def published(self) -> Signals:
-        """Return what is published of them."""
+        """Return the published form of these signals."""
         skew = np.zeros(2 * SKEW_RANGES, dtype=np.int64) if self.skew is None else self.skew
         return Signals(
             early=_shortened(skew[SKEW_RANGES:]),
@@ -141,7 +143,7 @@ class PartialSignals:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Add what may be None."""
+    """Add two values, either of which may be None."""
     if one is None or other is None:
         return other if one is None else one
     return one + other

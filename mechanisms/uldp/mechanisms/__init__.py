@@ -1,6 +1,6 @@
-"""The mathematics: how a device obfuscates, what a report supports, what the counts say.
+"""The mathematics: how a device perturbs values, which symbols a report supports, and how counts give estimates.
 
-NumPy and special functions, never Beam. Imports nothing of ours but ``uldp.schemas``.
+This package uses NumPy and special functions, never Beam. Of this project it imports only ``uldp.schemas``.
 """
 
 from uldp.mechanisms.catalog import build_mechanism

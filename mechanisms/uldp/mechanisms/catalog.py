@@ -1,4 +1,4 @@
-"""From a collection spec to its mechanism."""
+"""Build the mechanism of a collection spec."""
 
 from collections.abc import Callable, Mapping
 
@@ -30,7 +30,7 @@ def _unary_encoding(sensitive: Mask, spec: MechanismSpec) -> Mechanism:
     return UnaryEncoding(sensitive, spec.epsilon, theta)
 
 
-# rappor is absent: a spec of it always says theta.
+# rappor is absent, because a spec with rappor always gives theta.
 _DEFAULT_THETA: Mapping[MechanismName, Callable[[float], float]] = {
     "sue": sue_theta,
     "oue": lambda _: OUE_THETA,
@@ -38,7 +38,8 @@ _DEFAULT_THETA: Mapping[MechanismName, Callable[[float], float]] = {
     "uoue": lambda _: OUE_THETA,
 }
 
-# The names of the literature; the spec has checked what sets them apart (two values, one sensitive value, theta).
+# The names in the literature. The spec has checked the conditions that distinguish them (two values, one sensitive
+# value, theta).
 _BUILDERS: Mapping[MechanismName, Callable[[Mask, MechanismSpec], Mechanism]] = {
     "identity": _randomized_response,
     "rr": _randomized_response,

@@ -1,10 +1,10 @@
-"""A mechanism as a known linear channel: everything behind the support counts is written once, here.
+"""A mechanism as a known linear channel; this module defines how all estimates follow from support counts.
 
-A report supports a set of symbols. With C_z the number of reports that support symbol z, out of n,
+A report supports a set of symbols. If C_z of n reports support symbol z,
 
     E[C_z / n] = m_z = p_z r_z + q_z (1 - r_z)            r-hat_z = (C_z / n - q_z) / (p_z - q_z)
 
-Wang et al. (USENIX Security 2017, section 3) call the channel pure when p and q are scalars. Vectors cover the
+Wang et al. (USENIX Security 2017, section 3) call the channel pure if p and q are scalars. Vectors also cover the
 utility-optimized mechanisms of Murakami & Kawamoto (USENIX Security 2019), where q is 0 on the non-sensitive symbols.
 """
 
@@ -31,8 +31,8 @@ class Channel:
 
     Attributes:
         p: Shape (|Z|,): probability that a report supports z, if its true symbol is z.
-        q: Shape (|Z|,): probability that a report supports z, if its true symbol is another.
-        independent_bits: Whether a report is one independent bit per symbol. Otherwise it supports one symbol, and
+        q: Shape (|Z|,): probability that a report supports z, if its true symbol is not z.
+        independent_bits: Whether a report holds one independent bit per symbol. Otherwise it supports one symbol, and
             the counts are multinomial.
     """
 
@@ -55,18 +55,18 @@ class Channel:
 
     @cached_property
     def gain(self) -> Floats:
-        """p - q: how much a true symbol raises its own support."""
+        """p - q, by which a true symbol raises the probability of its own support."""
         return _readonly(self.p - self.q)
 
     def support_probability(self, r: Floats) -> Floats:
-        """m: the probability that a report supports each symbol, when true symbols are distributed as ``r``."""
+        """Return m, the probability that a report supports each symbol, if true symbols are distributed as ``r``."""
         return self.q + self.gain * r
 
     def unbiased(self, counts: Counts, n: int) -> Floats:
-        """Estimate r without bias from support counts; entries may be negative (eq. 3, solved).
+        """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
 
         Raises:
-            ValueError: if ``n`` is not positive, or ``counts`` has another shape than p.
+            ValueError: if ``n`` is not positive, or ``counts`` does not have the shape of p.
         """
         if n <= 0:
             raise ValueError(f"no estimate from n={n} reports")
@@ -75,28 +75,28 @@ class Channel:
         return (counts / n - self.q) / self.gain
 
     def variance(self, r: Floats, n: int) -> Floats:
-        """Var[r-hat_z] when users' values are drawn i.i.d. from ``r``: m (1 - m) / (n (p - q)^2)."""
+        """Return Var[r-hat_z] = m (1 - m) / (n (p - q)^2), for users' values that are drawn i.i.d. from ``r``."""
         m = self.support_probability(r)
         return m * (1 - m) / (n * self.gain**2)
 
     def variance_given_values(self, r: Floats, n: int) -> Floats:
-        """Var[r-hat_z] from the randomness of the devices alone, the users' values held fixed at histogram ``r``."""
+        """Return Var[r-hat_z] from the devices' randomness alone, for users' values with the fixed histogram ``r``."""
         return (r * self.p * (1 - self.p) + (1 - r) * self.q * (1 - self.q)) / (n * self.gain**2)
 
     def covariance_factors(self, r: Floats) -> tuple[Floats, Floats]:
-        """Vectors s, u with n Cov[r-hat] = diag(s) - u u^T, users' values i.i.d.
+        """Return vectors s, u with n Cov[r-hat] = diag(s) - u u^T, for users' values that are i.i.d.
 
-        One symbol per report: Cov[C_i, C_j] = -n m_i m_j, so u = m / (p - q). One independent bit per symbol:
-        E[y_i y_j] is linear in r and Cov[y_i, y_j] = -(p_i - q_i)(p_j - q_j) r_i r_j, so u = r.
+        If a report holds one symbol, Cov[C_i, C_j] = -n m_i m_j, so u = m / (p - q). If it holds one independent bit
+        per symbol, E[y_i y_j] is linear in r and Cov[y_i, y_j] = -(p_i - q_i)(p_j - q_j) r_i r_j, so u = r.
         """
         u = r if self.independent_bits else self.support_probability(r) / self.gain
         return self.variance(r, 1) + u**2, u
 
     def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Intervals that cover each r_z, one at a time, with probability ``level``.
+        """Return intervals that cover each r_z, one at a time, with probability ``level``.
 
-        Wilson's score interval for m (a binomial proportion), mapped through the channel; unlike the Wald interval it
-        keeps its level at small counts.
+        The method maps Wilson's score interval for m (a binomial proportion) through the channel. Unlike the Wald
+        interval, it keeps its level at small counts.
 
         Returns:
             Lower and upper ends, each of shape (|Z|,). They are not cut to [0, 1].
@@ -109,20 +109,20 @@ class Channel:
         return (centre - half - self.q) / self.gain, (centre + half - self.q) / self.gain
 
     def expected_l1(self, r: Floats, n: int) -> float:
-        """E[l1(r-hat, r)] of the unbiased estimate for large n: sqrt(2/pi) times the sum of standard deviations.
+        """Return E[l1(r-hat, r)] of the unbiased estimate for large n: sqrt(2/pi) times the sum of standard deviations.
 
-        Equations (12) for uRR and (17) for uRAP are this sum with their p and q put in.
+        Equations (12) for uRR and (17) for uRAP are this sum for their p and q.
         """
         return math.sqrt(2 / math.pi) * float(np.sqrt(self.variance(r, n)).sum())
 
     def expected_l2(self, r: Floats, n: int) -> float:
-        """E[l2^2(r-hat, r)] of the unbiased estimate: the sum of variances.
+        """Return E[l2^2(r-hat, r)] of the unbiased estimate: the sum of variances.
 
-        Equations (46) for uRR and (48) for uRAP (Appendix E) are this sum with their p and q put in.
+        Equations (46) for uRR and (48) for uRAP (Appendix E) are this sum for their p and q.
         """
         return float(self.variance(r, n).sum())
 
 
 def normal_quantile(probability: float) -> float:
-    """Phi^-1, the quantile function of the standard normal distribution."""
+    """Return Phi^-1, the quantile function of the standard normal distribution."""
     return NormalDist().inv_cdf(probability)

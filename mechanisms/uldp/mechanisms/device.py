@@ -1,4 +1,4 @@
-"""What runs on a user's device: the pre-processor f_pre, the common mechanism, and the report that leaves.
+"""The code on a user's device: the pre-processor f_pre, the common mechanism, and the encoding of the report.
 
 Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
 (USENIX Security 2019), section 5 for the Personalized ULDP Mechanism (PUM), section 7 for several reports per user.
@@ -18,38 +18,38 @@ from uldp.schemas.records import Report
 
 
 class Device:
-    """Obfuscates one user's values: Q^(i) = Q_cmn after f_pre^(i) (section 5.1).
+    """Perturbs one user's values: Q^(i) = Q_cmn after f_pre^(i) (section 5.1).
 
-    What is guaranteed, to the user against anyone who reads the report, the collector included: one report is
-    (X_S and X_S^(i), Y_P, epsilon)-ULDP (Proposition 11). X_S are the spec's sensitive values and X_S^(i) are those
-    in ``hidden``; Y_P are the reports that some sensitive value can produce. Whatever the report in Y_P, no two true
-    values differ in its likelihood by more than a factor e^epsilon, and a value of X_S or X_S^(i) produces no report
-    outside of Y_P. With ``sensitive: all`` this is epsilon-LDP. Under the mechanism identity, nothing is guaranteed.
+    Guarantee to the user against every reader of the report, including the collector: one report is
+    (X_S and X_S^(i), Y_P, epsilon)-ULDP (Proposition 11). X_S are the spec's sensitive values, X_S^(i) are the values
+    in ``hidden``, and Y_P are the reports that some sensitive value can produce. For every report in Y_P, its
+    likelihoods under any two true values differ by at most a factor e^epsilon, and a value of X_S or X_S^(i) produces
+    no report outside Y_P. With ``sensitive: all`` this is epsilon-LDP. The mechanism identity guarantees nothing.
 
-    It rests on randomness that nobody can predict, and on ``hidden`` never leaving the device.
+    The guarantee requires unpredictable randomness, and requires that ``hidden`` never leaves the device.
 
-    Every call spends epsilon: t reports have t * epsilon together (Proposition 1, section 7), also if they report one
-    value t times, for there is no memoized response. To send a report again, keep its bytes and send those.
+    Every call spends epsilon: t reports spend t * epsilon together (Proposition 1, section 7), even if they report one
+    value t times, because the device does not memoize responses. To send a report again, keep its bytes and send them.
 
-    What is not protected:
+    The device does not protect:
 
-    - a value that is neither in X_S nor in X_S^(i): a report outside of Y_P reveals it, and so that it is not hidden;
-    - that, when and from where a report is sent, and its event time;
-    - what follows from correlation, between a user's values (a visit next door to home) or between users.
+    - a value that is neither in X_S nor in X_S^(i): a report outside Y_P reveals it, and so that it is not hidden;
+    - the fact that a report is sent, its time and place of sending, and its event time;
+    - conclusions from correlation, between a user's values (a visit next door to home) or between users.
     """
 
     def __init__(self, spec: CollectionSpec, hidden: Mapping[int, str], randomness: Randomness | None = None) -> None:
         """Set up the device of one user.
 
         Args:
-            spec: The collection that the reports are for.
-            hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. It stays
-                private to this object.
-            randomness: Where to draw from; by default the operating system's.
+            spec: The spec of the collection.
+            hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. This
+                object keeps it private.
+            randomness: The source of randomness; the default is the operating system's.
 
         Raises:
-            ValueError: if ``hidden`` has a value outside of the domain or a tag that is not in the spec. The message
-                says neither value nor tag.
+            ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
+                neither the value nor the tag.
         """
         bots = {tag.name: spec.size + index for index, tag in enumerate(spec.tags)}
         if not all(0 <= operator.index(value) < spec.size for value in hidden):
@@ -65,17 +65,18 @@ class Device:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
 
     def report(self, value: int, event_time_ms: int) -> bytes:
-        """Obfuscate a value and encode the report of it. Spends epsilon.
+        """Perturb a value and encode its report; each call spends epsilon.
 
         Args:
             value: The true value, an index into the domain.
-            event_time_ms: When it was observed, in milliseconds since 1970-01-01 UTC. It is sent as it is.
+            event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds it
+                unperturbed.
 
         Returns:
             The message to send: a framed ``uldp.schemas.records.Report`` with a fresh random id.
 
         Raises:
-            ValueError: if the value is outside of the domain. The message does not say the value.
+            ValueError: if the value is outside the domain. The message does not contain the value.
         """
         value = operator.index(value)
         if not 0 <= value < self._spec.size:

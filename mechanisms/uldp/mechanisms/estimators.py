@@ -1,6 +1,6 @@
-"""Estimators: from the support counts of a window to the distribution r of what devices hold, over Z.
+"""Estimators compute the distribution r of the devices' true symbols over Z from the support counts of a window.
 
-Each is a function of (channel, counts, n). ``estimate_intermediate`` chooses one by the name that a spec gives it.
+Each estimator is a function of (channel, counts, n). ``estimate_intermediate`` selects it by its name in a spec.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ THRESHOLD_ALPHA = 0.05
 
 
 def empirical(channel: Channel, counts: Counts, n: int) -> Floats:
-    """Estimate r without bias; entries may be negative, and under bit reports do not sum to one.
+    """Estimate r without bias; entries may be negative, and for bit reports they need not sum to one.
 
     Source: Murakami & Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017).
 
     Args:
         channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts.
-        n: Reports behind the counts.
+        n: Number of counted reports.
 
     Returns:
         Shape (|Z|,).
@@ -37,15 +37,15 @@ def empirical(channel: Channel, counts: Counts, n: int) -> Floats:
 
 
 def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
-    """Keep the empirical estimates that are significant; share the remaining probability equally among the others.
+    """Keep the significant empirical estimates, and share the remaining probability equally among the other symbols.
 
-    An estimate is cut below T_z = Phi^-1(1 - alpha/|Z|) sd_z, where sd_z is its standard deviation if r_z = 0: a
-    one-sided test of each symbol, with Bonferroni's correction, so that with probability 1 - alpha no symbol that
-    nobody holds is kept. A symbol with q = 0 has no noise to be told from (one report proves it), so its threshold is
-    0 and it is never cut.
+    The estimator cuts an estimate below T_z = Phi^-1(1 - alpha/|Z|) sd_z, where sd_z is its standard deviation if
+    r_z = 0. This is a one-sided test of each symbol with Bonferroni's correction, so with probability 1 - alpha the
+    estimator keeps no symbol that no device holds. A symbol with q = 0 has no noise (one report proves that a device
+    holds it), so its threshold is 0 and the estimator never cuts it.
 
-    At the end the whole is scaled to sum to one. Where the kept estimates alone exceed one, nothing remains: the cut
-    ones are 0 and the scaling shrinks the kept ones.
+    Finally, the estimator scales the result to sum to one. If the sum of the kept estimates exceeds one, no probability
+    remains: the cut estimates become 0 and the scaling shrinks the kept ones.
 
     Source: "emp+thr" of Murakami & Kawamoto, section 6.
 
@@ -53,7 +53,7 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
         Shape (|Z|,), on the probability simplex.
 
     Raises:
-        ValueError: as ``empirical``.
+        ValueError: under the same conditions as ``empirical``.
     """
     estimate = channel.unbiased(counts, n)
     deviation = np.sqrt(channel.variance(np.zeros(channel.size), n))
@@ -65,18 +65,18 @@ def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
 
 
 def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
-    """Take the distribution nearest to the empirical estimate, in Euclidean distance.
+    """Return the distribution nearest to the empirical estimate, in Euclidean distance.
 
-    It subtracts one constant from every entry and raises what falls below zero to zero. Where all symbols are equally
-    noisy (RAPPOR, SUE, OUE) this comes near to expectation-maximization over the reports themselves, and needs no more
-    than the counts. Under uRAP at small epsilon it does not: the precise estimates on Z_N are shifted as far as the
-    noisy ones on Z_S.
+    The estimator subtracts one constant from every entry and raises negative entries to zero. If all symbols are
+    equally noisy (RAPPOR, SUE, OUE), the result is close to the result of expectation-maximization over the reports
+    themselves, but needs only the counts. Under uRAP at small epsilon it is not close: the estimator shifts the precise
+    estimates on Z_N as far as the noisy estimates on Z_S.
 
     Returns:
         Shape (|Z|,), on the probability simplex.
 
     Raises:
-        ValueError: as ``empirical``.
+        ValueError: under the same conditions as ``empirical``.
     """
     return project_to_simplex(channel.unbiased(counts, n))
 
@@ -84,8 +84,8 @@ def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
 def project_to_simplex(vector: Floats) -> Floats:
     """Return the point of the probability simplex that is nearest to ``vector``, in O(k log k).
 
-    The solution is max(vector - tau, 0), where tau makes it sum to one. If the j largest entries are the positive
-    ones, tau = (their sum - 1)/j, which is largest for the right j.
+    The solution is max(vector - tau, 0), and tau makes it sum to one. If the solution is positive at the j largest
+    entries, tau = (their sum - 1)/j. This quotient is largest for the right j.
     """
     descending = np.sort(vector)[::-1]
     tau = ((np.cumsum(descending) - 1) / np.arange(1, len(vector) + 1)).max()
@@ -105,19 +105,20 @@ _ESTIMATORS: Mapping[EstimatorName, Callable[[Channel, Counts, int], Floats]] = 
 def estimate_intermediate(estimator: EstimatorName, mechanism: Mechanism, counts: Counts, n: int) -> Floats:
     """Estimate r over Z with the estimator of this name.
 
-    Without tags Z = X and this is the estimate of the distribution of values; with tags ``Pum.distribution`` follows.
+    Without tags, Z = X and the result estimates the distribution of values. With tags, ``Pum.distribution`` turns the
+    result into this estimate.
 
     Args:
-        estimator: A name that a spec may give.
-        mechanism: The mechanism behind the reports.
+        estimator: The name of an estimator in a spec.
+        mechanism: The mechanism of the reports.
         counts: Shape (|Z|,): support counts.
-        n: Reports behind the counts.
+        n: Number of counted reports.
 
     Returns:
-        Shape (|Z|,). All but ``empirical`` lie on the probability simplex.
+        Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex.
 
     Raises:
-        ValueError: if there is no such estimator for the mechanism, ``n`` is not positive, or ``counts`` does not fit.
+        ValueError: if no estimator of this name fits the mechanism, ``n`` is not positive, or ``counts`` does not fit.
     """
     if estimator not in _ESTIMATORS:
         raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(_ESTIMATORS)}")

@@ -1,8 +1,8 @@
 """Maximum likelihood over the probability simplex: exactly, and by expectation-maximization (EM).
 
-EM reconstruction (Murakami & Kawamoto, section 2.5; Agrawal & Aggarwal, PODS 2001) climbs to the same maximum. For
-symbol reports ``exact_mle`` reaches it in one step, and ``em`` is here to compare with what others publish. For bit
-reports counts do not determine the likelihood, and ``em_bits`` needs the reports themselves.
+EM reconstruction (Murakami & Kawamoto, section 2.5; Agrawal & Aggarwal, PODS 2001) converges to the same maximum. For
+symbol reports, ``exact_mle`` reaches the maximum in one step, and ``em`` allows a comparison with published results.
+For bit reports, the counts do not determine the likelihood, and ``em_bits`` needs the reports themselves.
 """
 
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Counts, Floats, Mask
 
-#: EM stops when a step moves the estimate by no more than this, in l1 distance.
+#: EM stops after a step that moves the estimate by at most this l1 distance.
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 10_000
-#: EM never leaves zero, so it starts with at least this fraction of the uniform distribution everywhere.
+#: EM cannot raise an entry from zero, so each entry starts with at least this fraction of the uniform distribution.
 START_FLOOR = 1e-3
-# Bits that are unpacked to floats at a time: 2 MiB, which a core's cache holds.
+# Number of bits to unpack to floats at once; the floats take 2 MiB, which fits a core's cache.
 _BITS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class EmFit:
-    """Where EM stopped. At small epsilon this is often far from the maximum: look at ``converged``.
+    """The result of EM; at small epsilon it is often far from the maximum, so check ``converged``.
 
     Attributes:
         distribution: Shape (|Z|,), on the probability simplex.
-        iterations: Steps taken.
-        converged: Whether the last step was within the tolerance. A small step is no proof of a near maximum.
+        iterations: Number of steps.
+        converged: Whether the last step was within the tolerance. A small step does not prove that the maximum is near.
     """
 
     distribution: Floats
@@ -42,25 +42,25 @@ class EmFit:
 def exact_mle(channel: Channel, counts: Counts, n: int) -> Floats:
     """Maximize the likelihood of symbol reports over the probability simplex, in O(k log k).
 
-    With f = C/n and b = q/(p - q) the log-likelihood of r is, but for a constant, sum_z f_z log(b_z + r_z). It is
-    concave, and the conditions of Karush, Kuhn and Tucker give r_z = max(0, f_z/lambda - b_z) with
+    With f = C/n and b = q/(p - q), the log-likelihood of r per report is sum_z f_z log(b_z + r_z) plus a constant. It
+    is concave, and the conditions of Karush, Kuhn and Tucker give r_z = max(0, f_z/lambda - b_z) with
 
         lambda = sum_A f / (1 + sum_A b),    A = {z: f_z > lambda b_z}.
 
-    Symbols enter A by falling f_z/b_z; each that belongs there raises lambda, each that does not lowers it, so the
-    right lambda is the largest. For RR, uRR and PUM over uRR, b is 1/(E-1) on Z_S and 0 on Z_N; without obfuscation
-    b = 0 and r = f.
+    Add symbols to A in the order of falling f_z/b_z. Each symbol that belongs to A raises lambda, and each other symbol
+    lowers it, so the right lambda is the largest. For RR, uRR and PUM over uRR, b is 1/(E-1) on Z_S and 0 on Z_N.
+    Without obfuscation, b = 0 and r = f.
 
     Args:
         channel: p and q of a mechanism that reports symbols.
         counts: Shape (|Z|,): support counts, which sum to ``n``.
-        n: Reports behind the counts.
+        n: Number of counted reports.
 
     Returns:
         Shape (|Z|,), on the probability simplex.
 
     Raises:
-        ValueError: if the channel is one of bit reports, ``n`` is not positive, or ``counts`` does not fit.
+        ValueError: if the channel has bit reports, ``n`` is not positive, or ``counts`` does not fit.
     """
     f = _fractions(channel, counts, n)
     b = channel.q / channel.gain
@@ -79,21 +79,21 @@ def em(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> EmFit:
-    """Climb towards the maximum likelihood of symbol reports; ``exact_mle`` is the place where this ends.
+    """Climb towards the maximum likelihood of symbol reports, which ``exact_mle`` computes exactly.
 
     Args:
         channel: p and q of a mechanism that reports symbols.
         counts: Shape (|Z|,): support counts, which sum to ``n``.
-        n: Reports behind the counts.
-        start: Shape (|Z|,): where to begin, raised to ``START_FLOOR``; the uniform distribution if not given.
-        tolerance: Stop at a step of this l1 length.
-        max_iterations: Stop after this many steps, of O(|Z|) each.
+        n: Number of counted reports.
+        start: Shape (|Z|,): the first estimate, raised to ``START_FLOOR``; by default the uniform distribution.
+        tolerance: Stop after a step of at most this l1 length.
+        max_iterations: Stop after this many steps; each takes O(|Z|).
 
     Returns:
-        The estimate, and how it was reached.
+        The estimate, the number of steps, and whether EM converged.
 
     Raises:
-        ValueError: as ``exact_mle``.
+        ValueError: under the same conditions as ``exact_mle``.
     """
     f = _fractions(channel, counts, n)
 
@@ -112,23 +112,23 @@ def em_bits(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> EmFit:
-    """Climb towards the maximum likelihood of bit reports, which must have been retained: counts are not enough.
+    """Climb towards the maximum likelihood of bit reports; needs the retained reports, because counts do not suffice.
 
-    Three facts keep it small. A report with a bit of Z_N is invertible: it names its symbol. In every other report all
-    symbols of Z_N are equally likely, so they are one class beside those of Z_S, and share its probability as the
-    invertible reports do (equally, if there are none). The probability of a report's bits, relative to no symbol of
-    Z_S being true, depends on the bit of the true symbol alone. A step takes two matrix products over the Z_S bits of
-    the different protected reports.
+    Three facts limit the work. A report with a bit of Z_N is invertible: it names its symbol. In every other report,
+    all symbols of Z_N are equally likely, so they form one class beside the symbols of Z_S. They share the probability
+    of this class in proportion to the invertible reports (equally, if there are none). The probability of a report's
+    bits, relative to the case that no symbol of Z_S is true, depends only on the bit of the true symbol. A step takes
+    two matrix products over the Z_S bits of the different protected reports.
 
     Args:
-        mechanism: The mechanism behind the reports.
+        mechanism: The mechanism of the reports.
         payloads: Shape (n, ceil(|Z|/8)): packed bits that have passed ``mechanism.possible``.
-        start: Shape (|Z|,): where to begin, raised to ``START_FLOOR``; the uniform distribution if not given.
-        tolerance: Stop at a step of this l1 length.
-        max_iterations: Stop after this many steps, of O(n |Z_S|) each.
+        start: Shape (|Z|,): the first estimate, raised to ``START_FLOOR``; by default the uniform distribution.
+        tolerance: Stop after a step of at most this l1 length.
+        max_iterations: Stop after this many steps; each takes O(n |Z_S|).
 
     Returns:
-        The estimate, and how it was reached.
+        The estimate, the number of steps, and whether EM converged.
 
     Raises:
         ValueError: if there are no reports.
@@ -142,7 +142,8 @@ def em_bits(
     named = mechanism.support(payloads[invertible])[~sensitive] / n
     patterns, repeats = _patterns(payloads[~invertible], sensitive)
 
-    # A pattern's likelihood is a constant times: if_one or if_zero of the true symbol's bit on Z_S, if_missed on Z_N.
+    # A pattern's likelihood is a constant times a factor: if_one or if_zero, by the true symbol's bit, on Z_S, and
+    # if_missed on Z_N.
     p, q = channel.p[sensitive], channel.q[sensitive]
     if_one, if_zero = p / q, (1 - p) / (1 - q)
     if_missed = 1 - channel.p[~sensitive].max(initial=0.0)
@@ -185,7 +186,7 @@ def _fractions(channel: Channel, counts: Counts, n: int) -> Floats:
 
 
 def _floored(start: Floats | None, size: int) -> Floats:
-    """Return a distribution to begin with that is nowhere zero."""
+    """Return a first estimate without zeros."""
     if start is None:
         return np.full(size, 1 / size)
     raised: Floats = np.maximum(start, START_FLOOR / size)
@@ -194,7 +195,7 @@ def _floored(start: Floats | None, size: int) -> Floats:
 
 
 def _climb(step: Callable[[Floats], Floats], start: Floats, tolerance: float, max_iterations: int) -> EmFit:
-    """Repeat ``step`` until it moves the estimate by no more than ``tolerance``."""
+    """Repeat ``step`` until it moves the estimate by at most ``tolerance``, or ``max_iterations`` times."""
     estimate = start
     for iteration in range(1, max_iterations + 1):
         previous, estimate = estimate, step(estimate)
@@ -206,7 +207,7 @@ def _climb(step: Callable[[Floats], Floats], start: Floats, tolerance: float, ma
 def _patterns(
     payloads: npt.NDArray[np.uint8], sensitive: Mask
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.integer]]:
-    """Return the different patterns of the Z_S bits, packed, and how often each occurs."""
+    """Return the distinct patterns of the Z_S bits, packed, and the number of reports with each pattern."""
     rows = max(1, _BITS_AT_ONCE // len(sensitive))
     packed = [
         np.packbits(np.unpackbits(payloads[first : first + rows], axis=1, count=len(sensitive))[:, sensitive], axis=1)

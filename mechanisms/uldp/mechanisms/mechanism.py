@@ -1,4 +1,4 @@
-"""What every mechanism offers: perturb on the device, support at the collector, and its channel between the two."""
+"""The interface of every mechanism: perturb on the device, support at the collector, and the channel in between."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 
 class Randomness(Protocol):
-    """Where perturb draws from: a ``numpy.random.Generator`` to simulate, ``SystemRandomness`` on a device."""
+    """The randomness for perturb: a ``numpy.random.Generator`` in a simulation, ``SystemRandomness`` on a device."""
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
         """Draw floats uniformly from [0, 1)."""
@@ -27,8 +27,8 @@ class Mechanism(ABC):
 
     Attributes:
         epsilon: The privacy budget of one report in nats, or None for no privacy.
-        sensitive: Shape (|Z|,): the symbols of Z_S. A utility-optimized mechanism protects these alone.
-        channel: p and q.
+        sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
+        channel: The vectors p and q.
     """
 
     epsilon: float | None
@@ -47,7 +47,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def perturb(self, values: Values, randomness: Randomness) -> Payloads:
-        """Obfuscate true symbols of shape (n,) into payloads of shape (n, *payload_shape).
+        """Perturb true symbols of shape (n,) into payloads of shape (n, *payload_shape).
 
         Raises:
             ValueError: if a value is outside of Z.
@@ -59,19 +59,19 @@ class Mechanism(ABC):
 
     @abstractmethod
     def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
-        """Do as ``support`` for each of k groups of payloads.
+        """Compute ``support`` for each of k groups of payloads.
 
         Args:
             parts: n payloads in pieces, each of shape (m, *payload_shape); must have passed ``possible``.
-            groups: Shape (n,): the group of each, below k.
-            k: How many groups there are.
+            groups: Shape (n,): the group of each payload, below k.
+            k: The number of groups.
         """
 
     @abstractmethod
     def possible(self, payloads: Payloads) -> Mask:
-        """Say which payloads, of shape (n, *payload_shape), the mechanism can produce at all."""
+        """Return which payloads, of shape (n, *payload_shape), the mechanism can produce."""
 
     def check_values(self, values: Values) -> None:
-        """Raise ValueError unless every value is a symbol of Z. The message holds no true value."""
+        """Raise ValueError if a value is not a symbol of Z; the message holds no true value."""
         if values.size and (values.min() < 0 or values.max() >= self.size):
             raise ValueError(f"a value is outside of the {self.size} symbols of the domain and its tags")

@@ -1,13 +1,13 @@
-"""The Personalized ULDP Mechanism (PUM): values that each user hides for reasons of their own, behind semantic tags.
+"""The Personalized ULDP Mechanism (PUM): each user hides personally sensitive values behind semantic tags.
 
-A device maps its user's own sensitive values to the bot of their tag (f_pre) and obfuscates what results with the
-mechanism that is common to all users, over Z = X and then the bots. The collector estimates r over Z as ever, then
-redistributes what the bots hold over X.
+A device maps its user's own sensitive values to the bot of their tag (f_pre), and perturbs the result with the
+mechanism that is common to all users, over Z = X and then the bots. The collector estimates r over Z as without tags,
+and then redistributes the mass of the bots over X.
 
 Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
 (USENIX Security 2019), section 5. Guarantee of one report: (X_S and the user's own sensitive values, Y_P, epsilon)-ULDP
-(Proposition 11). Which values are the user's own stays secret as long as f_pre does, which must never leave the device;
-but a report in Y_I names a value, and so shows that this one is not among them (section 5.2).
+(Proposition 11). The set of the user's own sensitive values stays secret as long as f_pre stays secret, so f_pre must
+never leave the device. But a report in Y_I names a value, and so shows that this value is not in the set (section 5.2).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def preprocess(values: Values, tags: Values, size: int) -> Values:
 
     Args:
         values: Shape (n,): true values, from X.
-        tags: Shape (n,): index of the tag behind which the user hides this value, or -1 if the user does not.
+        tags: Shape (n,): index of the tag behind which the user hides this value, or -1 if the user does not hide it.
         size: |X|.
 
     Returns:
@@ -38,16 +38,16 @@ def preprocess(values: Values, tags: Values, size: int) -> Values:
 
 @dataclass(frozen=True, eq=False)
 class Pum:
-    """The collector's side of PUM. Without tags Z = X and p-hat is r-hat, so that there is one path for both.
+    """The collector's side of PUM; it also serves collections without tags, where Z = X and p-hat is r-hat.
 
-    Background knowledge is taken as exact in all standard errors and intervals. What it can cost if it is wrong is
-    ``bound``.
+    All standard errors and intervals take background knowledge as exact; ``bound`` limits the error from wrong
+    background knowledge.
 
     Attributes:
         sensitive: Shape (|X|,): X_S, the values that are sensitive for all users.
         tags: A name for each of the kappa bots. The bot of tag k is symbol |X| + k of Z.
-        background: Shape (kappa, |X|): pi-hat_k, the distribution of values behind tag k. A row of NaN is a tag of
-            which nothing is known.
+        background: Shape (kappa, |X|): pi-hat_k, the distribution of values behind tag k. A row of NaN means that the
+            tag has no background knowledge.
     """
 
     sensitive: Mask
@@ -68,7 +68,7 @@ class Pum:
 
     @classmethod
     def from_spec(cls, spec: CollectionSpec) -> Self:
-        """Build it from a collection's sensitive values and tags."""
+        """Build the collector's side from a spec's sensitive values and tags."""
         return cls(spec.sensitive_mask, tuple(tag.name for tag in spec.tags), spec.background)
 
     @property
@@ -78,14 +78,14 @@ class Pum:
 
     @property
     def _unknown(self) -> Mask:
-        """Shape (kappa,): the tags without background knowledge."""
+        """Shape (kappa,): whether each tag lacks background knowledge."""
         return np.asarray(np.isnan(self.background).all(axis=1))
 
     def bot_distributions(self, r_hat: Floats) -> Floats:
-        """Return pi-hat: where the users behind each tag are thought to be.
+        """Return pi-hat, the assumed distribution of the users behind each tag.
 
-        A tag without background takes pi-hat_k(x) in proportion to r-hat(x) over X_N (section 5.3); where r-hat has
-        nothing on X_N, the uniform distribution over X_N.
+        For a tag without background, pi-hat_k(x) is proportional to r-hat(x) over X_N (section 5.3). If r-hat has no
+        positive sum on X_N, it is the uniform distribution over X_N.
 
         Args:
             r_hat: Shape (|Z|,): any estimate of r.
@@ -101,14 +101,14 @@ class Pum:
         weights = np.where(self.sensitive, 0.0, values)
         if weights.sum() <= 0:
             weights = (~self.sensitive).astype(np.float64)
-        # Without X_N there is nothing to share, and no tag that asks for it.
+        # If X_N is empty, the weights are all 0, and every tag has background knowledge.
         return weights if self.sensitive.all() else weights / weights.sum()
 
     def distribution(self, r_hat: Floats) -> Floats:
         """Return p-hat(x) = r-hat(x) + sum_k r-hat(bot_k) pi-hat_k(x), equation (22).
 
-        It is on the probability simplex if ``r_hat`` is. Tags without background scale r-hat over X_N up to what the
-        other symbols leave.
+        The result is on the probability simplex if ``r_hat`` is. Tags without background scale r-hat over X_N up to
+        the mass that the other symbols leave.
 
         Args:
             r_hat: Shape (|Z|,): any estimate of r.
@@ -120,19 +120,19 @@ class Pum:
         return values + bots @ self.bot_distributions(r_hat)
 
     def stderr(self, channel: Channel, counts: Counts, n: int) -> Floats:
-        """Return the standard errors of p-hat of the unbiased estimate, users' values drawn i.i.d.
+        """Return the standard errors of p-hat from the unbiased estimate, with users' values drawn i.i.d.
 
-        Where r-hat_x is p-hat_x they are the square roots of ``Channel.variance``; elsewhere the covariances count.
-        Variances are taken at r-hat cut to [0, 1].
+        If p-hat_x is r-hat_x, its standard error is the square root of ``Channel.variance``; otherwise the covariances
+        matter too. The method evaluates variances at r-hat cut to [0, 1].
 
         Args:
             channel: p and q of the common mechanism, over Z.
             counts: Shape (|Z|,): support counts.
-            n: Reports behind the counts.
+            n: Number of counted reports.
 
         Returns:
             Shape (|X|,). A symbol with q = 0 that no report supports adds nothing, though its r need not be 0;
-            ``confidence_interval`` tells how large it may be.
+            ``confidence_interval`` bounds how large it may be.
 
         Raises:
             ValueError: if ``n`` is not positive, or ``counts`` or ``channel`` does not fit Z.
@@ -140,23 +140,24 @@ class Pum:
         r_hat = _within_bounds(channel.unbiased(counts, n))
         own, rest = self._variance_parts(channel, r_hat)
         variance = own**2 * channel.variance(r_hat, 1)[: self.size] + rest
-        # Rounding, or r-hat far outside of the simplex, can take a variance below zero.
+        # Rounding, or an r-hat far outside the simplex, can make a variance negative.
         return np.sqrt(np.maximum(variance, 0.0) / n)
 
     def confidence_interval(
         self, channel: Channel, counts: Counts, n: int, level: float = 0.95
     ) -> tuple[Floats, Floats]:
-        """Intervals that cover each p_x, one at a time, with probability ``level``.
+        """Return intervals that cover each p_x, one at a time, with probability ``level``.
 
-        Around p-hat of the unbiased estimate. What r-hat_x contributes enters by Wilson's interval, which keeps its
-        level at small counts, and what the bots contribute by its variance; the squares of both add up (Newcombe,
-        Statistics in Medicine 17, 1998). Where no tag reaches x this is ``Channel.confidence_interval``.
+        The intervals lie around p-hat of the unbiased estimate. The contribution of r-hat_x enters by Wilson's
+        interval, which keeps its level at small counts, and the contribution of the bots enters by its variance. The
+        squares of both add up (Newcombe, Statistics in Medicine 17, 1998). If no tag contributes to x, the interval is
+        ``Channel.confidence_interval``.
 
         Returns:
             Lower and upper ends, each of shape (|X|,). They are not cut to [0, 1].
 
         Raises:
-            ValueError: as ``stderr``.
+            ValueError: under the same conditions as ``stderr``.
         """
         r_hat = channel.unbiased(counts, n)
         own, rest = self._variance_parts(channel, r_hat)
@@ -171,9 +172,10 @@ class Pum:
     def _variance_parts(self, channel: Channel, r_hat: Floats) -> tuple[Floats, Floats]:
         """Split n Var[p-hat_x] into own_x^2 n Var[r-hat_x] + rest_x, in O(|X| kappa).
 
-        With U the mass of the tags without background and R that of X_N, the gradient of p-hat_x (the delta method) is
-        pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N; h_x = U r_x / R^2 and own_x = 1 + U/R - h_x
-        on X_N, h_x = 0 and own_x = 1 on X_S. For a linear form a, n Cov = diag(s) - u u^T gives sum a^2 s - (a.u)^2.
+        Let U be the mass of the tags without background, and R the mass of X_N. By the delta method, the gradient of
+        p-hat_x is pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N. On X_N, h_x = U r_x / R^2 and
+        own_x = 1 + U/R - h_x; on X_S, h_x = 0 and own_x = 1. For a linear form a, n Cov = diag(s) - u u^T gives
+        sum a^2 s - (a.u)^2.
         """
         values, bots = self._split(r_hat)
         if not self.tags:
@@ -196,10 +198,10 @@ class Pum:
             r_hat: Shape (|Z|,): any estimate of r.
             channel: p and q of the common mechanism, over Z.
             counts: Shape (|Z|,): support counts.
-            n: Reports behind the counts.
+            n: Number of counted reports.
 
         Returns:
-            By tag: its mass, and the standard error of the unbiased estimate of it.
+            By tag: its mass, and the standard error of the mass in the unbiased estimate.
         """
         _, masses = self._split(r_hat)
         _, variances = self._split(channel.variance(_within_bounds(channel.unbiased(counts, n)), n))
@@ -209,9 +211,9 @@ class Pum:
         }
 
     def bound(self, r_hat: Floats) -> float:
-        """Return 2 sum_k max(r-hat(bot_k), 0): what wrong background can cost p-hat, in l1 distance (Theorem 1).
+        """Return 2 sum_k max(r-hat(bot_k), 0), the largest l1 error of p-hat from wrong background (Theorem 1).
 
-        See ``theorem1_terms`` for why a negative mass costs nothing.
+        ``theorem1_terms`` explains why a negative mass adds nothing.
         """
         _, bots = self._split(r_hat)
         return 2 * float(np.maximum(bots, 0.0).sum())
@@ -224,25 +226,26 @@ class Pum:
 
 
 def _within_bounds(r_hat: Floats) -> Floats:
-    """Cut r-hat to [0, 1] where a variance is taken at it: a symbol that too few reports support has noise too."""
+    """Cut r-hat to [0, 1] to compute a variance, because a symbol with too few supporting reports is noisy too."""
     return np.clip(r_hat, 0.0, 1.0)
 
 
 def theorem1_terms(r_hat: Floats, r: Floats, pi_hat: Floats, pi: Floats) -> tuple[float, float]:
-    """Return the two terms of Theorem 1, whose sum is at least l1(p-hat, p): equation (23).
+    """Return the two terms of Theorem 1; their sum is at least l1(p-hat, p), by equation (23).
 
-    The second is sum_k max(r-hat(bot_k), 0) l1(pi-hat_k, pi_k). The paper has no maximum, as if r-hat were on the
-    simplex. A negative r-hat(bot_k) puts -|r-hat(bot_k)| pi-hat_k where r(bot_k) pi_k should be, and whatever the two
-    distributions are, the l1 distance of these is |r-hat(bot_k)| + r(bot_k), which the first term holds already.
+    The second term is sum_k max(r-hat(bot_k), 0) l1(pi-hat_k, pi_k). The paper has no maximum, because it assumes that
+    r-hat is on the simplex. A negative r-hat(bot_k) adds -|r-hat(bot_k)| pi-hat_k to p-hat instead of r(bot_k) pi_k.
+    For any two distributions, the l1 distance of these vectors is |r-hat(bot_k)| + r(bot_k), and the first term already
+    includes this distance.
 
     Args:
         r_hat: Shape (|X| + kappa,): the estimate over Z.
         r: The true distribution over Z.
-        pi_hat: Shape (kappa, |X|): where the users behind each tag are thought to be.
-        pi: Where they are.
+        pi_hat: Shape (kappa, |X|): the assumed distribution of the users behind each tag.
+        pi: The true distribution of the users behind each tag.
 
     Returns:
-        l1(r-hat, r), and what the background adds.
+        l1(r-hat, r), and the error that the background adds.
     """
     bots = r_hat[len(r_hat) - len(pi_hat) :]
     return float(np.abs(r_hat - r).sum()), float(np.maximum(bots, 0.0) @ np.abs(pi_hat - pi).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Mechanisms whose report is one symbol: randomized response in all its forms.
+"""Mechanisms that report one symbol: all forms of randomized response.
 
 Sources: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
 (USENIX Security 2019), section 2.4 for RR, Definition 4 for uRR; Warner (1965); Mangat (1994).
@@ -17,25 +17,25 @@ from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
 
 
 class RandomizedResponse(Mechanism):
-    """The utility-optimized randomized response, uRR (Definition 4). RR, Warner, Mangat and identity are cases of it.
+    """The utility-optimized randomized response, uRR (Definition 4), with the cases RR, Warner, Mangat and identity.
 
-    It reports y for the true symbol z, with E = e^epsilon and v = |Z_S|, with probability
+    With E = e^epsilon and v = |Z_S|, the mechanism reports y for the true symbol z with probability
 
                 y = z           y in Z_S, y != z    y in Z_N, y != z
     z in Z_S    E/(v+E-1)       1/(v+E-1)           0
     z in Z_N    (E-1)/(v+E-1)   1/(v+E-1)           0
 
-    Both rows are one rule: with probability v/(v+E-1) report a uniform symbol of Z_S, otherwise the truth. RR is
-    v = |Z|, Warner's v = |Z| = 2, and Mangat's |Z| = 2, v = 1.
+    Both rows follow one rule: with probability v/(v+E-1) report a uniform symbol of Z_S, otherwise the true symbol. RR
+    has v = |Z|, Warner's mechanism has v = |Z| = 2, and Mangat's has |Z| = 2 and v = 1.
 
-    Guarantee: one report is (Z_S, Z_S, epsilon)-ULDP (Proposition 4): whatever the report in Z_S, no two true symbols
-    differ in its likelihood by more than a factor E. A report in Z_N reveals its true symbol, which is in Z_N too. If
+    Guarantee: one report is (Z_S, Z_S, epsilon)-ULDP (Proposition 4). For every report in Z_S, its likelihoods under
+    any two true symbols differ by at most a factor E. A report in Z_N reveals its true symbol, which is in Z_N too. If
     all symbols are sensitive, this is epsilon-LDP.
 
-    Without epsilon every report is the truth: NO PRIVACY, a baseline to measure the others against.
+    Without epsilon, every report is the true symbol: NO PRIVACY, only a baseline for comparisons.
 
     Attributes:
-        noise_probability: v/(v+E-1), the probability with which ``perturb`` replaces the truth; 0 without epsilon.
+        noise_probability: v/(v+E-1), the probability that ``perturb`` replaces the true symbol; 0 without epsilon.
     """
 
     noise_probability: float
@@ -44,11 +44,11 @@ class RandomizedResponse(Mechanism):
         """Build the mechanism over Z.
 
         Args:
-            sensitive: Shape (|Z|,): the symbols of Z_S. Without epsilon it says no more than |Z|.
+            sensitive: Shape (|Z|,): whether each symbol is in Z_S. Without epsilon, only its length |Z| matters.
             epsilon: Budget of one report in nats, or None for no privacy.
 
         Raises:
-            ValueError: if epsilon is not positive, or is given and nothing is sensitive.
+            ValueError: if epsilon is not positive, or is given although no symbol is sensitive.
         """
         if epsilon is not None and not np.any(sensitive):
             raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
@@ -70,7 +70,7 @@ class RandomizedResponse(Mechanism):
         return ()
 
     def perturb(self, values: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
-        """Obfuscate true symbols of shape (n,) into symbols of shape (n,).
+        """Perturb true symbols of shape (n,) into symbols of shape (n,).
 
         Raises:
             ValueError: if a value is outside of Z.
@@ -83,13 +83,13 @@ class RandomizedResponse(Mechanism):
         return symbols
 
     def support(self, payloads: Payloads) -> Counts:
-        """Count the reports of each symbol: a symbol supports itself alone."""
+        """Count the reports of each symbol; a report supports only its own symbol."""
         return np.bincount(payloads, minlength=self.size)
 
     def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
-        """Do as ``support`` for each of k groups of payloads, all at once."""
+        """Compute ``support`` for each of k groups of payloads, all at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.size)
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Say which payloads are symbols of Z."""
+        """Return which payloads are symbols of Z."""
         return payloads < self.size

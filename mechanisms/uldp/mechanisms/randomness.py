@@ -1,6 +1,6 @@
-"""Randomness for devices. A ``numpy.random.Generator`` fits the same protocol, and is for simulation only.
+"""Randomness for devices. A ``numpy.random.Generator`` fits the same protocol, but only simulations may use it.
 
-A Generator is not cryptographic: who sees enough of its output can tell its state, and with it the true values.
+A Generator is not cryptographic: an observer of enough output can compute its state, and with it the true values.
 """
 
 import math
@@ -13,14 +13,14 @@ from uldp.schemas.arrays import Floats
 
 
 class SystemRandomness:
-    """The operating system's cryptographic randomness, as mechanisms draw from it. It has no state and no seed.
+    """The operating system's cryptographic randomness, with the methods that mechanisms need; no state and no seed.
 
-    Resolution: ``random`` returns multiples of 2^-53, so an event of probability x that a mechanism tests as
-    ``random() < x`` has in truth the probability ceil(2^53 x) / 2^53. Mechanisms test their *noise* in this way (a
-    uniform symbol, a false bit set, a true bit cleared): rounding makes it likelier by less than 2^-53, and never
-    turns a small probability into 0. So the guarantee at epsilon stands (up to the rounding of x itself to a float).
-    What is lost is utility, and only where probabilities near 2^-53 matter, at epsilon above 30: there the channel's
-    q is too small by up to 2^-53.
+    Resolution: ``random`` returns multiples of 2^-53. If a mechanism tests an event of probability x by
+    ``random() < x``, the event has the actual probability ceil(2^53 x) / 2^53. Mechanisms test their *noise* in this
+    way (a uniform symbol, a false bit set, a true bit cleared). Rounding thus makes noise likelier by less than 2^-53,
+    and never turns a small probability into 0. So the guarantee at epsilon holds (up to the rounding of x itself to a
+    float). Rounding costs only utility, and only if probabilities near 2^-53 matter, at epsilon above 30: the
+    channel's q is then too small by up to 2^-53.
     """
 
     def random(self, size: int | tuple[int, ...]) -> Floats:
@@ -28,7 +28,7 @@ class SystemRandomness:
         return np.ldexp((_words(size) >> np.uint64(11)).astype(np.float64), -53)
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """Draw integers from [low, high), each with the same probability.
+        """Draw integers uniformly from [low, high).
 
         Raises:
             ValueError: if the range is empty.
@@ -37,7 +37,7 @@ class SystemRandomness:
         if span <= 0:
             raise ValueError(f"no integers in [{low}, {high})")
         words = _words(size)
-        # Words beyond the last whole multiple of span would favour the small remainders: draw those again.
+        # Words beyond the last whole multiple of span would favour small remainders, so draw these words again.
         last = np.uint64(2**64 - 1 - 2**64 % span)
         while (rejected := words > last).any():
             words[rejected] = _words(int(rejected.sum()))

@@ -1,7 +1,7 @@
-"""Support counts, sparse while they are few: a window of a large domain costs what it has received, not what it might.
+"""Support counts, dense or sparse: the memory of a window depends on its reports, not on the size of a large domain.
 
-Counts are dense, an int64 for each symbol of Z, or sparse, the symbols that were reported at all. Sums of either kind
-are exact, in any order.
+Dense counts hold an int64 for each symbol of Z; sparse counts hold only the reported symbols. Sums of both kinds are
+exact, in any order.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ import numpy.typing as npt
 
 from uldp.schemas.arrays import Counts, Symbols
 
-#: A sparse count takes a symbol and a number. Beyond this share of the domain, dense counts are smaller and faster.
+#: Sparse counts store a symbol and a number for each reported symbol. If more than this share of the domain was
+#: reported, dense counts are smaller and faster.
 _SPARSE_SHARE = 1 / 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseCounts:
-    """The support counts of a domain of which few symbols were reported.
+    """The support counts of a domain with few reported symbols.
 
     Attributes:
         size: |Z|.
-        symbols: Shape (k,), sorted: those that were reported.
-        counts: Shape (k,): how often each was.
+        symbols: Shape (k,): the reported symbols, sorted.
+        counts: Shape (k,): the number of reports of each of these symbols.
     """
 
     size: int
@@ -45,7 +46,7 @@ def as_dense(counts: AnyCounts) -> Counts:
 
 
 def add_counts(one: AnyCounts, other: AnyCounts) -> AnyCounts:
-    """Add counts over the same Z. The sum is sparse as long as both are, and few symbols were reported."""
+    """Add counts over the same Z; the sum is sparse if both are sparse and few symbols were reported."""
     if isinstance(other, SparseCounts):
         one, other = other, one
     if not isinstance(one, SparseCounts):
@@ -65,12 +66,12 @@ def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, siz
 
     Args:
         symbols: Shape (n,): each below ``size``.
-        groups: Shape (n,): the group of each, below k.
-        k: How many groups there are.
+        groups: Shape (n,): the group of each symbol, below k.
+        k: The number of groups.
         size: |Z|.
 
     Returns:
-        The counts of each group. Memory is O(n), however many groups and symbols there are.
+        The counts of each group. Memory is O(n + |Z|), independent of the number of groups.
     """
     cells = symbols + groups * size
     if k * size <= max(4 * len(cells), size):

@@ -1,4 +1,4 @@
-"""Mechanisms whose report is one bit per symbol: unary encoding in all its forms, and the counts of packed bits.
+"""Mechanisms that report one bit per symbol: all forms of unary encoding, and the counting of packed bits.
 
 Sources: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
 (USENIX Security 2019), section 2.4 for the generalized RAPPOR, Definition 5 for uRAP; Wang et al., "Locally
@@ -18,52 +18,52 @@ from uldp.mechanisms.mechanism import Mechanism, Randomness
 from uldp.mechanisms.support import AnyCounts
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
-#: Rows of packed bits.
-
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
 OUE_THETA = 0.5
 
-# perturb holds up to a float and a byte for each bit until it is packed; this many at a time stay in a core's cache.
+# perturb holds up to a float and a byte for each bit until it packs the bits; those for this many bits fit a core's
+# cache.
 _BITS_AT_ONCE = 1 << 17
 
-# The counting kernels go over the same bytes again and again; this many at a time stay in a core's cache.
+# The counting kernels read the same bytes many times; this many bytes fit a core's cache.
 _BYTES_AT_ONCE = 1 << 20
 
-# More levels leave less to unpack, but add rows in smaller pieces: at 6, what is left is a tenth.
+# With more levels, count_bits unpacks fewer rows but adds rows in smaller pieces; with 6 levels it unpacks a tenth.
 _MOST_LEVELS = 6
 
-# The sum of fewer bits fits a byte, and to plant a tree for them would cost more than it saves.
+# The sum of fewer bits fits a byte, and a tree of adders for so few rows would cost more than it saves.
 _FEW = 256
 
-# Payloads of one group in a row, on average, from which on they are counted where they lie.
+# If runs of payloads of one group have at least this average length, support_by_group counts them without copying.
 _RUN = 64
 
 
 def sue_theta(epsilon: float) -> float:
-    """Theta of SUE (basic one-time RAPPOR) and of uRAP by default: sqrt(E)/(sqrt(E)+1), E = e^epsilon."""
+    """Return the theta of SUE (basic one-time RAPPOR), the default for uRAP: sqrt(E)/(sqrt(E)+1), E = e^epsilon."""
     return 1 / (1 + math.exp(-epsilon / 2))
 
 
 class UnaryEncoding(Mechanism):
-    """The utility-optimized RAPPOR, uRAP (Definition 5). The generalized RAPPOR, SUE and OUE are cases of it.
+    """The utility-optimized RAPPOR, uRAP (Definition 5), with the cases generalized RAPPOR, SUE and OUE.
 
-    It reports a bit y_j for each symbol j. With true symbol z and E = e^epsilon, each is drawn on its own:
+    The mechanism reports a bit y_j for each symbol j. With true symbol z and E = e^epsilon, it draws each bit
+    independently:
 
                 Pr(y_j = 1 | z = j)         Pr(y_j = 1 | z != j)
     j in Z_S    theta                       d1 = theta / ((1-theta)E + theta)
     j in Z_N    1 - d2 = theta (1 - 1/E)    0
 
-    If all symbols are sensitive, this is the generalized RAPPOR: SUE with ``sue_theta``, OUE with ``OUE_THETA``. With
-    some non-sensitive, ``sue_theta`` gives uRAP as the paper evaluates it, and ``OUE_THETA`` gives uOUE.
+    If all symbols are sensitive, this is the generalized RAPPOR: SUE with ``sue_theta``, OUE with ``OUE_THETA``. If
+    some symbols are not sensitive, ``sue_theta`` gives uRAP as the paper evaluates it, and ``OUE_THETA`` gives uOUE.
 
     Guarantee: one report is (Z_S, Y_P, epsilon)-ULDP, where Y_P are the reports with no bit of Z_N set (Proposition
-    5): whatever the report in Y_P, no two true symbols differ in its likelihood by more than a factor E. A report with
+    5). For every report in Y_P, its likelihoods under any two true symbols differ by at most a factor E. A report with
     a bit of Z_N set reveals its true symbol, which is in Z_N too. If all symbols are sensitive, this is epsilon-LDP.
 
     Attributes:
-        theta: Probability that a sensitive true symbol's own bit is set.
-        cleared_probability: Shape (|Z|,): probability that a true symbol's own bit is not set, 1 - theta on Z_S and d2
-            on Z_N.
+        theta: Probability that the device sets the own bit of a sensitive true symbol.
+        cleared_probability: Shape (|Z|,): probability that the device clears a true symbol's own bit, 1 - theta on Z_S
+            and d2 on Z_N.
     """
 
     theta: float
@@ -73,12 +73,12 @@ class UnaryEncoding(Mechanism):
         """Build the mechanism over Z.
 
         Args:
-            sensitive: Shape (|Z|,): the symbols of Z_S.
+            sensitive: Shape (|Z|,): whether each symbol is in Z_S.
             epsilon: Budget of one report in nats.
-            theta: As in the class; between 0 and 1.
+            theta: Between 0 and 1; see the class docstring.
 
         Raises:
-            ValueError: if epsilon is not positive, theta is not inside (0, 1), or nothing is sensitive.
+            ValueError: if epsilon is not positive, theta is not inside (0, 1), or no symbol is sensitive.
         """
         if not np.any(sensitive):
             raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
@@ -90,7 +90,8 @@ class UnaryEncoding(Mechanism):
         self._sensitive_symbols = np.flatnonzero(self.sensitive)
         d1 = theta / ((1 - theta) * math.exp(epsilon) + theta)
         d2 = (1 - theta) + theta * math.exp(-epsilon)
-        # Kept beside p = 1 - it: where p is close to 1, its float has lost the digits that the guarantee needs.
+        # Keep this beside p = 1 - cleared_probability, because a float p close to 1 lacks the digits that the guarantee
+        # needs.
         self.cleared_probability = np.where(self.sensitive, 1 - theta, d2)
         self.channel = Channel(
             p=1 - self.cleared_probability,
@@ -102,11 +103,11 @@ class UnaryEncoding(Mechanism):
 
     @property
     def payload_shape(self) -> tuple[int, ...]:
-        """One bit per symbol, most significant first, padded with zeros to whole bytes."""
+        """One bit per symbol, most significant bit first, padded with zeros to whole bytes."""
         return (-(-self.size // 8),)
 
     def perturb(self, values: Values, randomness: Randomness) -> Packed:
-        """Obfuscate true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
+        """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
 
         Raises:
             ValueError: if a value is outside of Z.
@@ -122,21 +123,21 @@ class UnaryEncoding(Mechanism):
         """Draw the bits of the reports, shape (n, |Z|)."""
         n = len(values)
         bits = np.zeros((n, self.size), dtype=np.bool_)
-        # q is 0 on Z_N, so only the sensitive columns hold noise. An own bit then replaces whatever was drawn for it.
+        # q is 0 on Z_N, so only the sensitive columns need noise. The true symbol's own bit then replaces its noise.
         noise = randomness.random((n, len(self._sensitive_symbols)))
         bits[:, self._sensitive_symbols] = noise < self.channel.q[self._sensitive_symbols]
         bits[np.arange(n), values] = randomness.random(n) >= self.cleared_probability[values]
         return bits
 
     def support(self, payloads: Payloads) -> Counts:
-        """Count the reports with each bit set: a report supports every symbol whose bit is 1."""
+        """Count the reports with each bit set; a report supports every symbol with a bit of 1."""
         return count_bits([cast(Packed, payloads)], self.size)
 
     def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
-        """Do as ``support`` for each of k groups of payloads, where they lie if they come in runs of one group."""
+        """Compute ``support`` for each of k groups of payloads, without copying if payloads come in runs of a group."""
         rows = cast(Sequence[Packed], parts)
         if np.count_nonzero(groups[1:] != groups[:-1]) * _RUN >= len(groups):
-            # One by one. NumPy sorts integers of 8 or 16 bits by counting them.
+            # Sort the payloads by group. NumPy uses a radix sort for integers of 8 or 16 bits.
             groups = groups.astype(np.min_scalar_type(k))
             order = np.argsort(groups, kind="stable")
             joined = np.concatenate(rows)
@@ -151,14 +152,14 @@ class UnaryEncoding(Mechanism):
         return [count_bits(of_group, self.size) for of_group in runs]
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Say which payloads have zero padding and, of Z_N, no more than one bit set."""
+        """Return which payloads have zero padding and at most one bit of Z_N set."""
         return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Counts]:
-        """Say which payloads are ``possible``, and count the bits set in each, in one pass over the bits for both.
+        """Return which payloads are ``possible``, and the number of set bits in each, in one pass over the bits.
 
         Returns:
-            Both of shape (n,). The bits of a payload that is not possible may be padding.
+            Two arrays of shape (n,). If a payload is not possible, its number of set bits may include padding.
         """
         bits = cast(Packed, payloads)
         possible: Mask = bits[:, -1] & self._padding_bits == 0
@@ -177,20 +178,20 @@ class UnaryEncoding(Mechanism):
 def count_bits(parts: Sequence[Packed], size: int) -> Counts:
     """Sum packed bits by column: the positional population count.
 
-    A bitwise operation on two rows works on all their columns at once. A tree of carry-save adders counts in that form:
-    it adds 2^b - 1 rows of bits to b rows, the bit-planes, of which plane j holds the bits of weight 2^j of each
-    column's count. A plane is again rows of packed bits, and is counted like them. Only the rows that are left in the
-    end, a tenth of many, are unpacked, which takes several times as long for each as to add them.
+    A bitwise operation on two rows works on all their columns at once. A tree of carry-save adders uses this: it adds
+    2^b - 1 rows of bits to b rows, the bit-planes, where plane j holds the bits of weight 2^j of each column's count. A
+    plane again consists of rows of packed bits, and the function counts it in the same way. It unpacks only the rows
+    that remain at the end, a tenth if there are many. Unpacking a row takes several times as long as adding it.
 
     Sources: Warren, "Hacker's Delight" (2nd edition, 2012), section 5-1, for the counter of Harley and Seal; Mula, Kurz
     & Lemire, "Faster Population Counts Using AVX2 Instructions" (2016), for carry-save adders over wide registers.
 
     Args:
         parts: n rows in pieces, each of shape (m, ceil(size/8)), uint8, most significant bit first.
-        size: Columns to count; bits behind them are padding.
+        size: Number of columns to count; the bits behind them are padding.
 
     Returns:
-        Shape (size,): how many rows have each bit set.
+        Shape (size,): the number of rows with each bit set.
     """
     n = sum(map(len, parts))
     if n < _FEW:
@@ -205,7 +206,7 @@ def count_bits(parts: Sequence[Packed], size: int) -> Counts:
 
 
 def _sum_few(rows: Packed, size: int) -> Counts:
-    """Unpack rows of shape (..., n, width), whose sums fit a byte, and sum them: shape (..., size)."""
+    """Unpack rows of shape (..., n, width) and return their sums, which must fit a byte, of shape (..., size)."""
     sums: Packed = np.unpackbits(rows, axis=-1, count=size).sum(axis=-2, dtype=np.uint8)
     return sums.astype(np.int64)
 
@@ -214,15 +215,15 @@ def _bit_planes(parts: Sequence[Packed], n: int, levels: int) -> Packed:
     """Add n rows of bits, 2^levels - 1 at a time.
 
     Returns:
-        Shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)). A lane is the sum of as many rows, in binary:
-        plane j holds the bits of weight 2^j.
+        Shape (levels, lanes, width), lanes = ceil(n / (2^levels - 1)). A lane is the sum of 2^levels - 1 rows, in
+        binary: plane j holds the bits of weight 2^j.
     """
     width = parts[0].shape[1]
     rows = 2**levels - 1
     lanes = -(-n // rows)
     lanes_at_once = min(lanes, max(1, _BYTES_AT_ONCE // (rows * width)))
     planes = np.empty((levels, lanes, width), dtype=np.uint8)
-    # The adders work in place, on a copy in the cache. Rows of zeros fill the last lanes.
+    # The adders work in place on a copy in the cache. Rows of zeros fill the last lanes.
     copy = np.empty((lanes_at_once * rows, width), dtype=np.uint8)
     lane = 0
     for filled in _fill(copy, parts):
@@ -235,7 +236,7 @@ def _bit_planes(parts: Sequence[Packed], n: int, levels: int) -> Packed:
 
 
 def _fill(block: Packed, parts: Iterable[Packed]) -> Iterator[int]:
-    """Copy the rows of all parts into one block, again and again; yields how many it holds when it is time to look."""
+    """Copy the rows of all parts into one block, and yield its number of rows each time it is full, and at the end."""
     at = 0
     for part in parts:
         start = 0
@@ -253,9 +254,9 @@ def _fill(block: Packed, parts: Iterable[Packed]) -> Iterator[int]:
 def _add_up(rows: Packed, levels: int, lanes: int) -> list[Packed]:
     """Add the first (2^levels - 1) * lanes rows of bits to one number for each lane, and return its bit-planes.
 
-    2^(levels-1) rows for each lane are numbers of one bit to begin with. Each step adds one half of the numbers to the
-    other, which makes them a bit longer, and takes rows that were not yet used as the carries into their lowest bit: so
-    each adder has three inputs, and 2^levels - 1 rows are just enough. The rows are overwritten.
+    At first, 2^(levels-1) rows for each lane are numbers of one bit. Each step adds one half of the numbers to the
+    other half, which makes the numbers one bit longer, and uses unused rows as carries into the lowest bit. So each
+    adder has three inputs, and the steps use exactly 2^levels - 1 rows per lane. The function overwrites the rows.
     """
     half = 2 ** (levels - 1) * lanes
     numbers, used = [rows[:half]], half
@@ -272,9 +273,10 @@ def _add_up(rows: Packed, levels: int, lanes: int) -> list[Packed]:
 
 
 def _full_add(a: Packed, b: Packed, c: Packed) -> None:
-    """Add three bits, in every position of three arrays: c becomes the sum, a the carry, and b is used up.
+    """Add three bits in every position of three arrays: c becomes the sum, a becomes the carry, and b is overwritten.
 
-    In place, as memory is the limit: with an array for the result, each operation would take half as long again.
+    The function works in place because memory limits its speed: with a separate array for the result, each operation
+    would take half as long again.
     """
     a ^= b
     b ^= c
@@ -284,7 +286,7 @@ def _full_add(a: Packed, b: Packed, c: Packed) -> None:
 
 
 def _column_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-    """Count the bits set in each column of words, shape (n,)."""
+    """Count the set bits in each column of words, shape (n,)."""
     bits: npt.NDArray[np.uint32] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)
     return bits
 
@@ -292,7 +294,7 @@ def _column_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
 def _word_columns(packed: Packed) -> npt.NDArray[np.uint64]:
     """Copy rows of bytes to columns of words, shape (ceil(width/8), n).
 
-    Along a column, NumPy takes many rows in one instruction; along a row, it starts anew for every few words.
+    Along a column, NumPy processes many rows in one instruction; along a row, it restarts after every few words.
     """
     n, width = packed.shape
     if width < 8:
@@ -301,6 +303,6 @@ def _word_columns(packed: Packed) -> npt.NDArray[np.uint64]:
     whole, rest = divmod(packed.shape[1], 8)
     columns = np.empty((whole + (rest > 0), n), dtype=np.uint64)
     columns[:whole] = packed[:, : 8 * whole].view("<u8").T
-    if rest:  # the last word takes in the end of the word before it, and shifts it out
+    if rest:  # the last word reads the end of the previous word too, and shifts it out
         np.right_shift(packed[:, -8:].view("<u8")[:, 0], 64 - 8 * rest, out=columns[whole])
     return columns

@@ -1,4 +1,4 @@
-"""What a spec that can be used will hardly be meant to say, and ``uldp check`` warns of."""
+"""Warnings of ``uldp check`` about valid specs that probably do not say what their author means."""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from uldp.schemas.durations import format_duration
 
 
 def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
-    """Yield a line for each trap in a spec, given how many users report in a window."""
+    """Yield a line for each probable mistake in a spec, given the number of users who report in a window."""
     window = spec.window
     if window.early_every is not None and window.early_every > window.size:
         yield (
@@ -40,7 +40,7 @@ def _is_value(spec: CollectionSpec, name: str) -> bool:
 
 
 def _two_digits(number: float) -> int:
-    """Round up to a whole number that begins with two digits.
+    """Round a number up to two significant digits, and at least to a whole number.
 
     >>> _two_digits(10_401)
     11000

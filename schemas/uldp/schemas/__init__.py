@@ -1,6 +1,6 @@
-"""What crosses a wire or a disk: Avro schemas, framing, typed records, collection specs.
+"""The data on the wire and on disk: Avro schemas, framing, typed records, collection specs.
 
-Imports nothing of the other packages.
+This package imports none of the other packages.
 """
 
 from uldp.schemas.collection import CollectionSpec

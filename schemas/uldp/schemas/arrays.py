@@ -1,4 +1,4 @@
-"""The arrays that cross between modules: one name for each, with its element type and what its rows are."""
+"""Type names for the arrays that modules exchange, each with its element type and the meaning of its rows."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ Symbols = npt.NDArray[np.int64]
 Payloads = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
 #: Rows of packed bits: shape (n, width).
 Packed = npt.NDArray[np.uint8]
-#: Which of n things.
+#: A selection from n elements.
 Mask = npt.NDArray[np.bool_]
 #: Indices of rows.
 Rows = npt.NDArray[np.intp]
@@ -23,9 +23,9 @@ Rows = npt.NDArray[np.intp]
 Times = npt.NDArray[np.int64]
 #: Shape (n, 2): the 16 bytes of each id as two little-endian words.
 ReportIds = npt.NDArray[np.uint64]
-#: What each report tells of its device: shape (n,).
+#: Signals about each report's device: shape (n,).
 SignalBits = npt.NDArray[np.uint8]
-#: Digests of sender keys: shape (n,), 0 for none.
+#: Digests of sender keys: shape (n,), 0 for no key.
 Digests = npt.NDArray[np.uint64]
 #: Words of eight bytes.
 Words = npt.NDArray[np.uint64]

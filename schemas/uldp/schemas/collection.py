@@ -1,6 +1,7 @@
-"""The collection spec: what is collected, under which mechanism, in which windows. One YAML file per version.
+"""The collection spec: the domain, mechanism, windows and limits of a collection, in one YAML file per version.
 
-Strict: an unknown key, a value of another type or a contradiction is an error that names file, key, value and remedy.
+Validation is strict: an unknown key, a value of a wrong type or a contradiction raises an error that names file, key,
+value and remedy.
 """
 
 from collections.abc import Iterable
@@ -32,10 +33,11 @@ EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em"]
 #: A collection and one of its versions.
 CollectionKey = tuple[str, int]
 
-#: How old a report may be where ``limits.max_age`` does not say. One that counts its time in seconds is older.
+#: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
+#: this, so the decoder rejects it.
 MAX_AGE = timedelta(days=365)
 
-#: What to write under the keys that take a word or a list.
+#: Advice for the keys that take a word or a list.
 _UNIONS = {
     "sensitive": "write all, or a list of values of the domain",
     "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
@@ -47,7 +49,7 @@ class _Strict(BaseModel):
 
 
 class Domain(_Strict):
-    """The values that a device may hold: ``size`` of them, or one for each of ``labels``."""
+    """The values that a device may hold: ``size`` values, or one value for each of ``labels``."""
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
@@ -71,7 +73,7 @@ def _refuse_repeated(labels: Iterable[str]) -> None:
 
 
 class MechanismSpec(_Strict):
-    """How devices obfuscate. ``epsilon`` is the budget of one report, in nats."""
+    """The mechanism by which devices perturb values. ``epsilon`` is the privacy budget of one report, in nats."""
 
     name: MechanismName
     epsilon: float | None = Field(default=None, gt=0, le=50)
@@ -98,12 +100,12 @@ class MechanismSpec(_Strict):
 
     @property
     def reports_bits(self) -> bool:
-        """Whether a report is one bit per symbol; otherwise it is one symbol."""
+        """Whether a report holds one bit per symbol; otherwise it holds one symbol."""
         return self.name in BIT_MECHANISMS
 
 
 class Tag(_Strict):
-    """A semantic tag of PUM: what users hide behind it, and what is known of where they then are."""
+    """A semantic tag of PUM, behind which users hide values, and background knowledge about the hidden values."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
     background: str | None = None
@@ -129,11 +131,11 @@ class WindowSpec(_Strict):
 
 
 class Limits(_Strict):
-    """What an operator tolerates before an estimate is withheld, flagged, or a report refused."""
+    """Limits at which the job withholds or flags an estimate, or rejects a report."""
 
     min_reports: int = Field(default=1, ge=1)
     max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
-    #: What happens to a window above ``max_rejected_ratio``: its estimate carries a flag, or none is published.
+    #: The reaction to a window above ``max_rejected_ratio``: flag its estimate, or publish no estimate.
     when_exceeded: Literal["flag", "stop"] = "flag"
     max_reports_per_sender: int | None = Field(default=None, ge=1)
     max_clock_skew: Duration = timedelta(minutes=10)
@@ -147,7 +149,7 @@ class Limits(_Strict):
 
 
 class CollectionSpec(_Strict):
-    """One version of one collection. Build it with ``load`` (a file) or ``parse`` (a mapping)."""
+    """One version of one collection. Build it with ``load`` from a file, or with ``parse`` from a mapping."""
 
     collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$", description="1 to 64 of the characters a-z, 0-9 and -")
     version: int = Field(ge=1, lt=1 << 31)
@@ -195,10 +197,10 @@ class CollectionSpec(_Strict):
 
     @classmethod
     def load(cls, path: str | Path) -> "CollectionSpec":
-        """Read a spec file and the files that it names, which are relative to it.
+        """Read a spec file and the files that it names, whose paths are relative to the spec file.
 
         Raises:
-            SpecError: if anything in it cannot be used.
+            SpecError: if the spec or one of these files is invalid.
         """
         path = Path(path)
         return cls.parse(read_spec(path), base=path.parent, source=str(path))
@@ -293,7 +295,7 @@ class CollectionSpec(_Strict):
         """Return the position of a value (an index or a label) in the domain.
 
         Raises:
-            ValueError: if it is not in the domain.
+            ValueError: if the value is not in the domain.
         """
         if isinstance(value, str):
             if self._labels is None:
@@ -306,23 +308,23 @@ class CollectionSpec(_Strict):
         return value
 
     def read_value(self, text: str) -> int:
-        """Return the position of a value as a table names it: by its label where there are labels, else by its index.
+        """Return the position of a value in a table, by its label if the domain has labels, otherwise by its index.
 
         Raises:
-            ValueError: if it is not in the domain.
+            ValueError: if the value is not in the domain.
         """
-        # Python refuses to read a number of thousands of digits, and no index has a hundred.
+        # Python cannot read a number of thousands of digits, and no index has a hundred digits.
         is_index = self._labels is None and text.isdecimal() and len(text) < 100
         return self.index(int(text) if is_index else text)
 
     @property
     def key(self) -> CollectionKey:
-        """What reports name."""
+        """The collection and version, which each report names."""
         return self.collection, self.version
 
     @property
     def size(self) -> int:
-        """|X|."""
+        """|X|, the number of values in the domain."""
         if self.domain.size is not None:
             return self.domain.size
         return len(self._labels or ())
@@ -334,22 +336,22 @@ class CollectionSpec(_Strict):
 
     @property
     def estimators(self) -> list[EstimatorName]:
-        """What to publish for each window."""
+        """The estimators to publish for each window."""
         return self.estimator if isinstance(self.estimator, list) else [self.estimator]
 
     @property
     def max_age(self) -> timedelta:
-        """How old a report may be: ``limits.max_age``, or by default a year, and never less than a window counts."""
+        """Largest age of a report: ``limits.max_age``, or by default a year or, if longer, the time a window counts."""
         return self.limits.max_age or max(MAX_AGE, self.window.size + self.window.allowed_lateness)
 
     @property
     def sensitive_mask(self) -> npt.NDArray[np.bool_]:
-        """Shape (|X|,): which values are in X_S."""
+        """Shape (|X|,): whether each value is in X_S."""
         return self._sensitive_mask
 
     @property
     def background(self) -> npt.NDArray[np.float64]:
-        """Shape (kappa, |X|): the distribution pi-hat_k of each tag; NaN rows where there is no knowledge."""
+        """Shape (kappa, |X|): the distribution pi-hat_k of each tag; a row of NaN without background knowledge."""
         return self._background
 
 

@@ -1,4 +1,4 @@
-"""Durations as people write them: a whole number and a unit."""
+"""Durations in the form of specs: a whole number and a unit."""
 
 import re
 from datetime import timedelta
@@ -13,7 +13,7 @@ def parse_duration(text: object) -> timedelta:
     """Read a duration such as ``90s`` or ``1h``.
 
     Raises:
-        ValueError: for anything but a whole number and one of ms, s, m, h, d.
+        ValueError: if the text is not a whole number and one of ms, s, m, h, d.
     """
     if isinstance(text, timedelta):
         return text

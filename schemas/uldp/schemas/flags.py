@@ -1,4 +1,4 @@
-"""The closed set of flags: reasons to distrust a window. Nothing is corrected for them; a person decides."""
+"""The closed set of flags: reasons to distrust a window. No job corrects a flagged estimate; the analyst decides."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -7,7 +7,7 @@ from uldp.schemas.collection import Limits
 
 
 class Flag(StrEnum):
-    """Why a window is not to be trusted as it is. Names are stable: they are written to disk."""
+    """A reason to distrust a window. Names are stable, because jobs write them to disk."""
 
     FEW_REPORTS = "few_reports"
     REJECTED_RATIO = "rejected_ratio"
@@ -17,7 +17,7 @@ class Flag(StrEnum):
     BUSY_SENDER = "busy_sender"
 
 
-#: One line each for a person: when it is raised.
+#: For each flag, one line that explains to a reader when a job raises it.
 MEANING: dict[Flag, str] = {
     Flag.FEW_REPORTS: "fewer reports than limits.min_reports were counted; no estimate is published",
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
@@ -29,6 +29,6 @@ MEANING: dict[Flag, str] = {
 
 
 def withheld(limits: Limits, flags: Collection[str]) -> bool:
-    """Say whether no estimate is published of a window with these flags."""
+    """Return whether a window with these flags gets no published estimate."""
     stopped = limits.when_exceeded == "stop" and Flag.REJECTED_RATIO in flags
     return stopped or Flag.FEW_REPORTS in flags

@@ -1,4 +1,4 @@
-"""Avro's single-object encoding and the store of writer schemas that resolves its fingerprints.
+"""Avro's single-object encoding, and a store that finds the writer schema of a fingerprint.
 
 A message is ``C3 01``, the CRC-64-AVRO fingerprint of the writer's schema (8 bytes, little-endian), then the body
 (Avro specification 1.11, "Single-object encoding").
@@ -30,18 +30,18 @@ class UnknownSchemaError(ValueError):
 
 
 class TruncatedBodyError(ValueError):
-    """The body ends before its schema does."""
+    """The body ends before its last field."""
 
 
 class MalformedBodyError(ValueError):
-    """The body is no value of its schema, or something follows it."""
+    """The body is not a value of its schema, or further bytes follow it."""
 
 
 def parse_schema(schema: Schema) -> Schema:
-    """Return a record schema as fastavro wants it: parsed, so that each use does not parse it again.
+    """Return a record schema parsed by fastavro, so that later uses need not parse it again.
 
-    Keys are sorted, because fastavro leaves them in an order that depends on the process, and they are written into
-    container files, whose bytes must not.
+    The function sorts the keys. Writers put the schema into container files, and the bytes of these files must not
+    depend on the process, but the order in which fastavro leaves the keys does.
     """
     return cast(Schema, _sorted(fastavro.parse_schema(schema)))
 
@@ -66,7 +66,7 @@ def schema_fingerprint(schema: Schema) -> bytes:
 
 
 def header(schema: Schema) -> bytes:
-    """Return the 10 bytes before every body written with ``schema``."""
+    """Return the 10 bytes that precede every body written with ``schema``."""
     return MAGIC + schema_fingerprint(schema)
 
 
@@ -76,7 +76,7 @@ def _shipped_header(name: str) -> bytes:
 
 
 def encode_object(name: str, record: Mapping[str, Any]) -> bytes:
-    """Encode ``record`` with the schema that ships as ``name``, framed."""
+    """Encode ``record`` with the shipped schema ``name``, and frame it."""
     out = io.BytesIO()
     out.write(_shipped_header(name))
     fastavro.schemaless_writer(out, load_schema(name), record)
@@ -85,10 +85,10 @@ def encode_object(name: str, record: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True)
 class SchemaStore:
-    """Known writer schemas by the header that announces them.
+    """Known writer schemas, by the header of their messages.
 
-    A new version of a schema is added as one more writer; bodies are resolved to the reader of the same name by
-    Avro's rules, so old clients go on being understood.
+    Each new version of a schema adds one more writer. The store resolves a body to the reader of the same name by
+    Avro's rules, so it still decodes the messages of old clients.
     """
 
     writers: Mapping[bytes, Schema]
@@ -96,7 +96,7 @@ class SchemaStore:
 
     @classmethod
     def of(cls, *names: str, older: tuple[Schema, ...] = ()) -> "SchemaStore":
-        """Build the store of the shipped schemas ``names`` and of ``older`` writer schemas of theirs."""
+        """Build a store of the shipped schemas ``names``, and of ``older`` writer schemas with the same names."""
         readers = {load_schema(name)["name"]: load_schema(name) for name in names}
         parsed = [parse_schema(schema) for schema in older]
         if strangers := {schema["name"] for schema in parsed} - readers.keys():
@@ -106,13 +106,14 @@ class SchemaStore:
     def decode(self, message: bytes) -> tuple[str, dict[str, Any]]:
         """Decode one framed message.
 
-        Allocates no more than a small multiple of ``len(message)``: lengths inside the body are checked against it.
+        The method allocates at most a small multiple of ``len(message)``, because the reader checks the lengths inside
+        the body against the bytes that are there.
 
         Returns:
             The full name of the record's schema, and the record.
 
         Raises:
-            NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: as they say.
+            NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: see their docstrings.
         """
         if message[:2] != MAGIC or len(message) < HEADER_SIZE:
             raise NotSingleObjectError(f"starts with {message[:2].hex() or 'nothing'}, not {MAGIC.hex()}")
@@ -126,13 +127,13 @@ class SchemaStore:
         except EOFError as error:
             raise TruncatedBodyError(f"{len(message)} bytes end inside the body") from error
         except IndexError as error:
-            # fastavro indexes the read buffer for a varint and the branches of a union alike.
+            # fastavro raises this error at the end of the buffer of a varint, and for an unknown branch of a union.
             if body.tell() >= len(message):
                 raise TruncatedBodyError(f"{len(message)} bytes end inside the body") from error
             raise MalformedBodyError("a union names a branch that its schema does not have") from error
         except MemoryError:
-            raise  # ours, not the message's
-        except Exception as error:  # the reader raises what its C code happens to meet in hostile bytes
+            raise  # this process lacks memory; the message is not at fault
+        except Exception as error:  # fastavro's C code raises many kinds of errors for hostile bytes
             raise MalformedBodyError(f"no value of {schema['name']}: {type(error).__name__}") from error
         if body.tell() != len(message):
             raise MalformedBodyError(f"{len(message) - body.tell()} bytes follow the body")
@@ -141,5 +142,5 @@ class SchemaStore:
 
 @cache
 def report_store() -> SchemaStore:
-    """Return the store of everything that a device, gateway or shuffler may send."""
+    """Return the store of all schemas that a device, gateway or shuffler may use."""
     return SchemaStore.of("report", "report_batch")

@@ -1,4 +1,4 @@
-"""Mistakes in specs and truths, said in the words of whoever made them: one line each, escaped and bounded."""
+"""Messages about mistakes in specs and truth files, in the words of the file: one escaped, bounded line each."""
 
 import difflib
 import re
@@ -9,19 +9,19 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-#: How many words an unknown one is compared with at the most: that takes half a second at worst.
+#: An unknown word is compared with at most this many known words; this takes half a second at worst.
 MAX_COMPARED = 2_000
-#: Characters of what is quoted. A label, a key or a tag that is longer is cut.
+#: The largest number of characters in a quotation; a longer label, key or tag is cut.
 _MAX_QUOTED = 80
 
 _MAX_PATH = 4096
 
 
 class _Quote(reprlib.Repr):
-    """Writes values shortly, and integers without the limit at which Python refuses."""
+    """Abbreviates values, and describes integers that are too long for Python to write."""
 
     def repr_int(self, x: int, level: int) -> str:
-        if x.bit_length() > 10_000:  # 3,010 digits; Python writes 4,300, and takes the square of the time for more
+        if x.bit_length() > 10_000:  # 3,010 digits; Python writes at most 4,300, because the time is quadratic
             return "a number of thousands of digits"
         return super().repr_int(x, level)
 
@@ -30,7 +30,7 @@ _QUOTE = _Quote()
 _QUOTE.maxstring = _QUOTE.maxother = _QUOTE.maxlong = _MAX_QUOTED
 _QUOTE.maxlevel = 2
 
-#: What validation says, by its type, in plain words.
+#: Plain words for pydantic's validation errors, by the type of the error.
 _PHRASES = {
     "model_type": "must be a mapping",
     "list_type": "must be a list",
@@ -48,14 +48,14 @@ _PHRASES = {
 
 
 def quote(value: object) -> str:
-    """Quote what somebody wrote, so that a terminal shows it, on a line that has an end."""
+    """Quote a value from a file as printable text of bounded length."""
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
     return _QUOTE.repr(value)
 
 
 def plain(text: str) -> str:
-    r"""Return a path as it is where a terminal shows it so, otherwise quoted. None that leads anywhere is cut.
+    r"""Return a printable path as it is and any other path quoted; only a path too long to exist is cut.
 
     >>> plain("home.csv"), plain("home" + chr(0) + ".csv")
     ('home.csv', "'home\\x00.csv'")
@@ -66,7 +66,7 @@ def plain(text: str) -> str:
 
 
 def near(word: str, words: Collection[str]) -> str:
-    """Ask whether one of ``words`` was meant, if one is nearly ``word``; return nothing otherwise.
+    """Return a question about the known word that is most similar to ``word``, or an empty string if none is similar.
 
     >>> near("Epsilom", ["mechanism", "epsilon"])
     "did you mean 'epsilon'?"
@@ -79,7 +79,7 @@ def near(word: str, words: Collection[str]) -> str:
 
 
 def notes(*texts: str) -> str:
-    """Put the texts that say something into parentheses, to be appended.
+    """Join the nonempty texts in parentheses, as a suffix for a message.
 
     >>> notes("got 1", ""), notes("")
     (' (got 1)', '')
@@ -89,7 +89,7 @@ def notes(*texts: str) -> str:
 
 
 def _misread(value: object) -> str:
-    """Say how YAML reads what stands there without quotes and is no text; return nothing for all else."""
+    """Return how YAML reads an unquoted word that is not text, or an empty string for other values."""
     match value:
         case bool():
             read = "true" if value else "false"
@@ -105,13 +105,13 @@ def _misread(value: object) -> str:
 
 
 def explain(source: str, error: ValidationError, model: type[BaseModel], unions: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line per problem: file, key, what is wrong with which value.
+    """Yield one line per problem, with the file, the key, the problem and the value.
 
     Args:
         source: The file.
-        error: What validation found.
-        model: What the file was held against.
-        unions: What to write under the keys that take a word or a list.
+        error: The errors of the validation.
+        model: The model that validated the file.
+        unions: For each key that takes a word or a list, the advice for its value.
     """
     seen, words = set(), dict[str, list[str]]()
     for problem in error.errors(include_url=False):
@@ -119,8 +119,8 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
         expected = re.findall("'([^']+)'", problem.get("ctx", {}).get("expected", ""))
         got = "" if isinstance(value, dict | list | BaseModel) else f"got {quote(value)}"
         if location and location[0] in unions:
-            # Each branch of the union complains, and names itself in the location: the word, then the list, of which
-            # a value is a number or, the last to complain, text.
+            # Pydantic reports an error for each branch of the union and adds the branch to the location: first the
+            # branch of words, then the branch of lists. An entry of a list is a number or text, and text comes last.
             key = str(location[0])
             if len(location) == 2 and kind == "literal_error":
                 words[key] = expected
@@ -149,7 +149,7 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
 
 
 def _text(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
-    """Say what is wrong with a value, without the value."""
+    """Return the problem with a value, without the value."""
     location, kind = problem["loc"], problem["type"]
     if kind == "string_pattern_mismatch":
         return f"must be {_model_at(model, location[:-1]).model_fields[location[-1]].description}"
@@ -160,7 +160,7 @@ def _text(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
 
 
 def _model_at(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
-    """Return the model of the mapping at a location."""
+    """Return the model for the mapping at a location."""
     for key in location:
         if isinstance(key, str):
             annotation = model.model_fields[key].annotation

@@ -1,10 +1,10 @@
-"""The closed set of reasons for which a report is rejected."""
+"""The closed set of reasons for rejecting a report."""
 
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a report could not be counted. Names are stable: they are written to disk."""
+    """The reason why a report could not be counted. Names are stable, because jobs write them to disk."""
 
     NOT_AVRO = "not_avro"
     UNKNOWN_SCHEMA = "unknown_schema"
@@ -23,7 +23,7 @@ class Reason(StrEnum):
     EXPIRED = "expired"
 
 
-#: One line each for a person: when it happens.
+#: For each reason, one line that explains to a reader when it occurs.
 MEANING: dict[Reason, str] = {
     Reason.NOT_AVRO: "the message does not begin with the two bytes of Avro's single-object encoding",
     Reason.UNKNOWN_SCHEMA: "the writer's schema fingerprint is not in the schema store",

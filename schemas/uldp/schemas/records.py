@@ -1,4 +1,4 @@
-"""The records of the wire and of the disk as typed values, each with its Avro form.
+"""Typed values for the records on the wire and on disk, each with its Avro form.
 
 Times are integers: milliseconds since 1970-01-01 UTC.
 """
@@ -16,7 +16,7 @@ from uldp.schemas.framing import encode_object
 
 
 def iso(milliseconds: int) -> str:
-    """Write a time as ISO 8601 in UTC, to the second where it is one.
+    """Write a time as ISO 8601 in UTC, with milliseconds only if it is not a whole second.
 
     >>> iso(1767258000000)
     '2026-01-01T09:00:00Z'
@@ -76,24 +76,25 @@ class ReportBatch:
         )
 
 
-#: Ranges of clock skew, each way: below 1 s, then 1 to 2 s, 2 to 4 s and so on; the last begins at 2^22 s, 48 days.
+#: Number of ranges of clock skew in each direction: below 1 s, 1 to 2 s, 2 to 4 s and so on. The last range begins at
+#: 2^22 s, which is 48 days.
 SKEW_RANGES = 24
-#: The attribute of a message that was replayed: which attempt this is.
+#: The attribute of a replayed message that holds the number of the attempt.
 ATTEMPT = "uldp-attempt"
-#: The attribute in which a transport may say who sent a message, by a key of its own choice.
+#: The attribute in which a transport may name the sender of a message, by a key that the transport chooses.
 SENDER = "uldp-sender"
-#: Not a read-only view, which cannot be pickled where a user's own steps pass messages on.
+#: A plain dict and not a read-only view, because Beam must pickle it if a user's own steps pass messages on.
 NO_ATTRIBUTES: Mapping[str, str] = {}
 
 
 class Message(NamedTuple):
-    """One message as a stream holds it. A tuple, because streams make a million of them a second.
+    """One message of a stream. A tuple, because streams create a million of them per second.
 
     Attributes:
-        data: The body, untrusted bytes.
-        publish_time: When the stream accepted it, by the stream's clock.
-        attributes: What the transport carried beside the body.
-        source: Where in the source it stands, for a person and for replay; not part of the message.
+        data: The body, as untrusted bytes.
+        publish_time: The time at which the stream accepted the message, by the stream's clock.
+        attributes: The metadata that the transport carried beside the body.
+        source: The position in the source, for readers and for replay; not part of the message.
     """
 
     data: bytes
@@ -108,9 +109,9 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """Where reports went. The law: received = counted + duplicate + late + rejected.
+    """Numbers of reports by outcome, with the law received = counted + duplicate + late + rejected.
 
-    Sums are componentwise, so accountings form a commutative monoid with ``Accounting()`` as its zero.
+    Addition is componentwise, so accountings form a commutative monoid with ``Accounting()`` as its zero.
     """
 
     received: int = 0
@@ -129,12 +130,12 @@ class Accounting:
         )
 
     def closes(self) -> bool:
-        """Say whether the law holds."""
+        """Return whether the law holds."""
         return self.received == self.counted + self.duplicate + self.late + self.rejected
 
 
 class PaneKind(StrEnum):
-    """Whether a pane fired before, when, or after the watermark passed the window's end."""
+    """The kind of a pane: it fired before, when, or after the watermark passed the window's end."""
 
     EARLY = "early"
     ON_TIME = "on_time"
@@ -150,7 +151,7 @@ class Pane:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Compare records that hold arrays, which a dataclass cannot: equal arrays have one shape and equal elements."""
+    """Compare records with arrays, which dataclasses cannot compare; equal arrays have equal shapes and elements."""
     if type(other) is not type(one):
         return False
     pairs = [(getattr(one, each.name), getattr(other, each.name)) for each in fields(one)]
@@ -159,7 +160,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The pane that another one replaces: its revision, its n and its support counts."""
+    """A pane that another pane replaces: its revision, its n and its support counts."""
 
     revision: int
     n: int
@@ -171,7 +172,7 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """The digest of a sender key, and how many reports came with that key, at the least."""
+    """The digest of a sender key, and a lower bound of the number of reports with that key."""
 
     digest: str
     reports: int
@@ -179,13 +180,13 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the reports of a window tell of the devices and senders behind them; see ``support_counts.avsc``.
+    """Signals of a window about the devices and senders of its reports; see ``support_counts.avsc``.
 
     Attributes:
-        early: Reports by how far their event time was after their publish time: less than 1 s, then in powers of two.
-        past: As ``early``, for event times at or before the publish time.
-        improbable_reports: Counted reports with an improbable number of set bits.
-        busiest_sender: The sender key with the most reports, where keys are known and wanted.
+        early: Number of reports by the time from publish time to event time: below 1 s, then in powers of two.
+        past: Number of reports by the time from event time to publish time, in the same ranges, if it is 0 or more.
+        improbable_reports: Number of counted reports with an improbable number of set bits.
+        busiest_sender: The sender key with the most reports, if keys are known and the spec limits reports per sender.
     """
 
     early: tuple[int, ...] = ()
@@ -199,7 +200,7 @@ class Signals:
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read back what ``to_avro`` wrote."""
+        """Read a value that ``to_avro`` returned."""
         sender = value["busiest_sender"]
         return cls(
             tuple(value["early"]),
@@ -211,9 +212,9 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class SupportCounts:
-    """The sufficient statistic of a window: ``counts[z]`` reports support symbol z of Z, out of ``n``.
+    """The sufficient statistic of a window: ``counts[z]`` of ``n`` reports support symbol z of Z.
 
-    ``flags`` are of the closed set in ``uldp.schemas.flags``.
+    The ``flags`` come from the closed set in ``uldp.schemas.flags``.
     """
 
     collection: str
@@ -232,12 +233,12 @@ class SupportCounts:
 
     @property
     def key(self) -> tuple[str, int, int, int]:
-        """Collection, version, and the window's start and end: what each pane replaces the one before of."""
+        """Collection, version, window start and window end; each pane replaces the earlier panes with the same key."""
         return self.collection, self.version, self.window_start, self.window_end
 
     @property
     def n(self) -> int:
-        """Reports behind the counts."""
+        """Number of counted reports."""
         return self.accounting.counted
 
     def to_avro(self) -> dict[str, Any]:
@@ -264,7 +265,7 @@ class SupportCounts:
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read back what ``to_avro`` wrote."""
+        """Read a value that ``to_avro`` returned."""
         before = value["supersedes"]
         return cls(
             value["collection"],
@@ -319,7 +320,7 @@ class Estimate:
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read back what ``to_avro`` wrote."""
+        """Read a value that ``to_avro`` returned."""
         return cls(
             SupportCounts.from_avro(value),
             value["mechanism"],
@@ -348,10 +349,10 @@ class Rejected:
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``rejected.avsc`` describes."""
-        # Not asdict, which copies deeply and cannot copy a read-only mapping.
+        # asdict would copy deeply, and it cannot copy a read-only mapping.
         return {each.name: getattr(self, each.name) for each in fields(self)} | {"attributes": dict(self.attributes)}
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
-        """Read back what ``to_avro`` wrote."""
+        """Read a value that ``to_avro`` returned."""
         return cls(**value)

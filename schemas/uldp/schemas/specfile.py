@@ -1,4 +1,4 @@
-"""Specs, and the tables that they name, as files: read within bounds, and refused in words that say where."""
+"""Read spec files and the tables that they name, with limits on size, and with errors that name the line."""
 
 import csv
 import io
@@ -11,17 +11,18 @@ import yaml
 
 from uldp.schemas.mistakes import plain, quote
 
-#: Bytes of a spec and of a table at the most; whatever is longer is another file.
+#: The largest size of a spec and of a table in bytes; a longer file is probably the wrong file.
 MAX_SPEC_BYTES = 16 << 20
 MAX_TABLE_BYTES = 1 << 30
 
-#: What YAML says of what is left open, in plain words. It notices that lines later, or at the end of the file.
+#: Plain words for PyYAML's errors about unclosed keys, quotes and brackets. PyYAML notices these errors some lines
+#: later, or at the end of the file.
 _LEFT_OPEN = {
     "while scanning a simple key": "a key without a colon after it",
     "while scanning a quoted scalar": "a quote is opened here and not closed",
     "while parsing a flow (sequence|mapping)": "a bracket is opened here and not closed, or a comma is missing in it",
 }
-#: What YAML says of other common mistakes.
+#: Plain words for PyYAML's errors about other common mistakes.
 _PHRASES = {
     "mapping values are not allowed": (
         "a colon where none can be; write the value in quotes, or check the indentation and the line before"
@@ -36,21 +37,21 @@ _PHRASES = {
 
 
 class SpecError(ValueError):
-    """A spec that cannot be used. The message is one line for each problem, made for a person."""
+    """A spec is invalid. The message has one readable line for each problem."""
 
 
 def read_text(path: Path, limit: int) -> str:
-    """Read a file of no more than ``limit`` bytes as text.
+    """Read a file of at most ``limit`` bytes as text.
 
     Raises:
-        ValueError: if that cannot be done. The message does not name the file.
+        ValueError: if the file cannot be read, is too long or is not text. The message does not name the file.
     """
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise ValueError(f"{error.strerror or error}; check the path") from error
-    except ValueError as error:  # the name has a null character
+    except ValueError as error:  # the path has a null character
         raise ValueError("no file has such a name; check the path") from error
     if len(data) > limit:
         raise ValueError(f"more than {limit:,} bytes; is this the right file?")
@@ -67,7 +68,7 @@ def read_spec(path: Path) -> object:
     """Read the YAML of a spec file.
 
     Raises:
-        SpecError: if there is none.
+        SpecError: if the file cannot be read or is not valid YAML.
     """
     try:
         text = read_text(path, MAX_SPEC_BYTES)
@@ -84,10 +85,10 @@ def read_spec(path: Path) -> object:
 
 
 def read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Read the rows of a CSV file, without empty ones, each with the number of its line.
+    """Read the nonempty rows of a CSV file, each with its line number.
 
     Raises:
-        ValueError: if it cannot be read. The message does not name the file.
+        ValueError: if the file cannot be read. The message does not name the file.
     """
     rows = csv.reader(io.StringIO(read_text(path, MAX_TABLE_BYTES), newline=""))
     try:
@@ -103,7 +104,7 @@ def read_weight(text: str) -> float:
     """Read the weight of a row.
 
     Raises:
-        ValueError: unless it is a finite number of 0 or more.
+        ValueError: if the weight is not a finite number of 0 or more.
     """
     try:
         weight = float(text)
@@ -115,14 +116,14 @@ def read_weight(text: str) -> float:
 
 
 class _RefusedError(yaml.constructor.ConstructorError):
-    """YAML that no spec may have; the problem is in plain words."""
+    """A spec has YAML that specs may not use; the message says the problem in plain words."""
 
     def __init__(self, problem: str, mark: yaml.Mark | None) -> None:
         super().__init__(None, None, problem, mark)
 
 
 def _words(error: yaml.MarkedYAMLError) -> str:
-    """Say where a file is no YAML, or no YAML for a spec, and why."""
+    """Return the line and the reason of a YAML error in plain words."""
     if isinstance(error, _RefusedError) and error.problem_mark is not None:
         return f"line {error.problem_mark.line + 1}: {error.problem}"
     said = f"{error.context or ''} {error.problem or ''}"
@@ -135,15 +136,15 @@ def _words(error: yaml.MarkedYAMLError) -> str:
 
 
 class _SpecLoader(yaml.SafeLoader):
-    """YAML lets a repeated key win silently; a spec must not. And each value that cannot be read has a line."""
+    """A YAML loader that rejects repeated keys, which PyYAML accepts, and names the line of each invalid value."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Make a value of a node."""
+        """Construct the value of a node."""
         try:
             return super().construct_object(node, deep)
         except (yaml.YAMLError, RecursionError):
             raise
-        except Exception as error:  # whatever int, float or date make of a bad scalar
+        except Exception as error:  # int, float and date raise many kinds of errors for a bad scalar
             problem = f"{quote(node.value)} looks like a number or a date and is none; write it in quotes"
             raise _RefusedError(problem, node.start_mark) from error
 

@@ -1,1 +1,1 @@
-"""Jobs: what they read and write, whose a directory of results is, how they run, and what they say."""
+"""Jobs: their sources and outputs, the identity of a results directory, how they run, and their progress lines."""

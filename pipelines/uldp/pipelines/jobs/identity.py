@@ -1,7 +1,7 @@
-"""The identity of a job: command, source and specs. It is kept beside the results, so that two jobs never mix there.
+"""The identity of a job: command, source and specs. A file beside the results keeps it, so that two jobs never mix.
 
-A directory of results is of one job, which may run again and comes to the same files. Another job would leave its own
-panes, late and rejected reports among them, and the accounting would be that of nobody.
+A results directory belongs to one job. If this job runs again, it writes the same files. A second job would mix its
+panes and its late and rejected reports with those of the first, and the accounting would fit neither job.
 """
 
 import json
@@ -16,15 +16,16 @@ Command = Literal["backfill", "stream"]
 
 @dataclass(frozen=True)
 class JobIdentity:
-    """What decides the counts of a job.
+    """The properties of a job that determine its counts.
 
     Attributes:
-        command: The command that runs it.
-        source: What it reads, as the user named it.
-        content: What was there, so that another stream of the same name is another.
-        specs: By ``<collection>-v<version>``, the parts of a spec that decide what is counted, and where.
-        resumes: Whether the job can go on where it was stopped: then it may begin to serve other specs, and refuse
-            other reports. A job that reads all again would leave what it refused before, and count it as well.
+        command: The command that runs the job.
+        source: The source that the job reads, as the user named it.
+        content: The content of the source, which distinguishes another stream of the same name.
+        specs: By ``<collection>-v<version>``, the parts of a spec that decide which reports are counted, and where.
+        resumes: Whether the job can resume where it was stopped. Such a job may then serve other specs and reject other
+            reports. A job that reads its source again may not: its earlier rejected records would stay, and it would
+            count these reports too.
     """
 
     command: Command
@@ -37,19 +38,19 @@ class JobIdentity:
     def of(
         cls, command: Command, source: object, content: str, specs: Sequence[CollectionSpec], *, resumes: bool = False
     ) -> Self:
-        """Identify a job by its source and its specs."""
+        """Return the identity of a job with this command, source and specs."""
         return cls(command, str(source), content, {name_of(spec): dict(_decisive(spec)) for spec in specs}, resumes)
 
     def encode(self) -> bytes:
-        """Return the content of the file beside the results."""
+        """Return the content of the identity file beside the results."""
         return json.dumps(asdict(self), indent=2).encode() + b"\n"
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Read what ``encode`` wrote.
+        """Read an identity that ``encode`` wrote.
 
         Raises:
-            ValueError: if it is something else.
+            ValueError: if ``text`` is not the identity of a job.
         """
         try:
             fields = json.loads(text)
@@ -63,11 +64,11 @@ class JobIdentity:
         return f"uldp {self.command} --from {self.source}"
 
     def join(self, later: Self) -> Self:
-        """Return the identity of a job that goes on as ``later``: with the specs of both."""
+        """Return the identity of this job continued as ``later``, with the specs of both."""
         return type(self)(later.command, later.source, later.content, {**self.specs, **later.specs}, later.resumes)
 
     def difference(self, later: Self) -> str | None:
-        """Say in which way ``later`` is another job than this one, whose results are there; None if it is the same."""
+        """Return how ``later`` differs from this job, which wrote the results; None if they are the same job."""
         if (self.command, self.resumes) != (later.command, later.resumes) or (
             self.content != later.content and self.source != later.source
         ):
@@ -86,7 +87,7 @@ class JobIdentity:
 
 
 def name_of(spec: CollectionSpec) -> str:
-    """Return the name of a version of a collection in paths."""
+    """Return the name that paths use for a version of a collection."""
     return f"{spec.collection}-v{spec.version}"
 
 
@@ -94,7 +95,7 @@ _WINDOWS = ("window.size", "window.period")
 
 
 def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
-    """What decides in which window a report counts, and whether: the channel is compared by the specs themselves."""
+    """Yield the fields that decide if and in which window a report counts; ``same_channel`` compares the channel."""
     data = spec.model_dump(mode="json")
     for section, keys in (
         ("window", ("size", "period", "allowed_lateness")),
@@ -109,5 +110,5 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _said(value: object) -> str:
-    """Write a value as a spec has it."""
+    """Write a value as it appears in a spec."""
     return "not set" if value is None else str(value).lower()

@@ -1,4 +1,4 @@
-"""The two jobs: backfill an archive, follow a stream. The same graph, other sources."""
+"""The two jobs, backfilling an archive and following a stream: the same graph with different sources."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -34,31 +34,32 @@ from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results import WriteResults
 
-#: What people type for "on this machine". Beam would try another engine each day; each job names the one it needs.
+#: The runner name that users give to run on this machine. Beam would choose an engine behind this name, and its choice
+#: changes between versions, so each job names the engine that it needs.
 LOCAL_RUNNER = "DirectRunner"
-#: Runners behind a job server, which has options that Python does not know.
+#: Runners behind a job server. The server has options that Beam's Python SDK does not know.
 JOB_SERVERS = frozenset({"FlinkRunner", "PortableRunner"})
-#: A local runner in a program of its own, whose state ends with the command.
+#: A local runner that is a separate program; it loses its state when the command ends.
 PRISM = "PrismRunner"
 
 
 class JobError(ValueError):
-    """A job that cannot be started as asked; the message says what to change."""
+    """The job cannot start with these options; the message says which option to change."""
 
 
 def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     """Parse arguments for Beam.
 
     Raises:
-        JobError: if one is no option of Beam's, unless the runner has options of its own; or if the runner is Prism and
-            none says where that is, for Beam would download it.
+        JobError: if Beam does not know an option and the runner has no options of its own; or if the runner is Prism
+            and no option names its binary, because Beam would download it.
     """
     stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
     if stray is not None:
         raise JobError(f"unexpected argument {stray!r}; see --help")
     options = PipelineOptions(list(arguments))
     if options.view_as(StandardOptions).runner in JOB_SERVERS:
-        return options  # the server knows others than this process does
+        return options  # the job server knows options that this process does not know
     known = options.get_all_options(retain_unknown_options=False)
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
     if unknown:
@@ -76,7 +77,7 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
 def backfill(
     specs: Sequence[CollectionSpec], source: Endpoint | Path, out: str | Path, options: PipelineOptions
 ) -> None:
-    """Aggregate an archive or all that a topic holds into ``out``; each window has one pane, and nothing is late.
+    """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
     Args:
         specs: The collections to serve.
@@ -85,7 +86,7 @@ def backfill(
         options: Beam's.
 
     Raises:
-        JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before anything is run.
+        JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
     """
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
@@ -97,7 +98,7 @@ def backfill(
         messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
         results = stack.enter_context(claimed(str(out), specs, job))
-        stack.enter_context(pipeline)  # it runs when this context ends, before the others do
+        stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> aggregate
         _ = aggregated | "WriteResults" >> WriteResults(results)
 
@@ -111,15 +112,15 @@ def follow(
     watermark_delay_ms: int,
     say: Callable[[str], None],
 ) -> None:
-    """Follow a local stream into ``out`` until it is closed; say each pane as it fires.
+    """Aggregate a local stream into ``out`` until the stream is closed, and announce each pane when it fires.
 
-    If it is stopped before, or fails, windows that are open then are marked incomplete.
+    If the job is stopped earlier or fails, it marks the windows that are still open as incomplete.
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its beginning and
-    comes to the same counts; panes replace those of the run before as soon as they hold as much.
+    arrives at the same counts. Its panes replace the panes of the earlier run once they have received as many reports.
 
     Raises:
-        JobError, StreamError, ResultsError: before anything is run.
+        JobError, StreamError, ResultsError: before the pipeline runs.
     """
     runner = options.view_as(StandardOptions).runner
     if runner not in (None, LOCAL_RUNNER):
@@ -147,9 +148,10 @@ def follow(
         try:
             result.wait_until_finish()
         except BaseException:
-            # Before the events end: the runner would take that for the end of the stream, and fire all open windows.
+            # Cancel before the events end: the runner would take their end for the end of the stream, and fire all
+            # open windows.
             result.cancel()
-            with suppress(OSError):  # on a full disk, what ended the job is what there is to say
+            with suppress(OSError):  # on a full disk, report the error that ended the job instead
                 if marked := mark_open_windows(out):
                     say(marked_incomplete(marked))
             raise

@@ -1,4 +1,4 @@
-"""A results directory as a job finds or makes it, and as it leaves it: specs, and windows that it did not finish."""
+"""Prepare a results directory before a job (lock, identity, specs), and mark windows that the job did not finish."""
 
 import csv
 import fcntl
@@ -23,28 +23,28 @@ from uldp.transforms.io.folders import JOB, Kind, kind_of
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
 from uldp.transforms.io.results import counts_file, estimate_file, write_file
 
-#: How long to wait for a directory that another process has locked: a job that was stopped ends soon after.
+#: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
 LOCK_SECONDS = 20.0
 
 
 @contextmanager
 def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iterator[str]:
-    """Give a job its directory of results: with its identity, and the specs by which the results can be read later.
+    """Prepare the results directory of a job: write the job's identity and the specs that readers of the results need.
 
-    A directory on this machine is locked until the context ends. Only this machine's processes see the lock.
+    The function locks a directory on this machine until the context ends. Only processes on this machine see the lock.
 
     Args:
-        out: A new or empty directory, or one of the same job; or a URL of another of Beam's file systems.
+        out: A new or empty directory, or a directory of the same job; or a URL of another of Beam's file systems.
         specs: The specs of the job.
-        job: Its identity.
+        job: The identity of the job.
 
     Yields:
-        Where workers find the directory: the URL, or an absolute path.
+        The location of the directory for the workers: the URL, or an absolute path.
 
     Raises:
         ResultsError: if the directory holds anything but results of the same job, another process writes to it, or
-            its counts are of another channel. Nothing is written then.
-        RemoteError: if the URL's file system does not answer well.
+            its counts come from another channel. The function then writes nothing.
+        RemoteError: if the URL's file system returns an error.
     """
     with ExitStack() as stack:
         kept = Path(out)
@@ -57,13 +57,14 @@ def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iter
             stack.enter_context(_locked(kept))
         _refuse_other_job(out, kept, job)
         _refuse_other_channels(out, kept, specs)
-        write_file(FileSystems.join(out, JOB), _joined(kept, job).encode())  # before specs, which alone are of nobody
+        # Write the identity before the specs, because specs alone do not name their job.
+        write_file(FileSystems.join(out, JOB), _joined(kept, job).encode())
         keep_specs(out, specs)
         yield out if is_remote(out) else str(kept.absolute())
 
 
 def _fetch(out: str, folder: Path) -> None:
-    """Copy from a URL what there is of a job's identity and specs."""
+    """Copy the identity and the specs of a job from a URL, as far as they exist."""
     for pattern in (JOB, "specs/*/*"):
         for found in matching(FileSystems.join(out, *pattern.split("/"))):
             path = folder.joinpath(*found.path.split("/")[-pattern.count("/") - 1 :])
@@ -79,7 +80,7 @@ def _refuse_others(out: Path) -> None:
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Keep other processes of this machine out until the context ends, however this process ends."""
+    """Lock a directory until the context ends; the operating system also ends the lock if this process dies."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / ".lock").open("w") as lock:
         deadline = time.monotonic() + LOCK_SECONDS
@@ -131,7 +132,7 @@ def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpe
 
 
 def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
-    """Put specs into a directory of results, here or elsewhere, with the files that they name."""
+    """Write specs, and the files that they name, into a local or remote results directory."""
     with TemporaryDirectory() as made:
         for spec in specs:
             _keep(_folder(Path(made), spec), spec)
@@ -140,10 +141,10 @@ def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
 
 
 def mark_open_windows(out: Path) -> int:
-    """Flag the newest pane of each window that has not fired on time as incomplete: its job has ended.
+    """Flag the newest pane of each window without an on-time pane as incomplete, because its job has ended.
 
     Returns:
-        How many windows these are.
+        The number of these windows.
     """
     windows = {pane.key: pane for pane in newest(read_counts(out, _pass_over)) if pane.pane.kind is PaneKind.EARLY}
     for pane in windows.values():
@@ -155,7 +156,7 @@ def mark_open_windows(out: Path) -> int:
 
 
 def _pass_over(damage: ResultsError) -> None:
-    """Leave a damaged file to those who read results: it hides its own window."""
+    """Ignore a damaged file; the readers of the results will report it and hide its window."""
 
 
 def _incomplete(pane: SupportCounts) -> SupportCounts:
@@ -167,7 +168,7 @@ def _write(out: Path, name: str, content: bytes) -> None:
 
 
 def same_channel(one: CollectionSpec, other: CollectionSpec) -> bool:
-    """Say whether the counts of two specs mean the same: p and q over the same symbols."""
+    """Return whether two specs have the same channel, that is, the same p and q over the same symbols."""
     return (
         one.mechanism == other.mechanism
         and one.labels == other.labels
@@ -181,7 +182,7 @@ def _folder(out: Path, spec: CollectionSpec) -> Path:
 
 
 def _keep(folder: Path, spec: CollectionSpec) -> None:
-    """Write a spec that needs no other files: its labels and backgrounds are beside it, under names of our own."""
+    """Write a spec that needs no outside files: the labels move into it, the backgrounds into files beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     data = spec.model_dump(mode="json", exclude_none=True)
     if spec.domain.labels_file is not None:

@@ -1,4 +1,4 @@
-"""What a running job says: what it follows, each pane that fires, where it is while none does, and all at the end."""
+"""Progress lines of a running job: its source, each pane that fires, its position in between, and a final summary."""
 
 import threading
 import time
@@ -15,12 +15,12 @@ from uldp.schemas.durations import milliseconds
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.records import Accounting, Estimate, PaneKind, SupportCounts, iso
 
-#: Of each collection and version, the label of each value.
+#: The labels of all values, by collection and version.
 Labels = Mapping[tuple[str, int], Sequence[str]]
 
 
 def pane_line(estimate: Estimate, labels: Sequence[str]) -> str:
-    """Write a pane as one line: its window, what came, and the largest value or the tags, ± standard error."""
+    """Write a pane as one line: its window, its accounting, and the largest value or the tags, ± standard error."""
     support, accounting = estimate.support, estimate.support.accounting
     top = int(estimate.distribution.argmax())
     shares = {name: (tag.mass, tag.stderr) for name, tag in estimate.tags.items()}
@@ -40,14 +40,14 @@ def pane_line(estimate: Estimate, labels: Sequence[str]) -> str:
 
 
 def announce_pane(say: Callable[[str], None], labels: Labels, estimate: Estimate) -> None:
-    """Say a pane that counts something new: after a window has closed, panes only amend its accounting."""
+    """Announce a pane, unless it is a late pane with late reports: such a pane only amends the window's accounting."""
     support = estimate.support
     if support.pane.kind is not PaneKind.LATE or not support.accounting.late:
         say(pane_line(estimate, labels[support.key[:2]]))
 
 
 def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], support: SupportCounts) -> None:
-    """Say that no estimate of a window is published, because its collection stops at so many rejected reports."""
+    """Announce that a window gets no estimate, because its collection stops above a share of rejected reports."""
     if (support.collection, support.version) in stopping and Flag.REJECTED_RATIO in support.flags:
         share = support.accounting.rejected / support.accounting.received
         window = iso(support.window_start).replace("T", " ").removesuffix(":00Z")
@@ -55,23 +55,23 @@ def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]],
 
 
 def following(specs: Sequence[CollectionSpec], source: object, out: object) -> str:
-    """Say what a job is about to follow."""
+    """Return the line that names the source, the results directory and the collections of a job."""
     return f"following {source} into {out}: {', '.join(f'{spec.collection} v{spec.version}' for spec in specs)}"
 
 
 def marked_incomplete(windows: int) -> str:
-    """Say how many windows a job that was stopped has left incomplete."""
+    """Return the line that says how many windows a stopped job has left incomplete."""
     return f"{number_of(windows, 'open window')} {'is' if windows == 1 else 'are'} marked incomplete"
 
 
 class Heartbeat:
-    """Passes lines on, and whenever none came for a while, says where the job is.
+    """Prints lines, and prints the position of the job if no line has come for a while.
 
-    A context manager: its thread runs from ``__enter__`` to ``__exit__``. A callable that Beam may pickle: what is
-    unpickled, in this process, is itself.
+    It is a context manager: its thread runs from ``__enter__`` to ``__exit__``. It is also a callable that Beam may
+    pickle: unpickling in the same process returns the same object.
     """
 
-    #: Seconds of silence before it says something, unless it is given others.
+    #: Default number of seconds without a line before it prints the position.
     EVERY = 10.0
     _beating: ClassVar[dict[int, "Heartbeat"]] = {}
 
@@ -84,7 +84,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __call__(self, line: str) -> None:
-        """Say a line."""
+        """Print a line."""
         self._said = time.monotonic()
         self._say(line)
 
@@ -104,7 +104,7 @@ class Heartbeat:
         return _heartbeat, (id(self),)
 
     def silence_left(self) -> float:
-        """Return in how many seconds there was silence for long enough, at the least 0."""
+        """Return the seconds that remain until the silence has lasted long enough, at least 0."""
         return max(self._said + self._every - time.monotonic(), 0.0)
 
     def _beat(self) -> None:
@@ -118,14 +118,14 @@ def _heartbeat(number: int) -> Heartbeat:
 
 
 def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahead: int, watermark: int | None) -> str:
-    """Say where a job is in a local stream.
+    """Return a line that says which part of a local stream a job has read.
 
     Args:
-        windows: Those of the specs.
-        messages: How many it has read.
-        segments: How many it has read.
-        ahead: How many segments there are that it has not read.
-        watermark: The time before which all has been read, in milliseconds, once ``ahead`` is 0.
+        windows: The windows of the specs.
+        messages: Number of messages that the job has read.
+        segments: Number of segments that the job has read.
+        ahead: Number of segments that the job has not read yet.
+        watermark: The watermark in milliseconds: once ``ahead`` is 0, the job has read all messages before this time.
     """
     read = f"{number_of(messages, 'message')} of {number_of(segments, 'segment')} read"
     if ahead:
@@ -139,7 +139,7 @@ def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahe
 
 
 def progress_of(out: Path | None) -> str:
-    """Say that a job of a cluster runs, and how many panes its workers have written to ``out``, if that is here."""
+    """Say that a cluster job runs, and how many panes its workers have written to ``out``, unless that is None."""
     running = f"the job runs at {iso(int(time.time()) * 1000)}"
     if out is None:
         return running
@@ -148,22 +148,22 @@ def progress_of(out: Path | None) -> str:
 
 
 def next_end(window: WindowSpec, after: int) -> int:
-    """Return the end of a window that comes next after a time, in milliseconds."""
-    period = milliseconds(window.period or window.size)  # which divides the size, so that windows end at its multiples
+    """Return the first end of a window after a time, in milliseconds."""
+    period = milliseconds(window.period or window.size)  # the period divides the size, so windows end at its multiples
     return after + period - after % period
 
 
 def summary(out: Path, damaged: Damaged = refuse) -> str:
-    """Say where all reports in ``out`` went, by collection and in total.
+    """Summarize the accounting of all reports in ``out``, by collection and in total.
 
-    Reports that were rejected before they named a window of a collection are in the total alone.
+    If the decoder rejected a report before it could assign a window, only the total includes the report.
 
     Args:
         out: A results directory.
-        damaged: Is called for each damaged file; what it holds is in no figure.
+        damaged: Called for each damaged file; no figure includes the contents of such a file.
 
     Raises:
-        ResultsError: if ``out`` is no directory of results; and what ``damaged`` raises.
+        ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
     """
     specs = read_specs(out)
     reasons = Counter(record.reason for record in read_rejected(out, damaged))
@@ -185,7 +185,8 @@ def summary(out: Path, damaged: Damaged = refuse) -> str:
         if unpublished := sum(withheld(spec.limits, pane.flags) for pane in mine):
             them = "it" if unpublished == 1 else "them"
             lines.append(f"  no estimate is published of {number_of(unpublished, 'window')}; uldp show names {them}")
-    nameless = max(sum(reasons.values()) - total.rejected, 0)  # below 0 where files of them are damaged or gone
+    # The difference is below 0 if files of rejected reports are damaged or missing.
+    nameless = max(sum(reasons.values()) - total.rejected, 0)
     lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}")
     if reasons:
         lines.append("rejected: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items())))

@@ -1,1 +1,1 @@
-"""The page that shows results: its figures and its HTML."""
+"""The HTML page that shows results, and its figures."""

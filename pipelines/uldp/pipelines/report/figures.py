@@ -1,6 +1,6 @@
-"""The figures of the HTML report, each as an SVG that is the same bytes on every run. Needs matplotlib.
+"""The figures of the HTML report, as SVG documents with the same bytes on every run. Needs matplotlib.
 
-No label of a collection is drawn: labels are text, and the page sets them itself.
+The figures contain no labels of a collection; the page writes the labels as text.
 """
 
 import io
@@ -19,7 +19,7 @@ from uldp.schemas.arrays import Floats, Mask
 SENSITIVE, OTHER, INK, FAINT = "#b4501e", "#2f6690", "#1d2433", "#c9ced8"
 
 _STYLE: dict[str, Any] = {
-    "svg.hashsalt": "uldp-stream",  # ids of SVG elements are random without it
+    "svg.hashsalt": "uldp-stream",  # without this salt, the ids of SVG elements are random
     "svg.fonttype": "path",
     "font.size": 9,
     "text.color": INK,
@@ -32,19 +32,19 @@ _STYLE: dict[str, Any] = {
     "xtick.color": "#5a6273",
     "ytick.color": "#5a6273",
     "legend.frameon": False,
-    "savefig.dpi": 200,  # of the parts that are drawn as pixels
+    "savefig.dpi": 200,  # resolution of the rasterized parts
 }
 
 
 def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Mask, truth: Floats | None) -> bytes:
-    """Draw every estimate with its 95 % interval, against the truth, or against its rank where there is none.
+    """Draw every estimate with its 95 % interval, against the truth, or against its rank if the truth is unknown.
 
-    Axes of shares are logarithmic, but linear around zero, where estimates are noise and may be negative.
+    Axes of shares are logarithmic, but linear around zero, because estimates near zero are noise and may be negative.
 
     Args:
         distribution: Shape (|X|,): the estimate.
         interval: Lower and upper ends of the 95 % intervals, each of shape (|X|,).
-        sensitive: Shape (|X|,): values to mark as sensitive; none where no value is more so than another.
+        sensitive: Shape (|X|,): values to mark as sensitive; all False if all values are equally sensitive.
         truth: Shape (|X|,): the true distribution, or None.
 
     Returns:
@@ -71,7 +71,7 @@ def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Ma
         axes.set_ylabel("estimated share of users (%)")
         groups = [(~sensitive, OTHER, "o", "not sensitive"), (sensitive, SENSITIVE, "D", "sensitive")]
         groups = [group for group in groups if group[0].any()]
-        pixels = len(x) > 2000  # beyond that, points as vectors make a heavy page
+        pixels = len(x) > 2000  # more points as vectors would make the page too large
         for mask, colour, marker, label in groups:
             axes.vlines(x[mask], ends_low[mask], ends_high[mask], color=colour, alpha=0.35, lw=0.8, rasterized=pixels)
             axes.plot(
@@ -90,12 +90,12 @@ def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Ma
 
 
 def heat_maps(distribution: Floats, truth: Floats | None, grid: tuple[int, int]) -> bytes:
-    """Draw the truth, where there is one, and the estimate as maps with one colour scale.
+    """Draw the truth, if it is known, and the estimate as maps with one colour scale.
 
     Args:
-        distribution: Shape (|X|,): the estimate; negative entries are drawn as 0.
+        distribution: Shape (|X|,): the estimate; the map shows negative entries as 0.
         truth: Shape (|X|,): the true distribution, or None.
-        grid: Rows and columns: value i of the domain is the cell of row i // columns; row 0 is at the bottom.
+        grid: Rows and columns: value i of the domain is a cell in row i // columns; row 0 is at the bottom.
 
     Returns:
         An SVG document.
@@ -119,16 +119,17 @@ def heat_maps(distribution: Floats, truth: Floats | None, grid: tuple[int, int])
 
 
 def _linear_width(half: Floats, sensitive: Mask) -> float:
-    """The power of ten nearest to half of a typical interval, among the sensitive or the others: the noisier decide.
+    """Return the power of ten nearest to half a median interval, of the sensitive or other values, the larger one.
 
-    Below it, the sign of an estimate means little, and logarithms would spread noise over the figure.
+    The sign of an estimate below this width means little, and a logarithmic scale would spread its noise over the
+    figure.
     """
     typical = max(float(np.median(half[mask])) for mask in (sensitive, ~sensitive) if mask.any())
     return float(10.0 ** round(math.log10(typical)))
 
 
 def _share_axis(axes: Axes, name: Literal["x", "y"], linear: float, low: float, high: float) -> None:
-    # A little room around the outermost points: on a logarithmic axis that is a factor.
+    # Leave some room around the outermost points; on a logarithmic axis, a factor makes this room.
     low, high = min(1.2 * low, -0.1 * min(linear, high)), 1.2 * high
     steps = (0.5, 1, 2, 5) if max(-low, high) <= 300 * linear else (1,)
     powers = 10.0 ** np.arange(math.ceil(math.log10(max(-low, high) / linear)) + 1)

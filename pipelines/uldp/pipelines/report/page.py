@@ -1,4 +1,4 @@
-"""The report: a results directory as one HTML page that needs nothing else, for whoever must judge the estimates."""
+"""The report: a results directory as one self-contained HTML page, for readers who must judge the estimates."""
 
 import math
 from base64 import b64encode
@@ -21,7 +21,7 @@ from uldp.schemas.durations import format_duration
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Estimate
 
-#: How many of the largest values are listed.
+#: How many of the largest values the page lists.
 TOP = 20
 
 _MECHANISMS = {
@@ -39,7 +39,7 @@ _MECHANISMS = {
 
 
 class ReportError(ValueError):
-    """A report that cannot be made from what was given. The message names the remedy."""
+    """The report cannot be made from the given arguments. The message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear scale of shares for the bars: ``low`` is at 0 %, ``high`` at 100 % of the width."""
+    """A linear scale of shares for the bars, with ``low`` at 0 % and ``high`` at 100 % of the width."""
 
     low: float
     high: float
@@ -71,13 +71,13 @@ class Scale:
         return cls(low, high, [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)])
 
     def __call__(self, share: float) -> str:
-        """Return the place of a share in percent of the width."""
+        """Return the position of a share in percent of the width."""
         return f"{100 * (share - self.low) / (self.high - self.low):.2f}"
 
 
 @dataclass(frozen=True)
 class Score:
-    """How far an estimate is from the truth, and how many of its 95 % intervals hold it."""
+    """The l1 error of an estimate, and the share of its 95 % intervals that hold the truth."""
 
     l1: float
     covered: float
@@ -85,7 +85,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image as a data URI, what it shows for who cannot see it, and its caption."""
+    """An image as a data URI, with its alternative text and its caption."""
 
     uri: str
     alt: str
@@ -111,7 +111,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One version of one collection: its spec, what that guarantees, and its estimates."""
+    """One version of one collection: its spec, its privacy guarantee, and its estimates."""
 
     spec: CollectionSpec
     mechanism: str
@@ -133,21 +133,20 @@ def write_report(
     Args:
         out: A results directory.
         target: The file to write.
-        truth: By (collection, version), the true distribution over X, shape (|X|,), where it is known: in a
-            simulation.
-        grid: Rows and columns, for collections whose |X| values are the cells of a map: value i is in row
-            i // columns, row 0 at the bottom.
-        damaged: Is called for each damaged file. The page says how many there are, and shows all other windows.
+        truth: By (collection, version), the true distribution over X, shape (|X|,), if a simulation knows it.
+        grid: Rows and columns, for collections with |X| values that are the cells of a map: value i is in row
+            i // columns, with row 0 at the bottom.
+        damaged: Called for each damaged file. The page shows the number of these files, and all other windows.
 
     Raises:
-        ResultsError: if ``out`` is no directory of results; and what ``damaged`` raises.
-        SpecError: if a spec in ``out`` cannot be used.
-        ReportError: if jinja2 or matplotlib is missing, a truth is no distribution over its X, or no collection has
+        ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
+        SpecError: if a spec in ``out`` is invalid.
+        ReportError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, or no collection has
             rows x columns values.
     """
     try:
         import jinja2
-        import matplotlib  # noqa: F401 (what is missing should be said before the results are read)
+        import matplotlib  # noqa: F401 (report a missing package before the results are read)
     except ImportError as error:
         raise ReportError(f"a report needs {error.name}; install it: pip install 'uldp-stream[report]'") from error
     specs = read_specs(out)
@@ -209,7 +208,7 @@ def _chapter(
 
 
 def guarantee(spec: CollectionSpec) -> str:
-    """Say in one sentence what one report guarantees to whom.
+    """Return one sentence about the privacy that one report guarantees to its user.
 
     Source: Murakami & Kawamoto (USENIX Security 2019), Definitions 1 and 2, and Proposition 11 for tags.
     """
@@ -236,7 +235,7 @@ def guarantee(spec: CollectionSpec) -> str:
 
 def _section(estimate: Estimate, spec: CollectionSpec, truth: Floats | None, grid: tuple[int, int] | None) -> Section:
     support = estimate.support
-    # Of the counts, not of the estimator: standard errors would not do, they vanish where nothing was counted.
+    # The interval comes from the counts and not from the standard errors, because these are 0 where the count is 0.
     interval = Pum.from_spec(spec).confidence_interval(build_mechanism(spec).channel, support.counts, support.n)
     order = largest(estimate.distribution, TOP)
     low, high = interval
@@ -271,7 +270,7 @@ def _section(estimate: Estimate, spec: CollectionSpec, truth: Floats | None, gri
 
 def _score(estimate: Estimate, interval: tuple[Floats, Floats], truth: Floats) -> Score:
     low, high = interval
-    # The end of an interval may be a share of 0 but for rounding.
+    # The end of an interval may differ from a share of 0 by a rounding error.
     covered = (low - 1e-12 <= truth) & (truth <= high + 1e-12)
     return Score(float(np.abs(estimate.distribution - truth).sum()), float(covered.mean()))
 
@@ -311,7 +310,7 @@ def _uri(svg: bytes) -> str:
 
 
 def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:
-    """Reason, count and meaning, the most frequent first."""
+    """Return reason, count and meaning of the rejections, the most frequent first."""
     counts = Counter(rejected.reason for rejected in read_rejected(out, damaged))
     meaning: Mapping[str, str] = {reason.value: text for reason, text in MEANING.items()}
     return [(reason, n, meaning.get(reason, "")) for reason, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]

@@ -1,1 +1,1 @@
-"""Directories of results: reading, choosing, checking, writing them as text, sending rejected reports again."""
+"""Results directories: read, select and check results, write them as text, and replay rejected reports."""

@@ -1,12 +1,13 @@
-"""Reading a results directory: what the sinks wrote, the newest pane of each window, and that as JSON.
+"""Read a results directory: all panes, the newest pane of each window, and estimates as JSON.
 
     OUT/specs/<collection>-v<version>/spec.yaml
     OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
     OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
     OUT/rejected/*.avro
 
-Writers rename a dot-prefixed file into place, so any other file is complete and may be read while they work. A file
-that is damaged all the same hides its window, and no other: an older pane of that window would be taken for the newest.
+Writers rename a dot-prefixed file into place, so every other file is complete and can be read while a job runs. If a
+file is damaged nevertheless, the readers leave out its window, because they would otherwise take an older pane of this
+window for the newest. All other windows stay readable.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -59,23 +60,23 @@ class ResultsError(ValueError):
 
 
 def refuse(damage: ResultsError) -> NoReturn:
-    """Raise: what the readers below do about a damaged file unless they are given something else to do."""
+    """Raise the error about a damaged file; this is the default of the readers below."""
     raise damage
 
 
-#: What to do about a file that cannot be read: takes the error, which names the file and the remedy.
+#: A callback for a file that cannot be read; it takes the error, which names the file and the remedy.
 Damaged = Callable[[ResultsError], object]
 
 
 def read_estimates(out: Path, damaged: Damaged = refuse) -> list[Estimate]:
-    """Read every pane of every window, ordered by path; none where no window has fired.
+    """Read every estimate of every window, ordered by path; the list is empty if no window has fired.
 
     Args:
         out: A results directory.
-        damaged: Is called for each damaged file. Of the window of such a file no pane is returned.
+        damaged: Called for each damaged file. The list omits all panes of a window with a damaged file.
 
     Raises:
-        ResultsError: if ``out`` is no directory; and what ``damaged`` raises.
+        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     return _read(out, _ESTIMATES, damaged)
 
@@ -84,30 +85,30 @@ def read_counts(out: Path, damaged: Damaged = refuse) -> list[SupportCounts]:
     """Read the support counts of every pane of every window, ordered by path; see ``read_estimates``.
 
     Raises:
-        ResultsError: if ``out`` is no directory; and what ``damaged`` raises.
+        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     return _read(out, _COUNTS, damaged)
 
 
 def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
-    """Read the rejected reports, one at a time; a results directory without any is fine.
+    """Read the rejected reports, one at a time; a results directory may hold none.
 
     Args:
         out: A results directory.
-        damaged: Is called for each damaged file, after what stands before the damage.
+        damaged: Called for each damaged file, after the reader has yielded the records before the damage.
 
     Raises:
-        ResultsError: if ``out`` is no directory; and, on the way, what ``damaged`` raises.
+        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through during iteration.
     """
     _check_directory(out)
     return _rejected_in(out / "rejected", damaged)
 
 
 def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
-    """Read the rejected reports of ``OUT/rejected``, or of wherever its files were taken.
+    """Read the rejected reports of ``OUT/rejected``, or of a folder with copies of its files.
 
     Raises:
-        ResultsError: if ``folder`` holds no such records, or, on the way, at a file that cannot be read.
+        ResultsError: if ``folder`` holds no such records, or, during iteration, if a file cannot be read.
     """
     if kind_of(folder) is not Kind.REJECTED:
         raise ResultsError(mismatch(folder, Kind.REJECTED))
@@ -126,8 +127,8 @@ def read_specs(out: Path) -> dict[tuple[str, int], CollectionSpec]:
     """Load the specs that the results were made under, by (collection, version).
 
     Raises:
-        ResultsError: if ``out`` is no directory, or holds no spec.
-        SpecError: if a spec in it cannot be used.
+        ResultsError: if ``out`` is not a directory, or holds no spec.
+        SpecError: if a spec in ``out`` is invalid.
     """
     _check_directory(out)
     specs = [CollectionSpec.load(path) for path in sorted(out.glob("specs/*/spec.yaml"))]
@@ -140,8 +141,8 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     """Find the spec that an estimate was made under.
 
     Raises:
-        ResultsError: if it is not among ``specs``, or the one there has another domain, other tags or another
-            mechanism than the estimate.
+        ResultsError: if ``specs`` has no spec of the estimate's collection and version, or if the domain, tags or
+            mechanism of that spec differ from the estimate's.
     """
     support = estimate.support
     name = f"{support.collection}-v{support.version}"
@@ -160,9 +161,10 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
 def newest(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
     """Keep one pane per (collection, version, window, estimator), ordered by that key.
 
-    The newest is the one that has received the most; then one that is not incomplete; then a late one before one on
-    time before an early one; then the one of the highest revision. Revisions start again at 0 when a local run is
-    started again, and what the run before has written stays, but what a window has received never shrinks.
+    The newest pane is the pane that has received the most reports. Of equals, a pane without the flag ``incomplete``
+    wins, then a late pane over an on-time pane over an early pane, then the highest revision. The number of received
+    reports comes first because it never shrinks, while revisions start at 0 again if a local run is started again, and
+    the files of the earlier run stay.
     """
     best: dict[tuple[Any, ...], tuple[tuple[int, bool, int, int], PaneRecord]] = {}
     for fired in panes:
@@ -179,19 +181,19 @@ def newest(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
 def current(
     out: Path, specs: Specs, selection: Selection = ALL, damaged: Damaged = refuse
 ) -> tuple[list[Estimate], list[SupportCounts]]:
-    """Return what ``out`` says now: the newest estimates, and the newest counts of windows of which none is published.
+    """Return the newest estimates in ``out``, and the newest counts of the windows without a published estimate.
 
-    A window may have estimates of earlier panes and yet publish none now: its collection was stopped since. Both are
-    empty where no window has fired.
+    A window may have estimates of earlier panes and still be unpublished now, if its collection was stopped since
+    then. Both lists are empty if no window has fired.
 
     Args:
         out: A results directory.
-        specs: Those that the results were made under.
-        selection: Which windows and estimators to read; files of others are not opened.
-        damaged: Is called for each damaged file. The window of such a file is in neither list.
+        specs: The specs that the results were made under.
+        selection: Which windows and estimators to read; the function does not open the files of others.
+        damaged: Called for each damaged file. Neither list includes the window of a damaged file.
 
     Raises:
-        ResultsError: if ``out`` is no directory; and what ``damaged`` raises.
+        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     _check_directory(out)
     counts: list[SupportCounts] = []
@@ -212,7 +214,7 @@ def current(
 def with_specs(
     estimates: Iterable[Estimate], specs: Specs, damaged: Damaged = refuse
 ) -> Iterator[tuple[Estimate, CollectionSpec]]:
-    """Give each estimate with the spec that it was made under; what ``spec_of`` raises goes to ``damaged``, once."""
+    """Yield each estimate with the spec it was made under; pass each distinct error of ``spec_of`` to ``damaged``."""
     said = set()
     for estimate in estimates:
         try:
@@ -226,10 +228,10 @@ def with_specs(
 
 
 def check_selection(out: Path, specs: Specs, selection: Selection) -> None:
-    """Check that the names in a selection are of something that is there.
+    """Check that the results have the collection and the estimator that a selection names.
 
     Raises:
-        SelectionError: if no spec has the collection, or neither a spec of it nor a file has the estimator.
+        SelectionError: if no spec has the collection, or if neither its specs nor its files name the estimator.
     """
     require("collection", selection.collection, {collection for collection, _ in specs})
     mine = [spec for spec in specs.values() if selection.collection in (None, spec.collection)]
@@ -241,7 +243,7 @@ def check_selection(out: Path, specs: Specs, selection: Selection) -> None:
 
 
 def to_json(estimate: Estimate) -> dict[str, Any]:
-    """Return an estimate as one line of ``uldp show --json``: the fields of ``estimate.avsc``, times as ISO 8601."""
+    """Return the fields of one line of ``uldp show --json``: those of ``estimate.avsc``, with times in ISO 8601."""
     support = estimate.support
     times = {"window_start": iso(support.window_start), "window_end": iso(support.window_end)}
     value = estimate.to_avro() | times
@@ -250,7 +252,7 @@ def to_json(estimate: Estimate) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Panes(Generic[PaneRecord]):
-    """A kind of pane: the folder that holds it, its schema, and how to make it of a value of that schema."""
+    """A kind of pane: its folder, its schema, and the function that makes a pane from a value of this schema."""
 
     folder: str
     schema: str
@@ -274,7 +276,7 @@ def _read(out: Path, kind: _Panes[PaneRecord], damaged: Damaged) -> list[PaneRec
 def _read_window(
     out: Path, kind: _Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
 ) -> list[PaneRecord] | None:
-    """Read the panes of one window; None if a file of them is damaged."""
+    """Read the panes of one window; return None if one of its files is damaged."""
     panes: list[PaneRecord] = []
     whole = True
     for path in _finished(out / kind.folder / folder):
@@ -292,7 +294,7 @@ def _read_window(
 def _named(
     read: Callable[[Mapping[str, Any]], PaneRecord], window: Key | None, estimator: str | None, value: Mapping[str, Any]
 ) -> PaneRecord:
-    """Read a pane that must be what its path says, as far as that says it."""
+    """Read a pane, and check that its window and estimator match its path, as far as the path names them."""
     fired = read(value)
     if window not in (None, _support(fired).key):
         raise ValueError("of another window than its folder")
@@ -307,7 +309,7 @@ def _check_directory(out: Path) -> None:
 
 
 def _folders(out: Path, kind: _Panes[Any]) -> set[str]:
-    """The folders of windows, ``<collection>-v<version>/<start>--<end>``."""
+    """Return the folders of windows, ``<collection>-v<version>/<start>--<end>``."""
     return {f"{path.parent.name}/{path.name}" for path in (out / kind.folder).glob("*/*")}
 
 
@@ -318,7 +320,7 @@ def _estimator_of(path: Path) -> str | None:
 
 
 def _finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
-    """Leave out what a writer has not renamed yet."""
+    """Return the complete files of a folder, without files that a writer has not renamed yet."""
     return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
 
 
@@ -329,7 +331,7 @@ def _read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]],
                 yield read(value)
     except OSError as error:
         raise ResultsError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
-    except Exception as error:  # the reader raises what its C code happens to meet in a damaged file
+    except Exception as error:  # fastavro's C code raises many kinds of errors for a damaged file
         raise ResultsError(
             f"{path}: not a whole Avro file of schema {schema} ({type(error).__name__}); "
             "remove it and run its pipeline again"

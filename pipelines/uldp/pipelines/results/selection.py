@@ -1,6 +1,7 @@
-"""Which windows of a results directory somebody wants to read, by the names of their folders wherever these say it.
+"""Select windows of a results directory, by the names of their folders where the names suffice.
 
-A long history is not read to show its end: a folder is named ``<collection>-v<version>/<start>--<end>``.
+The name of a folder is ``<collection>-v<version>/<start>--<end>``, so a reader can show the end of a long history
+without opening all of its files.
 """
 
 import re
@@ -17,14 +18,14 @@ _FOLDER = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/(\d{8}T\d{6})(?:\.(\d{3}))?
 
 
 class SelectionError(ValueError):
-    """A name in a selection that nothing has. The message lists those that there are."""
+    """A selection has a name that does not exist in the results. The message lists the existing names."""
 
 
 def require(kind: str, name: str | None, names: Collection[str]) -> None:
-    """Check that a name is among ``names``, if there is one.
+    """Check that a name is None or among ``names``.
 
     Raises:
-        SelectionError: if it is not.
+        SelectionError: if the name is not among ``names``.
     """
     if name is not None and name not in names:
         hint = near(name, names)
@@ -33,7 +34,7 @@ def require(kind: str, name: str | None, names: Collection[str]) -> None:
 
 
 def window_of(folder: str) -> Key | None:
-    """Return the window that a folder is named after; None if its name is not of that form.
+    """Return the window that the name of a folder describes; None if the name does not have this form.
 
     >>> window_of("survey-v2/20260105T090000Z--20260105T100000.500Z")
     ('survey', 2, 1767603600000, 1767607200500)
@@ -43,7 +44,7 @@ def window_of(folder: str) -> Key | None:
         return None
     try:
         return match[1], int(match[2]), _moment(match[3], match[4]), _moment(match[5], match[6])
-    except ValueError:  # a thirteenth month
+    except ValueError:  # for example, a thirteenth month
         return None
 
 
@@ -54,12 +55,12 @@ def _moment(second: str, fraction: str | None) -> int:
 
 @dataclass(frozen=True)
 class Selection:
-    """Windows and estimators. What is None excludes nothing; all that is given must hold.
+    """A selection of windows and estimators: a None attribute excludes nothing, and all other attributes must match.
 
     Attributes:
-        collection: The name of a collection, in all of its versions.
-        since: A time in milliseconds; windows that end after it.
-        last: How many windows of each collection, those that end last, whether an estimate is published of them or not.
+        collection: The name of a collection; selects all of its versions.
+        since: A time in milliseconds; selects windows that end after it.
+        last: A number of windows; selects the windows of each collection that end last, published or not.
         estimator: The name of an estimator.
     """
 
@@ -69,7 +70,7 @@ class Selection:
     estimator: str | None = None
 
     def windows(self, keys: Iterable[Key]) -> set[Key]:
-        """Choose windows."""
+        """Return the selected windows."""
         kept = {
             key for key in keys if self.collection in (None, key[0]) and (self.since is None or self.since < key[3])
         }
@@ -82,15 +83,15 @@ class Selection:
         return {key for key in kept if (key[3], key[2]) in last[key[0]]}
 
     def folders(self, folders: Iterable[str]) -> list[str]:
-        """Choose folders, in order. One whose name says nothing is among them: only its files can say."""
+        """Return the selected folders, sorted; includes folders with other names, because only their files can tell."""
         keys = {folder: window_of(folder) for folder in sorted(folders)}
         chosen = self.windows(key for key in keys.values() if key is not None)
         return [folder for folder, key in keys.items() if key is None or key in chosen]
 
     def has_estimator(self, name: str | None) -> bool:
-        """Say whether an estimator is chosen; None stands for none, or for one that nobody knows yet."""
+        """Return whether an estimator is selected; None, for no or an unknown estimator, is always selected."""
         return name is None or self.estimator in (None, name)
 
 
-#: All of it.
+#: Selects all windows and estimators.
 ALL = Selection()

@@ -1,4 +1,4 @@
-"""Panes as files hold them, which may be damaged: whatever shows a pane need be ready only for what a job may write."""
+"""Validate the panes in files, which may be damaged, so that later code handles only panes that a job may write."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, replace
@@ -8,7 +8,7 @@ import numpy as np
 
 from uldp.schemas.records import SKEW_RANGES, Estimate, SupportCounts, iso
 
-#: More than any share or error of one. What is beyond cannot be drawn, nor multiplied with much.
+#: A limit far above every real share or standard error. Larger numbers would overflow in figures and in products.
 _SHARE_LIMIT = 1e15
 
 
@@ -16,10 +16,10 @@ def sound_counts(value: Mapping[str, Any]) -> SupportCounts:
     """Read counts from the value that ``support_counts.avsc`` describes.
 
     Raises:
-        Exception: if they are not what a job may write.
+        Exception: if no job can have written these counts.
     """
     pane = SupportCounts.from_avro(value)
-    iso(pane.window_start), iso(pane.window_end)  # within the years that can be written
+    iso(pane.window_start), iso(pane.window_end)  # raises for years that ISO 8601 text cannot hold
     signals = pane.signals
     numbers = [*astuple(pane.accounting), *pane.counts.tolist(), *signals.early, *signals.past]
     if pane.window_start >= pane.window_end or min(numbers) < 0 or pane.counts.max() > pane.n:
@@ -33,7 +33,7 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
     """Read an estimate from the value that ``estimate.avsc`` describes.
 
     Raises:
-        Exception: if it is not what a job may write.
+        Exception: if no job can have written this estimate.
     """
     estimate = replace(Estimate.from_avro(value), support=sound_counts(value))
     tags = [figure for tag in estimate.tags.values() for figure in (tag.mass, tag.stderr)]

@@ -1,4 +1,4 @@
-"""Specs and results as text for a person: what ``uldp check`` and ``uldp show`` print."""
+"""Specs and results as readable text, which ``uldp check`` and ``uldp show`` print."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def spec_text(spec: CollectionSpec, users: int) -> str:
-    """Return what a spec means as a block of lines for a person, with the errors to expect of so many users."""
+    """Return a block of lines that explains a spec, with the expected errors for a given number of users."""
     mechanism = build_mechanism(spec)
     channel = mechanism.channel
     z_size = mechanism.size
@@ -56,10 +56,10 @@ def _limits(spec: CollectionSpec) -> Iterator[str]:
 
 
 def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
-    """Return an estimate as a block of lines for a person.
+    """Return an estimate as a block of lines.
 
     Args:
-        estimate: What to show.
+        estimate: The estimate to show.
         labels: A name for each value of the domain.
         top: How many values to show, the most frequent first.
     """
@@ -91,7 +91,7 @@ def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -
 
 
 def unpublished_text(support: SupportCounts) -> str:
-    """Return a window of which no estimate is published as a block of lines for a person."""
+    """Return a window without a published estimate as a block of lines."""
     pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
     lines = [
         f"{support.collection} v{support.version}  {window_text(support)}  no estimate is published",
@@ -103,7 +103,7 @@ def unpublished_text(support: SupportCounts) -> str:
 
 
 def _notes(support: SupportCounts) -> Iterator[str]:
-    """What else there is to say of a pane: its flags, what it corrects, the devices' clocks, the busiest sender."""
+    """Yield the further lines of a pane: its flags, the pane it supersedes, clock skew, and the busiest sender."""
     signals = support.signals
     if support.flags:
         yield f"  flags: {', '.join(support.flags)}"
@@ -118,10 +118,10 @@ def _notes(support: SupportCounts) -> Iterator[str]:
 
 
 def skew_text(counts: Sequence[int]) -> str:
-    """Say below what the clock skew of half of the reports is, and of 99 in 100: ``half by less than 4s, 99 % by 2m``.
+    """Return upper bounds of the clock skew of 50 % and of 99 % of the reports: ``half by less than 4s, 99 % by ...``.
 
     Args:
-        counts: Reports by skew as ``Signals`` has them: below 1 s, below 2 s, below 4 s and so on.
+        counts: Number of reports by skew, as in ``Signals``: below 1 s, below 2 s, below 4 s and so on.
     """
     at = np.searchsorted(np.cumsum(counts), [math.ceil(share * sum(counts)) for share in (0.5, 0.99)])
     half, most = (_below(2**doublings) if doublings < SKEW_RANGES - 1 else "48d or more" for doublings in at.tolist())
@@ -129,13 +129,13 @@ def skew_text(counts: Sequence[int]) -> str:
 
 
 def _below(seconds: int) -> str:
-    """Write a bound in the largest unit of which it has more than one, rounded up."""
+    """Write a bound in the largest unit that is shorter than the bound, rounded up."""
     unit, length = next((unit, length) for unit, length in _UNITS if seconds > length or length == 1)
     return f"less than {-(-seconds // length)}{unit}"
 
 
 def window_text(support: SupportCounts) -> str:
-    """Write a window for a person; the end's day only where it differs: ``2026-01-05 10:00 to 11:00 UTC``."""
+    """Write a window as text, with the day of its end only if that differs: ``2026-01-05 10:00 to 11:00 UTC``."""
     start, end = (
         iso(time).replace("T", " ").removesuffix("Z").removesuffix(":00")
         for time in (support.window_start, support.window_end)
@@ -144,7 +144,7 @@ def window_text(support: SupportCounts) -> str:
 
 
 def accounting_text(accounting: Accounting) -> str:
-    """Write the accounting law with its figures, and say so if it does not hold."""
+    """Write the accounting law with its figures, and add a warning if it does not hold."""
     text = (
         f"{accounting.received:,} received = {accounting.counted:,} counted + {accounting.duplicate:,} duplicate"
         f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
@@ -153,12 +153,12 @@ def accounting_text(accounting: Accounting) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace what a terminal would obey instead of showing: labels, and all else that a file says, are data."""
+    """Replace control characters, because labels and other text from files are data, not commands to a terminal."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def number_of(number: int, noun: str) -> str:
-    """Write how many of something there are.
+    """Write a number and its noun, singular or plural.
 
     >>> number_of(1, "window"), number_of(1200, "window")
     ('1 window', '1,200 windows')
@@ -167,12 +167,12 @@ def number_of(number: int, noun: str) -> str:
 
 
 def largest(distribution: Floats, top: int) -> list[int]:
-    """Return the indices of the ``top`` largest values, the largest first, ties in their order."""
+    """Return the indices of the ``top`` largest values, the largest first; ties keep their order."""
     return [int(index) for index in np.argsort(-distribution, kind="stable")[:top]]
 
 
 def decimals(stderr: Floats) -> int:
-    """Return how many decimals show two digits of a typical standard error when it is written in percent."""
+    """Return the number of decimals that shows two digits of the median standard error in percent."""
     positive = stderr[stderr > 0]
     if not positive.size:
         return 2

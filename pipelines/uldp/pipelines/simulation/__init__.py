@@ -1,1 +1,1 @@
-"""Simulated fleets: what they hold, what they report, what goes wrong on the way, and the demonstration."""
+"""Simulated fleets: their true values, their reports, the faults in transport, and the demonstration."""

@@ -1,7 +1,7 @@
-"""The way from a simulated fleet to the stream: obfuscated reports as messages in order of publication, memory bounded.
+"""Deliver the reports of a simulated fleet: perturb them and publish messages in order, with bounded memory.
 
-Its randomness follows from the seed, the collection, its version and the start, so the same fleet gives the same bytes,
-and who knows the seed knows every true value; devices draw from ``SystemRandomness``.
+The seed, the collection, its version and the start determine all randomness, so the same fleet gives the same bytes.
+A reader who knows the seed can compute every true value; real devices draw from ``SystemRandomness`` instead.
 """
 
 import hashlib
@@ -25,21 +25,22 @@ from uldp.schemas.codec.encode import encode_batch, encode_columns, encode_messa
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Message
 
-#: Mean delays in milliseconds: of the network, and of a second copy after the first.
+#: Mean delays in milliseconds: the delay of the network, and the delay of a second copy after the first.
 NETWORK_DELAY = 2_000
 COPY_DELAY = 60_000
-#: Reports that come too late do so within a window's size, but no more than this, after the closing.
+#: Reports that come after their window has closed come within a window's size, and within this many milliseconds.
 LATEST = 3_600_000
 #: How long a gateway waits for a batch to fill, in milliseconds.
 BATCH_WAIT = 1_000
 
-# Reports of a step: enough that NumPy's calls are amortized. A few reports take more steps, so that progress shows.
+# Reports per step. The number is large enough to amortize NumPy's calls. A small fleet takes at least _MIN_STEPS steps
+# if its duration allows, so that progress shows.
 _AT_ONCE = 1 << 16
 _MIN_STEPS = 100
 
 
 class Step(NamedTuple):
-    """What a fleet publishes in one step of the simulation: messages in order, and what they are."""
+    """The messages that a fleet publishes in one step of the simulation, in order, and a summary of them."""
 
     messages: EncodedMessages
     summary: Summary
@@ -48,24 +49,26 @@ class Step(NamedTuple):
 def publish(fleet: Fleet) -> Iterator[Step]:
     """Publish all reports of a fleet, step by step.
 
-    Memory is that of one step and of what is on its way: reports for seconds, copies for about a minute. Those that
-    are held back are no more than a number for each window until they are released.
+    The simulation keeps only the reports of one step and the reports in transit in memory: first copies for seconds,
+    second copies for about a minute. Until the network releases held-back reports, it keeps only their number for each
+    time slice.
     """
     network = _Network(fleet)
     end = fleet.start_ms + fleet.duration_ms
-    # A step ends the batches that are being filled, so it is no shorter than they wait, unless it fills many.
+    # The end of a step ends unfilled batches. So a step lasts at least as long as a gateway waits for a batch to fill,
+    # unless the step fills many batches.
     steps = max(-(-fleet.users // _AT_ONCE), min(_MIN_STEPS, fleet.duration_ms // BATCH_WAIT))
     bounds = np.unique(np.linspace(fleet.start_ms, end, steps + 1).astype(np.int64))
     users = network.rng.multinomial(fleet.users, np.diff(bounds) / fleet.duration_ms)
     for (begin, until), n in zip(pairwise(bounds.tolist()), users.tolist(), strict=True):
         network.observe(begin, until, n)
         yield from network.publish(begin, until)
-    # All have reported; what is left is on its way or held back.
+    # All users have reported; the remaining reports are in transit or held back.
     yield from network.publish(end, network.last + 1)
 
 
 class _Route(IntEnum):
-    """How a report came to be published when it was."""
+    """The way of a report to the stream, which determines its publish time."""
 
     DIRECT = 0
     COPY = 1
@@ -73,7 +76,7 @@ class _Route(IntEnum):
 
 
 class _Arrivals(NamedTuple):
-    """Reports on their way, as columns of equal length: when they arrive, how, with which fault, and their fields."""
+    """Reports in transit, as columns of equal length: arrival time, route, fault, and the fields of the report."""
 
     at: Times
     ways: npt.NDArray[np.int8]
@@ -83,7 +86,7 @@ class _Arrivals(NamedTuple):
     payloads: Payloads
 
     def take(self, rows: Rows) -> "_Arrivals":
-        # ndarray.take copies rows several times as fast as an index in brackets.
+        # ndarray.take copies rows several times faster than an index in brackets does.
         return _Arrivals(*map(methodcaller("take", rows, axis=0), self))
 
     def cut(self, first: int, end: int) -> "_Arrivals":
@@ -95,7 +98,7 @@ class _Arrivals(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Numbers of reports that are held back, as columns: from and until when they happen and are published."""
+    """Numbers of held-back reports, as columns: the bounds of their event times and of their publish times."""
 
     begins: Times
     ends: Times
@@ -105,7 +108,7 @@ class _Held(NamedTuple):
 
 
 class _Network:
-    """What lies between the devices and the stream, at one moment of the simulation."""
+    """The network between the devices and the stream, at one moment of the simulation."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.rng, self._ids = _generators(fleet)
@@ -119,15 +122,15 @@ class _Network:
 
     @property
     def last(self) -> int:
-        """The last millisecond in which a report may be published that has been observed."""
+        """The last millisecond in which the network may publish an observed report."""
         return int(max(self._travelling.at.max(initial=0), self._held.closes.max(initial=0) - 1))
 
     def observe(self, begin: int, until: int, users: int) -> None:
-        """Let users report at times of [begin, until)."""
+        """Let users report at times in [begin, until)."""
         fleet, rng = self._fleet, self.rng
         times = rng.integers(begin, until, users)
         well = max(1 - fleet.late - fleet.malformed - fleet.duplicates, 0.0)
-        # The times are i.i.d., so which of them are late, damaged and so on may be decided by their order.
+        # The times are i.i.d., so their order may decide which reports are late, damaged, duplicated or intact.
         late, damaged, twice, _ = rng.multinomial(users, [fleet.late, fleet.malformed, fleet.duplicates, well])
         self._hold_back(times[:late])
         times = times[late:]
@@ -142,7 +145,7 @@ class _Network:
         return self.rng.exponential(mean, n).astype(np.int64)
 
     def _obfuscate(self, at: Times, times: Times, way: _Route, damaged: int = 0) -> _Arrivals:
-        """Draw true values and obfuscate them into reports, the first of which are damaged."""
+        """Draw true values, perturb them into reports, and damage the first ``damaged`` reports."""
         n = len(times)
         values, tags = self._fleet.truth.sample(n, self.rng)
         payloads = self._collection.mechanism.perturb(preprocess(values, tags, self._fleet.spec.size), self.rng)
@@ -153,7 +156,7 @@ class _Network:
         return _Arrivals(at, np.full(n, way, dtype=np.int8), faults, ids, times, payloads)
 
     def _hold_back(self, times: Times) -> None:
-        """Count reports that are held back, by time slice: any time in it is as likely, so none needs to be kept."""
+        """Count held-back reports by time slice; times within a slice are uniform, so they can be drawn later."""
         spec, end = self._fleet.spec, self._fleet.start_ms + self._fleet.duration_ms
         starts, numbers = np.unique(self._collection.slice_start(times), return_counts=True)
         begins, ends = np.maximum(starts, self._fleet.start_ms), np.minimum(starts + self._collection.slice_size, end)
@@ -167,7 +170,7 @@ class _Network:
         self._held = _Held(*map(np.concatenate, zip(self._held, *more, strict=True)))
 
     def publish(self, begin: int, until: int) -> Iterator[Step]:
-        """Publish what arrives in [begin, until), in as many steps as it needs."""
+        """Publish the reports that arrive in [begin, until), in as many steps as their number needs."""
         middle = (begin + until) // 2
         _, _, share = self._open(begin, until)
         expected = (self._travelling.at < until).sum() + (self._held.numbers * share).sum()
@@ -178,12 +181,12 @@ class _Network:
             yield self._step(begin, until)
 
     def _open(self, begin: int, until: int) -> tuple[Times, Times, Floats]:
-        """Say for those held back from and until when in [begin, until) they are published, and what share of them."""
+        """Return, for held-back reports, the start and end of publication in [begin, until), and the share released."""
         opens, closes = np.maximum(self._held.opens, begin), np.minimum(self._held.closes, until)
         return opens, closes, np.clip((closes - opens) / np.maximum(self._held.closes - opens, 1), 0, 1)
 
     def _release(self, begin: int, until: int) -> _Arrivals:
-        """Draw which of the reports that are held back are published in [begin, until), and obfuscate them."""
+        """Draw the number of held-back reports published in [begin, until), and then draw and perturb these reports."""
         held = self._held
         opens, closes, share = self._open(begin, until)
         numbers = self.rng.binomial(held.numbers, share)
@@ -206,7 +209,7 @@ class _Network:
             return Step(self._singles(arrivals, np.flatnonzero(alone)), self._summarize(arrivals))
         singles, batched = arrivals.take(np.flatnonzero(alone)), arrivals.take(np.flatnonzero(~alone))
         bounds = [*_batch_firsts(batched.at, self._fleet.batch_size).tolist(), len(batched.at)]
-        # A gateway publishes a batch, and with it all its reports, when the last of them has arrived.
+        # A gateway publishes a batch with all its reports when the last of these reports has arrived.
         batched = batched._replace(at=np.repeat(batched.at[np.array(bounds[1:], dtype=np.intp) - 1], np.diff(bounds)))
         messages = self._damaged(singles)
         messages += [self._batch(batched.cut(first, end)) for first, end in pairwise(bounds)]
@@ -219,7 +222,7 @@ class _Network:
         return messages.replace(alone, EncodedMessages.of(self._damaged(a.take(alone)))) if len(alone) else messages
 
     def _damaged(self, arrivals: _Arrivals) -> list[Message]:
-        """Encode reports that no batch can hold."""
+        """Encode reports with faults that no batch can hold."""
         data = encode_columns(self._layout, arrivals.report_ids, arrivals.event_times, arrivals.payloads)
         self._injector.damage_messages(arrivals.faults, data, self.rng)
         return list(map(Message, data, arrivals.at.tolist()))
@@ -242,12 +245,13 @@ class _Network:
 
 
 def _generators(fleet: Fleet) -> tuple[np.random.Generator, np.random.Generator]:
-    """Return a generator of all that happens, and one of report ids alone.
+    """Return a generator for all events, and a separate generator for report ids.
 
-    Both are keyed by seed, collection, version and start, so that two simulated hours are two samples with ids of their
-    own, under the same seed too. The n-th report to be made has the n-th id, whatever the network does to it.
+    Seed, collection, version and start determine both generators. So two simulated hours are two different samples
+    with different ids, even under the same seed. The n-th report that the simulation makes gets the n-th id, however
+    the network treats it.
     """
-    # No collection has a space in its name, so no two keys are the same text.
+    # The name of a collection contains no space, so different keys have different texts.
     key = f"{fleet.seed} {fleet.spec.collection} {fleet.spec.version} {fleet.start_ms}"
     entropy = int.from_bytes(hashlib.sha256(key.encode()).digest())
     rng, ids = map(np.random.default_rng, np.random.SeedSequence(entropy).spawn(2))
@@ -255,7 +259,7 @@ def _generators(fleet: Fleet) -> tuple[np.random.Generator, np.random.Generator]
 
 
 def _order(times: Times) -> Rows:
-    """Sort times stably. NumPy sorts integers of 16 bits by counting them, so these are sorted by 16 bits at a time."""
+    """Sort times stably, by 16 bits at a time, because NumPy uses a fast radix sort for integers of 16 bits."""
     rest = times - times.min(initial=np.iinfo(np.int64).max)
     order = np.argsort(rest.astype(np.uint16), kind="stable")
     while (rest := rest >> 16).any():
@@ -264,7 +268,7 @@ def _order(times: Times) -> Rows:
 
 
 def _batch_firsts(at: Times, size: int) -> Rows:
-    """Split reports, in order of arrival, into batches: by full ``BATCH_WAIT``, and these by ``size``.
+    """Split reports, in order of arrival, by multiples of ``BATCH_WAIT``, and then into batches of at most ``size``.
 
     Returns:
         The index of the first report of each batch.

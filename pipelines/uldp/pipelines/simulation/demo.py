@@ -16,30 +16,30 @@ from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
-#: One report in a hundred is not as it should be.
+#: One report in a hundred is a duplicate, late or malformed.
 DUPLICATES, LATE, MALFORMED = 0.004, 0.003, 0.003
 START_MS = 1_767_603_600_000  # 2026-01-05T09:00:00Z
 DURATION_MS = 3 * 3_600_000
-#: Few enough segments that the panes of late reports can be read as they come.
+#: Segments this long keep the panes of late reports few enough to read while they fire.
 SEGMENT_MS = 8 * 60_000
 
 
-#: The file that says that a directory is the demonstration's, to be made anew.
+#: This file marks a directory of the demonstration, which may delete and remake its contents.
 _MARK = ".uldp-demo"
 
 
 class DemoError(ValueError):
-    """A directory that the demonstration does not touch; the message says what to do."""
+    """The demonstration refuses to write to a directory; the message says what to do."""
 
 
 def example(name: str) -> Path:
-    """Return the folder of an example: inside of the wheel, or beside the packages in a checkout."""
+    """Return the folder of an example, which is inside the wheel, or beside the packages in a checkout."""
     shipped = Path(str(resources.files("uldp.pipelines"))) / "examples" / name
     return shipped if shipped.is_dir() else Path(__file__).parents[4] / "examples" / name
 
 
 def _begin(out: Path) -> None:
-    """Make the directory anew, if it is this command's own."""
+    """Create the directory, and delete an earlier demonstration in it; refuse any other content."""
     if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise DemoError(f"{out}: holds what uldp demo did not make; choose another --out, or empty it yourself")
     out.mkdir(parents=True, exist_ok=True)
@@ -50,13 +50,13 @@ def _begin(out: Path) -> None:
 
 
 def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None]) -> None:
-    """Run the main job live into ``out``, which is made anew: ``stream``, ``results`` and ``report.html``.
+    """Run the main job live, and write ``stream``, ``results`` and ``report.html`` to ``out``.
 
     Args:
-        out: A directory that is new, empty, or of an earlier demonstration, which is removed.
-        users: Devices that report, once each, over three hours of simulated time.
-        speed: Simulated seconds a second.
-        say: Takes each line of what happens.
+        out: A new or empty directory, or a directory of an earlier demonstration, which the function deletes.
+        users: Number of devices; each reports once during three hours of simulated time.
+        speed: Simulated seconds per second.
+        say: Called with each line of output.
 
     Raises:
         DemoError: if the directory holds anything else.
@@ -77,7 +77,7 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         late=LATE,
         malformed=MALFORMED,
     )
-    # A daemon, so that Ctrl-C ends both.
+    # A daemon thread, so that Ctrl-C ends the devices and the job.
     devices = threading.Thread(
         target=simulate, args=(fleet, stream), kwargs={"speed": speed, "segment_ms": SEGMENT_MS}, daemon=True
     )

@@ -1,4 +1,4 @@
-"""Fault injection: reports as they arrive from broken devices and hostile clients. A collector must reject each one."""
+"""Fault injection: reports from broken devices and hostile clients. The collector must reject each of them."""
 
 from enum import IntEnum
 
@@ -13,18 +13,18 @@ from uldp.schemas.framing import HEADER_SIZE, MAGIC
 
 Faults = npt.NDArray[np.int8]
 
-#: A year in milliseconds: how far beyond the allowed skew the clock of a broken device is.
+#: How far the clock of a broken device exceeds the allowed skew: a year in milliseconds.
 CLOCK_ERROR = 365 * 86_400_000
 
 
 class Fault(IntEnum):
-    """What is wrong with a report: the ``uldp.schemas.reasons.Reason`` of the same name."""
+    """The fault of a report; the decoder must reject the report with the ``Reason`` of the same name."""
 
     NONE = 0
     TOO_EARLY = 1
     OUT_OF_DOMAIN = 2
     IMPOSSIBLE_BITS = 3
-    # The columns of a batch can hold the faults above, and not those from here on.
+    # The columns of a batch can hold the faults above, but not the following faults.
     WRONG_LENGTH = 4
     NOT_AVRO = 5
     TRUNCATED = 6
@@ -33,7 +33,7 @@ class Fault(IntEnum):
 
 
 def fits_batch(faults: Faults) -> npt.NDArray[np.bool_]:
-    """Say which reports the columns of a batch can hold."""
+    """Return which reports have faults that the columns of a batch can hold."""
     return faults < Fault.WRONG_LENGTH
 
 
@@ -41,14 +41,14 @@ class FaultInjector:
     """Damages the reports of one collection.
 
     Attributes:
-        faults: Those that reports of this collection can have: a symbol has no wrong length, and where every symbol
-            is sensitive and bits fill their bytes, no bits are impossible.
+        faults: The faults that reports of this collection can have. A symbol cannot have a wrong length. If every
+            symbol is sensitive and the bits fill their bytes, no bits are impossible.
     """
 
     def __init__(self, served: ServedCollection, layout: Layout) -> None:
         self._collection = served
         self._layout = layout
-        # Versions count from 1.
+        # Versions start at 1, so version 0 is unknown.
         self._unknown_prefix = Layout.of(report_schema(), served.spec.collection, 0, layout.bits_width).prefix
         impossible = {Fault.NONE}
         if layout.bits_width is None:
@@ -60,11 +60,11 @@ class FaultInjector:
         self.faults = tuple(fault for fault in Fault if fault not in impossible)
 
     def draw(self, n: int, rng: np.random.Generator) -> Faults:
-        """Draw n faults, each as likely as the others."""
+        """Draw n faults uniformly."""
         return rng.choice(np.array(self.faults, dtype=np.int8), n)
 
     def damage_columns(self, faults: Faults, event_times: Times, payloads: Payloads) -> None:
-        """Damage, in place, what a batch can hold too."""
+        """Damage event times and payloads in place, by the faults that a batch can hold."""
         skew = milliseconds(self._collection.spec.limits.max_clock_skew)
         event_times[faults == Fault.TOO_EARLY] += skew + CLOCK_ERROR
         if self._layout.bits_width is None:
@@ -73,7 +73,7 @@ class FaultInjector:
             payloads[faults == Fault.IMPOSSIBLE_BITS] = 0xFF
 
     def damage_messages(self, faults: Faults, messages: list[bytes], rng: np.random.Generator) -> None:
-        """Damage, in place, encoded single reports by those faults that no batch can hold."""
+        """Damage encoded single reports in place, by the faults that no batch can hold."""
         for row in np.flatnonzero(~fits_batch(faults)).tolist():
             messages[row] = self._damaged(Fault(faults[row]), messages[row], rng)
 

@@ -1,4 +1,4 @@
-"""A simulated fleet of devices, for tests, demonstrations and sizing: who reports what, when, and what goes wrong."""
+"""A simulated fleet of devices, for tests, demonstrations and sizing: users, report times, and faults in transport."""
 
 from dataclasses import astuple, dataclass
 
@@ -9,26 +9,27 @@ from uldp.schemas.records import Accounting
 
 @dataclass(frozen=True, eq=False)
 class Fleet:
-    """Users who report once each, at a uniformly drawn time, to a collector behind a slow and faulty network.
+    """Users who each report once, at a uniformly drawn time, to a collector behind a slow and faulty network.
 
-    A report is published after a random network delay, so the order of arrival is not that of events. One of four
-    things happens to it: it arrives well, twice, late or damaged.
+    The network publishes each report after a random delay, so reports arrive in another order than their event times.
+    Each report arrives in one of four ways: intact, twice, late or damaged.
 
     Attributes:
         spec: The collection.
-        truth: Where the users are.
-        users: How many they are.
-        seed: Of all randomness, together with the collection, its version and ``start_ms``: fleets that differ in one
-            of these have no report id in common.
-        start_ms: From when on they report, in milliseconds since 1970-01-01 UTC.
-        duration_ms: In how many milliseconds they all do.
-        batch_size: Reports in a message at the most, if a gateway batches them; None for one message each.
+        truth: The distribution of the users' values and tags.
+        users: The number of users.
+        seed: The seed of all randomness, together with the collection, its version and ``start_ms``. Fleets that differ
+            in one of these have no report id in common.
+        start_ms: The first time at which users report, in milliseconds since 1970-01-01 UTC.
+        duration_ms: The number of milliseconds in which all users report.
+        batch_size: The largest number of reports in a message, if a gateway batches them; None for one report per
+            message.
         duplicates: Share of reports that are published twice, with the same id.
-        late: Share of reports that are held back until their windows are over. About half of them (none, if no lateness
-            is allowed) are published during the allowed lateness, the others after it, up to the size of a window or
-            an hour.
-        malformed: Share of reports that arrive damaged. Each has one of the faults that it can have, in a message of
-            its own where the columns of a batch cannot hold that.
+        late: Share of reports that the network holds back until their windows are over. It publishes about half of them
+            (none, if the spec allows no lateness) during the allowed lateness, and the others after it, within the size
+            of a window or an hour, whichever is shorter.
+        malformed: Share of reports that arrive damaged. Each has one random fault that is possible in its collection.
+            If the columns of a batch cannot hold this fault, the report has its own message.
     """
 
     spec: CollectionSpec
@@ -56,14 +57,14 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a fleet has sent. Sums of the steps of a simulation are again one.
+    """Counts of the reports that a fleet has published; the sum of two summaries is again a summary.
 
     Attributes:
-        received: Reports that were published, second copies and damaged ones among them.
+        received: Published reports, including second copies and damaged reports.
         duplicates: Second copies.
-        late_duplicates: Those of them that were published after their windows had closed.
+        late_duplicates: Second copies that were published after their windows had closed.
         late_within: Reports that were held back, and published before their windows had closed.
-        late_after: Sound reports, copies among them, that were published after their windows had closed.
+        late_after: Sound reports, including copies, that were published after their windows had closed.
         malformed: Damaged reports.
     """
 
@@ -85,11 +86,11 @@ class Summary:
 
     @property
     def users(self) -> int:
-        """How many users have reported."""
+        """Number of users who have reported."""
         return self.received - self.duplicates
 
     def accounting(self, *, judge_lateness: bool) -> Accounting:
-        """Return where a collector must find the reports; a stream judges lateness, a backfill does not."""
+        """Return the accounting that a collector must reach; a stream judges lateness, a backfill does not."""
         late = self.late_after if judge_lateness else 0
         duplicate = self.duplicates - (self.late_duplicates if judge_lateness else 0)
         counted = self.received - duplicate - late - self.malformed

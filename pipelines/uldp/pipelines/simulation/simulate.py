@@ -1,4 +1,4 @@
-"""Simulation into a stream: what a fleet publishes, in segments, as fast as possible or paced by a clock."""
+"""Append the messages of a simulated fleet to a stream, in segments, as fast as possible or paced by a clock."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,9 +13,9 @@ from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.durations import milliseconds
 from uldp.transforms.io.endpoints import Writer
 
-#: Messages of a segment at the most; bounds its memory.
+#: The largest number of messages in a segment; this bounds memory.
 MAX_SEGMENT = 1 << 16
-# A segment is a step of the watermark, and with it of the windows.
+# The watermark advances by one segment at a time, so the length of a segment limits when windows can fire.
 _SEGMENTS_PER_WINDOW = 60
 _SEGMENTS_PER_SECOND = 2
 
@@ -28,18 +28,19 @@ def simulate(
     segment_ms: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Summary:
-    """Append what a fleet publishes to a stream, and close it.
+    """Append all messages of a fleet to a stream, and close the stream.
 
     Args:
-        fleet: Who sends what.
+        fleet: The fleet that sends the reports.
         stream: A new stream with a simulated clock.
-        speed: Simulated seconds per second: a segment is written when its time is over. None for as fast as possible.
-        segment_ms: Simulated milliseconds of a segment. By default a sixtieth of a window, and at a given ``speed`` no
-            more than half a second of real time.
-        progress: Called with the number of users whose reports have been published.
+        speed: Simulated seconds per second; the function writes a segment when its simulated time is over. None for as
+            fast as possible.
+        segment_ms: Simulated milliseconds of a segment. The default is a sixtieth of a window; if ``speed`` is given,
+            it is at most half a second of real time.
+        progress: Called with the number of users with published reports.
 
     Returns:
-        What was sent.
+        A summary of the published reports.
 
     Raises:
         ValueError: if ``speed`` or ``segment_ms`` is not positive, or the stream's clock is not simulated.
@@ -80,7 +81,7 @@ def _segment_ms(window_size: int, speed: float | None) -> int:
 
 
 def _segments(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tuple[int, EncodedMessages]]:
-    """Cut and join messages, which are in order, into segments, and number these by their time."""
+    """Cut and join ordered messages into segments, and number the segments by their time."""
     for number, parts in groupby(_parts(steps, segment_ms), key=itemgetter(0)):
         segment = EncodedMessages.of([])
         for _, part in parts:
@@ -92,7 +93,7 @@ def _segments(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tup
 
 
 def _parts(steps: Iterable[EncodedMessages], segment_ms: int) -> Iterator[tuple[int, EncodedMessages]]:
-    """Cut each step where a segment ends."""
+    """Cut the messages of each step at the ends of segments."""
     for messages in steps:
         numbers = messages.publish_times // segment_ms
         firsts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()

@@ -1,8 +1,8 @@
-"""The truth of a simulation: where users are, and which of them hide it behind a tag. Devices' values, in the open.
+"""The truth of a simulation: the users' values, in the clear, and the tags behind which some users hide them.
 
-A CSV file with the header ``value,tag,weight``. A row says how many users (in proportion to the others) are at a value
-and hide it behind a tag of the spec, or, with an empty tag, do not. A value is an index into the domain, or its label
-where the domain has labels.
+A truth file is a CSV file with the header ``value,tag,weight``. The weight of a row is proportional to the number of
+users who have this value and hide it behind this tag of the spec; users in rows with an empty tag do not hide it. A
+value is an index into the domain, or a label if the domain has labels.
 """
 
 import math
@@ -24,24 +24,25 @@ from uldp.schemas.specfile import read_rows, read_weight
 Indices = npt.NDArray[np.int64]
 
 _HEADER = ["value", "tag", "weight"]
-#: Equal parts of [0, 1) in the guide table of a distribution: many more than it has cells, and the table fits a cache.
+#: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
+#: number of cells, and the table still fits a cache.
 _PARTS = 1 << 14
 
 
 class TruthError(ValueError):
-    """A truth file that cannot be used. The message names file, line, value and remedy."""
+    """A truth file is invalid. The message names file, line, value and remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The joint distribution of users' values and of the tags that they hide them behind.
+    """The joint distribution of users' values and the tags behind which users hide them.
 
     Attributes:
-        size: |X|.
+        size: |X|, the number of values in the domain.
         tag_count: kappa, the number of tags in the spec.
         values: Shape (m,): the value of each cell of the distribution, an index into X.
-        tags: Shape (m,): the index of its tag, -1 for none.
-        probabilities: Shape (m,): the share of users in it; they sum to 1.
+        tags: Shape (m,): the index of the tag of each cell, -1 for no tag.
+        probabilities: Shape (m,): the share of users in each cell; the shares sum to 1.
     """
 
     size: int
@@ -55,7 +56,7 @@ class Truth:
         """Read a truth file for the domain and the tags of ``spec``.
 
         Raises:
-            TruthError: at the first line that cannot be used.
+            TruthError: at the first invalid line.
         """
         try:
             cells = list(_read_cells(path, spec))
@@ -77,15 +78,15 @@ class Truth:
         """Draw n users i.i.d.
 
         Returns:
-            Shapes (n,): the index of each user's value, and of the tag that she hides it behind, -1 for none.
+            Two arrays of shape (n,): the index of each user's value, and the index of her tag, -1 for no tag.
         """
         cells = self._cells(rng.random(n))
         return self.values.take(cells), self.tags.take(cells)
 
     def _cells(self, draws: Floats) -> npt.NDArray[np.intp]:
-        """Invert the distribution function at ``draws`` from [0, 1): most by a table, the others by a search."""
+        """Invert the distribution function at ``draws`` from [0, 1), by a table for most draws, else by a search."""
         ends, guide = self._guide
-        parts = (draws * _PARTS).astype(np.intp)  # exact, for it is a power of two
+        parts = (draws * _PARTS).astype(np.intp)  # exact, because _PARTS is a power of two
         cells = guide.take(parts)
         searched = np.flatnonzero(cells < 0)
         cells[searched] = np.searchsorted(ends, draws[searched], side="right")
@@ -93,7 +94,7 @@ class Truth:
 
     @cached_property
     def _guide(self) -> tuple[Floats, npt.NDArray[np.intp]]:
-        """Return the distribution function, and the cell of all draws in each part of [0, 1), -1 where they differ."""
+        """Return the distribution function, and the cell of each part of [0, 1), -1 if the part has several cells."""
         ends = np.cumsum(self.probabilities)
         ends /= ends[-1]
         bounds = np.searchsorted(ends, np.arange(_PARTS + 1) / _PARTS, side="right")
@@ -101,12 +102,12 @@ class Truth:
 
     @property
     def distribution(self) -> Floats:
-        """p, shape (|X|,): the distribution of the users' values, hidden or not. It is what p-hat estimates."""
+        """The distribution p, shape (|X|,), of the users' values, hidden or not; p-hat estimates p."""
         return np.asarray(np.bincount(self.values, self.probabilities, minlength=self.size), dtype=np.float64)
 
     @property
     def intermediate(self) -> Floats:
-        """r, shape (|Z|,): the distribution after each user's f_pre (eq. 20), X and then one bot for each tag."""
+        """The distribution r, shape (|Z|,), after each user's f_pre (eq. 20), over X and then one bot for each tag."""
         symbols = preprocess(self.values, self.tags, self.size)
         shares = np.bincount(symbols, self.probabilities, minlength=self.size + self.tag_count)
         return np.asarray(shares, dtype=np.float64)
@@ -116,7 +117,7 @@ def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[int, int, fl
     """Yield value, tag and weight of each row.
 
     Raises:
-        ValueError: at the first line that cannot be used.
+        ValueError: at the first invalid line.
     """
     tags = {"": -1} | {tag.name: index for index, tag in enumerate(spec.tags)}
     rows = iter(read_rows(path))
@@ -134,7 +135,7 @@ def _parse_row(row: list[str], tags: dict[str, int], spec: CollectionSpec) -> tu
     """Return value, tag and weight of a row.
 
     Raises:
-        ValueError: for a person who has the line before her.
+        ValueError: if the row is invalid; the message does not name the line, which the caller adds.
     """
     if len(row) != len(_HEADER):
         raise ValueError(f"{len(row)} fields; write value,tag,weight and leave the tag empty where there is none")

@@ -1,1 +1,1 @@
-"""Reports and messages as columns and bytes, thousands at a time, each held to fastavro by its tests."""
+"""Fast codecs between bytes and columns of reports, thousands at a time; their tests compare each with fastavro."""

@@ -1,7 +1,7 @@
-"""Batches read in place: the columns of a ``ReportBatch`` as views of its message, where the plain decoder copies them.
+"""Batches read in place: the columns of a ``ReportBatch`` are views of its message; the plain decoder copies them.
 
-Which bytes stand before the first column (header, collection, version) is known for each collection and version that
-is served. Whatever does not fit is left to the plain decoder, which is the reference.
+For each served collection and version, the reader knows the bytes before the first column (header, collection,
+version). It leaves all other messages to the plain decoder, which is the reference.
 """
 
 from collections.abc import Iterable
@@ -12,20 +12,20 @@ from uldp.schemas.codec.columnar import Layout
 from uldp.schemas.collection import CollectionKey
 from uldp.schemas.framing import load_schema
 
-#: A length of four bytes counts to 2^27, which is more than any message has.
+#: A length of four bytes can express up to 2^27 bytes, which is more than any message has.
 _LENGTH_SHIFTS = (0, 7, 14, 21)
 _MORE, _SEPTET = 0x80, 0x7F
-#: The branches of the payload's union, as the byte that each begins with.
+#: The branches of the payload's union, by their first byte.
 _BRANCHES = {0: "symbols", 2: "bits"}
 
 
 @dataclass(frozen=True)
 class BatchViews:
-    """Reads batches of the collections and versions that are served.
+    """Reads batches of the served collections and versions.
 
     Attributes:
-        keys: By every byte before the report ids, the collection and version that it stands for.
-        sizes: The sizes of those prefixes. None is the beginning of another.
+        keys: The collection and version of each prefix, where a prefix is all bytes before the report ids.
+        sizes: The sizes of the prefixes. No prefix is the beginning of another prefix.
     """
 
     keys: dict[bytes, CollectionKey]
@@ -33,18 +33,18 @@ class BatchViews:
 
     @classmethod
     def of(cls, keys: Iterable[CollectionKey]) -> "BatchViews":
-        """Build the prefixes of batches that were written with the schema of today."""
+        """Build the prefixes of batches that are written with the current schema."""
         schema = load_schema("report_batch")
         prefixes = {Layout.of(schema, *key, None).prefix: key for key in keys}
         return cls(prefixes, tuple(sorted(set(map(len, prefixes)))))
 
     def read(self, message: bytes) -> tuple[CollectionKey, dict[str, Any]] | None:
-        """Return a batch's collection and version, and its columns by the names of the schema.
+        """Return a batch's collection and version, and its columns by their names in the schema.
 
-        The columns are of any length, as in what the plain decoder returns, and as true: they are the message's.
+        As with the plain decoder, the columns may have any length, and their content is unchecked.
 
         Returns:
-            None for whatever the plain decoder has to judge.
+            None if the plain decoder must decode the message.
         """
         for size in self.sizes:
             key = self.keys.get(message[:size])
@@ -55,7 +55,7 @@ class BatchViews:
 
 
 def _read_columns(message: bytes, at: int) -> dict[str, Any] | None:
-    """Read three fields of bytes, of which the last is in a branch of a union, and then the end of the message."""
+    """Read two fields of bytes, a third in a branch of a union, and check that the message ends there."""
     view = memoryview(message)
     try:
         ids, at = _read_bytes(message, at)
@@ -70,10 +70,10 @@ def _read_columns(message: bytes, at: int) -> dict[str, Any] | None:
 
 
 def _read_bytes(message: bytes, at: int) -> tuple[slice, int]:
-    """Read the length of a field of bytes; returns where its bytes are, and what follows them.
+    """Read the length of a field of bytes, and return the slice of its bytes and the offset behind them.
 
     Raises:
-        IndexError: if the message ends before that, or the length is none that a field of a message can have.
+        IndexError: if the message ends inside the length, or if no field of a message can have this length.
     """
     value = 0
     for shift in _LENGTH_SHIFTS:

@@ -1,8 +1,8 @@
-"""Columnar decoding: the fields of thousands of Avro ``Report`` messages at once, without a Python object for each.
+"""Columnar decoding: decode the fields of thousands of Avro ``Report`` messages at once, without an object for each.
 
-Messages are joined, and each field of theirs is read at one offset per message. Which bytes stand before the first
-field (header, collection, version) is known for each collection and version that is served. Whatever does not fit such
-a layout is left to the plain decoder, which is the reference.
+The decoder joins the messages and reads each field at one offset per message. For each served collection and version,
+it knows the bytes before the first field (header, collection, version). It leaves messages that fit no such layout to
+the plain decoder, which is the reference.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,19 +15,21 @@ import numpy.typing as npt
 from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, Times, Words
 from uldp.schemas.framing import HEADER_SIZE, Schema, header, report_store
 
-#: Fewer messages than this cost less through the plain decoder than as columns.
+#: For fewer messages than this, the plain decoder is faster.
 MIN_ROWS = 96
-#: A time takes 6 bytes as a varint from 1971 to 2039, and 7 until 10889. The sixth says whether there is a seventh.
+#: As a varint, a time from 1971 to 2039 takes 6 bytes, and a later time until 10889 takes 7. The high bit of the sixth
+#: byte says whether a seventh follows.
 _TIME_WIDTHS = (6, 7)
 _SEVENTH_BYTE = np.uint64(0x80 << 40)
 _MAX_SYMBOL_WIDTH = 4
 _ID_SIZE = 16
 _WORD_SIZE = 8
 
-#: The bits of the first 0 to 8 bytes of a word, and those by which a byte of a varint says that another follows.
+#: Masks of the first 0 to 8 bytes of a word, and of the bits that mark a following byte in a varint.
 _FIRST_BYTES = np.array([(1 << 8 * width) - 1 for width in range(_WORD_SIZE + 1)], dtype=np.uint64)
 _MORE = np.uint64(0x8080808080808080)
-#: From 8 lanes of 7 bits to 4 of 14, to 2 of 28, to one of 56: the lower lane of each pair, and the gap above it.
+#: Steps that join 8 lanes of 7 bits to 4 lanes of 14, 2 of 28, and 1 of 56: a mask of the lower lane of each pair, and
+#: the gap above that lane.
 _LANES = tuple(
     (np.uint64(lower), np.uint64(gap))
     for lower, gap in ((0x007F007F007F007F, 1), (0x00003FFF00003FFF, 2), (0x0FFFFFFF, 4))
@@ -35,7 +37,7 @@ _LANES = tuple(
 
 
 def write_varint(value: int) -> bytes:
-    """Encode a non-negative int or long as Avro does: zigzag, then 7 bits a byte, low bits first."""
+    """Encode a non-negative int or long as Avro does: zigzag, then 7 bits per byte, low bits first."""
     rest = value << 1
     out = bytearray()
     while rest > 0x7F:
@@ -47,11 +49,11 @@ def write_varint(value: int) -> bytes:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the messages of one collection and version look like.
+    """The layout of the messages of one collection and version.
 
     Attributes:
-        prefix: Every byte before the report id.
-        bits_width: Bytes of a bit payload, or None where the payload is a symbol.
+        prefix: All bytes before the report id.
+        bits_width: Length of a bit payload in bytes, or None if the payload is a symbol.
     """
 
     prefix: bytes
@@ -59,18 +61,18 @@ class Layout:
 
     @classmethod
     def of(cls, schema: Schema, collection: str, version: int, bits_width: int | None) -> "Layout":
-        """Build the layout of reports that were written with ``schema``."""
+        """Build the layout of reports that are written with ``schema``."""
         name = collection.encode()
         return cls(header(schema) + write_varint(len(name)) + name + write_varint(version), bits_width)
 
     @property
     def payload_prefix(self) -> bytes:
-        """The union's branch, and for bits their length."""
+        """The branch of the payload's union, and the length of a bit payload."""
         return b"\x00" if self.bits_width is None else b"\x02" + write_varint(self.bits_width)
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest message that fits."""
+        """Length of the longest message of this layout in bytes."""
         payload = _MAX_SYMBOL_WIDTH if self.bits_width is None else self.bits_width
         return len(self.prefix) + _ID_SIZE + max(_TIME_WIDTHS) + len(self.payload_prefix) + payload
 
@@ -82,7 +84,7 @@ def report_schema() -> Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FastRows:
-    """Reports that the columnar decoder took: of which layout, from which messages, and their fields."""
+    """Reports that the columnar decoder decoded: the index of their layout, their messages, and their fields."""
 
     layout: int
     rows: Rows
@@ -95,7 +97,7 @@ def decode_columns(messages: Sequence[bytes], layouts: Sequence[Layout]) -> tupl
     """Decode the messages that fit one of ``layouts``.
 
     Returns:
-        The decoded rows by layout, and the indices of the messages that were left to the plain decoder.
+        The decoded rows by layout, and the indices of the messages for the plain decoder.
     """
     lengths = np.fromiter(map(len, messages), dtype=np.intp, count=len(messages))
     longest = max(layout.longest for layout in layouts)
@@ -116,10 +118,10 @@ def decode_columns(messages: Sequence[bytes], layouts: Sequence[Layout]) -> tupl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Joined:
-    """Messages one after the other, each from its start to its end, and zeros behind the last.
+    """Concatenated messages, each with its start and end, and zeros behind the last message.
 
-    Offsets are relative to where a message starts, so what is read of a short one may be the next one's. That the
-    last field ends where its message does shows that all were inside.
+    Offsets are relative to the start of a message, so a read from a short message may take bytes of the next message.
+    If the last field ends at the end of its message, all fields were inside the message.
     """
 
     buffer: bytes
@@ -144,7 +146,7 @@ class _Joined:
 
     def rows_of(self, layouts: Sequence[Layout]) -> list[Rows]:
         """Return the messages that begin with the prefix of each layout."""
-        # The first byte behind the header is the length of the collection's name, which few layouts share.
+        # The first byte behind the header is the length of the collection's name, and few layouts share a length.
         first = self.fields(self.starts + HEADER_SIZE, 1).view(np.uint8)
         order = np.argsort(first, kind="stable")
         ends = np.cumsum(np.bincount(first, minlength=256))
@@ -157,7 +159,7 @@ class _Joined:
 
 
 def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastRows]:
-    """Decode the layouts of one kind of payload together: they differ in their prefix alone."""
+    """Decode all layouts with the same kind of payload together, because they differ only in their prefix."""
     rows_of = joined.rows_of(layouts)
     for kind in {layout.bits_width: layout for layout in layouts}.values():
         members = [index for index, layout in enumerate(layouts) if layout.bits_width == kind.bits_width]
@@ -173,7 +175,7 @@ def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastR
 
 
 def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
-    """Decode what stands behind the ids: which of the offsets hold a time and a payload of ``kind``, and both."""
+    """Decode times and payloads of ``kind`` at the offsets behind the ids; also return the rows that hold both."""
     words = joined.words(at)
     widths = np.where(words & _SEVENTH_BYTE, *reversed(_TIME_WIDTHS))
     times, fits = _read_varints(words, widths)
@@ -187,13 +189,13 @@ def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple
         return kept, _zigzag(times[kept]), bits
     fits &= (widths >= 1) & (widths <= _MAX_SYMBOL_WIDTH)
     symbols, whole = _read_varints(joined.words(at), np.clip(widths, 1, _MAX_SYMBOL_WIDTH))
-    fits &= whole & (symbols & np.uint64(1) == 0)  # odd is a negative int: the plain decoder says so
+    fits &= whole & (symbols & np.uint64(1) == 0)  # an odd number is a negative int, for the plain decoder
     kept = np.flatnonzero(fits)
     return kept, _zigzag(times[kept]), (symbols[kept] >> np.uint64(1)).astype(np.uint32)
 
 
 def _read_varints(words: Words, widths: Rows) -> tuple[Words, Mask]:
-    """Read a varint of ``widths`` bytes, 1 to 8, from the start of each word, and say which are of that width."""
+    """Read a varint of ``widths`` bytes, 1 to 8, from the start of each word; also return which have that width."""
     words = words & _FIRST_BYTES[widths]
     fits: Mask = words & _MORE == _MORE & _FIRST_BYTES[widths - 1]
     values = words & ~_MORE

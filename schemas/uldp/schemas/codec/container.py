@@ -1,8 +1,8 @@
-"""Messages in the form that an Avro container file has, made before there is a file.
+"""Messages as encoded records of an Avro container file, in memory, before a writer creates the file.
 
-A record is its fields one after the other, and a block of a container file is records one after the other (Avro
-specification 1.11, "Binary Encoding" and "Object Container Files"). So encoded messages can be cut, joined and written
-as bytes, and millions of them need no object each.
+In Avro, a record is the concatenation of its fields, and a block of a container file is the concatenation of records
+(Avro specification 1.11, "Binary Encoding" and "Object Container Files"). So a process can cut, join and write encoded
+messages as bytes, and millions of messages do not need a Python object each.
 """
 
 import io
@@ -22,19 +22,19 @@ from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Message
 
-#: Bytes of a block, to which its last record may add. A reader holds a block at once.
+#: Size of a block in bytes; its last record may exceed this size. A reader holds a whole block in memory.
 BLOCK_SIZE = 1 << 16
 _SYNC_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedMessages:
-    """Messages as records of ``message.avsc``, one after the other.
+    """Messages as concatenated records of ``message.avsc``.
 
     Attributes:
         buffer: The bytes of all records, uint8.
-        ends: Shape (n,): where each record ends.
-        publish_times: Shape (n,): when each was published. The records hold it too.
+        ends: Shape (n,): the offset at which each record ends.
+        publish_times: Shape (n,): the publish time of each message, which its record holds too.
     """
 
     buffer: npt.NDArray[np.uint8]
@@ -54,7 +54,7 @@ class EncodedMessages:
 
     @classmethod
     def join(cls, parts: Sequence["EncodedMessages"]) -> "EncodedMessages":
-        """Join messages, one part after the other."""
+        """Concatenate the messages of several parts."""
         return cls(
             np.concatenate([part.buffer for part in parts]),
             np.cumsum(np.concatenate([part.lengths for part in parts])),
@@ -73,16 +73,16 @@ class EncodedMessages:
 
     @property
     def lengths(self) -> Rows:
-        """Shape (n,): bytes of each record."""
+        """Shape (n,): the length of each record in bytes."""
         return np.diff(self.ends, prepend=0)
 
     def cut(self, first: int, end: int) -> "EncodedMessages":
-        """Return the messages from ``first`` on and before ``end``, without a copy."""
+        """Return the messages from ``first`` to before ``end``, without copying the bytes."""
         start, stop = (int(self.ends[index - 1]) if index else 0 for index in (first, end))
         return EncodedMessages(self.buffer[start:stop], self.ends[first:end] - start, self.publish_times[first:end])
 
     def replace(self, rows: Rows, others: "EncodedMessages") -> "EncodedMessages":
-        """Put ``others``, of the same publish times, in the place of the messages at ``rows``, which rise."""
+        """Replace the messages at ``rows``, which ascend, by ``others``, which have the same publish times."""
         lengths = self.lengths
         pieces = np.split(self.buffer, np.column_stack([self.ends[rows] - lengths[rows], self.ends[rows]]).ravel())
         pieces[1::2] = np.split(others.buffer, others.ends)[:-1]
@@ -92,7 +92,7 @@ class EncodedMessages:
     def write(self, file: IO[bytes], metadata: Mapping[str, str]) -> None:
         """Write a container file, uncompressed, with ``metadata`` in its header."""
         sync_marker = secrets.token_bytes(_SYNC_SIZE)
-        # A copy, because fastavro adds to it.
+        # Pass a copy of the metadata, because fastavro adds entries to it.
         fastavro.writer(file, load_schema("message"), [], metadata=dict(metadata), sync_marker=sync_marker)
         starts = self.ends - self.lengths
         firsts = np.flatnonzero(np.diff(starts // BLOCK_SIZE, prepend=-1))
@@ -104,7 +104,7 @@ class EncodedMessages:
 
 
 def sync_marker(path: Path) -> bytes:
-    """Return the end of a container file: the marker that its writer drew at random, or made of what it wrote."""
+    """Return the last bytes of a container file: the sync marker, which its writer drew at random or hashed."""
     with path.open("rb") as file:
         file.seek(max(file.seek(0, io.SEEK_END) - _SYNC_SIZE, 0))
         return file.read()

@@ -1,7 +1,7 @@
-"""Columnar encoding: thousands of reports as bytes at once, without a Python object for each field.
+"""Columnar encoding: encode thousands of reports at once, without a Python object for each field.
 
-The mirror of ``uldp.schemas.codec.columnar``, and for whoever holds many reports: a simulation, a gateway, a shuffler.
-A device has one report and ``uldp.schemas.records.Report.encode``, the reference.
+This module is the inverse of ``uldp.schemas.codec.columnar``. It serves programs that hold many reports: a simulation,
+a gateway, a shuffler. A device has one report and uses ``uldp.schemas.records.Report.encode``, the reference.
 """
 
 from collections.abc import Sequence
@@ -18,27 +18,27 @@ from uldp.schemas.records import ReportBatch
 
 Varints = npt.NDArray[np.uint64]
 
-#: Avro's int has 32 bits, one of them the sign.
+#: Avro's int has 32 bits, including one sign bit.
 _MAX_SYMBOL = (1 << 31) - 1
-# A byte of a varint holds 7 bits, low ones first, and says whether another byte follows.
+# A byte of a varint holds 7 bits, low bits first, and a flag for a following byte.
 _SEPTET_BITS, _SEPTET, _MORE = np.uint64(7), np.uint64(0x7F), np.uint64(0x80)
 _NO_ATTRIBUTES = b"\x00"
 
 
 def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[bytes]:
-    """Encode each of n reports as a framed ``Report`` message of its own.
+    """Encode each of n reports as a separate framed ``Report`` message.
 
     Args:
-        layout: What stands around the fields: the writer's schema, collection, version and kind of payload.
+        layout: The constant bytes around the fields: the writer's schema, collection, version and kind of payload.
         report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words.
         event_times: Shape (n,): milliseconds since 1970-01-01 UTC.
         payloads: Shape (n,) for symbols, (n, ``layout.bits_width``) for packed bits.
 
     Returns:
-        The messages in the order of the columns, each equal to what ``uldp.schemas.records.Report.encode`` returns.
+        The messages in the order of the columns, each equal to the result of ``uldp.schemas.records.Report.encode``.
 
     Raises:
-        ValueError: if the payloads do not fit the layout, or a symbol is more than an Avro int.
+        ValueError: if the payloads do not fit the layout, or a symbol exceeds an Avro int.
     """
     buffer, ends = _join_fields(_report_fields(layout, report_ids, event_times, payloads), len(event_times))
     joined = buffer.tobytes()
@@ -48,9 +48,9 @@ def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, pa
 def encode_messages(
     layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads, publish_times: Times
 ) -> EncodedMessages:
-    """Encode each of n reports as a message of its own that is already a record, published at ``publish_times``.
+    """Encode each of n reports as a record of a separate message, published at ``publish_times``.
 
-    The other columns, and what is raised, are those of ``encode_columns``.
+    For the other columns and the errors, see ``encode_columns``.
     """
     n = len(event_times)
     fields = _report_fields(layout, report_ids, event_times, payloads)
@@ -60,7 +60,7 @@ def encode_messages(
 
 
 def encode_batch(collection: str, version: int, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> bytes:
-    """Encode n reports as one framed ``ReportBatch`` message; the columns are those of ``encode_columns``.
+    """Encode n reports as one framed ``ReportBatch`` message; for the columns, see ``encode_columns``.
 
     Raises:
         ValueError: if the columns differ in length.
@@ -74,14 +74,14 @@ def encode_batch(collection: str, version: int, report_ids: ReportIds, event_tim
 
 
 class _Field(NamedTuple):
-    """A field of n messages: of each row, the bytes before its width. One row, or one width, is that of all."""
+    """A field of n messages: the first ``width`` bytes of each row. One row, or one width, applies to all messages."""
 
     rows: Bytes
     widths: Rows
 
 
 def _report_fields(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[_Field]:
-    """Encode the fields of a message, and what stands before and between them."""
+    """Encode the fields of n messages, and the constant bytes before and between the fields."""
     n = len(event_times)
     if layout.bits_width is None:
         if payloads.shape != (n,) or payloads.max(initial=0) > _MAX_SYMBOL:
@@ -119,17 +119,17 @@ def _varints(values: Varints) -> _Field:
 
 
 def _join_fields(fields: Sequence[_Field], n: int) -> tuple[Bytes, Rows]:
-    """Join the fields of each of n messages, and these one after the other.
+    """Join the fields of each of n messages, and concatenate the messages.
 
     Returns:
-        The bytes, and where in them each message ends.
+        The bytes, and the offset at which each message ends.
     """
     lengths = np.broadcast_to(sum(field.widths for field in fields), n)
     ends = np.cumsum(lengths)
     buffer = np.empty(lengths.sum(), dtype=np.uint8)
     at = ends - lengths
     for rows, widths in fields if n else ():
-        # The rows of one width are copied as elements of one type to any offset.
+        # NumPy copies all rows of one width at once, as elements of one type, to arbitrary offsets.
         for width in np.flatnonzero(np.bincount(widths)).tolist():
             chosen = slice(None) if len(widths) == 1 else np.flatnonzero(widths == width)
             elements = np.ascontiguousarray(rows[chosen, :width]).view(f"V{width}")[:, 0]
