@@ -54,20 +54,25 @@ run() { # PYTHON: in the folder of a checkout; pip finds its settings, and no va
   env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV make demo test PYTHON="$1"
 }
 
-run_in_root() { # VERSION RELEASE
-  local root=$roots/$2 checkout
-  configure "$root"
-  checkout=$(mktemp -d "$root/srv/checkout.XXXXXX")
-  checkouts+=("$checkout")
-  git clone --quiet . "$checkout"
+in_root() { # ROOT SCRIPT ARGUMENT...: run a script of bash in a root
   # Mounts and processes of its own, which end with it however it ends.
   unshare --mount --pid --fork --kill-child bash -euc '
     mount -t proc proc "$1/proc"
     mount -t tmpfs tmpfs "$1/dev/shm"
     export HOME=/srv PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
     unset TMPDIR XDG_CACHE_HOME
-    exec chroot "$1" bash -euc "$2" bash "$3" "$4"
-  ' bash "$root" "$(declare -f run in_checkout); in_checkout \"\$@\"" "${checkout#"$root"}" "$1"
+    root=$1 script=$2
+    shift 2
+    exec chroot "$root" bash -euc "$script" bash "$@"
+  ' bash "$@"
+}
+
+run_in_root() { # VERSION RELEASE
+  local root=$roots/$2 checkout
+  checkout=$(mktemp -d "$root/srv/checkout.XXXXXX")
+  checkouts+=("$checkout")
+  git clone --quiet . "$checkout"
+  in_root "$root" "$(declare -f run in_checkout); in_checkout \"\$@\"" "${checkout#"$root"}" "$1"
 }
 
 in_checkout() { # FOLDER VERSION
@@ -87,7 +92,13 @@ prepare() { # VERSION
   on_path "$1" && return
   release=$(release_of "$1")
   make_root "$release"
-  unshare --mount --pid --fork true || fail "this machine lets nobody mount; put Python $1 on the PATH"
+  configure "$roots/$release"
+  # Not every machine lets root mount, and not every root reaches the package index.
+  in_root "$roots/$release" '
+    python3 -m venv --clear /srv/probe
+    /srv/probe/bin/python -m pip download --quiet --no-deps --dest /srv/probe packaging
+  ' \
+    || fail "the Debian root of Python $1 cannot be used on this machine; put Python $1 on the PATH"
 }
 
 checkouts=()

@@ -25,38 +25,38 @@ from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.remote import is_remote
 from uldp.transforms.io.results import WriteResults
 
-#: What each runner has to be told, so that nothing is lost and a job can be updated. What a user says comes after it.
+#: Options that each runner needs so that no report is lost and a job can be updated. A user's own options follow them.
 _ALWAYS = ("--streaming", "--no_save_main_session")
 _FLINK = (
-    # Without, a failure would begin anew, and nothing is ever acknowledged to a broker.
+    # Without checkpoints, a job starts over after a failure, and never acknowledges a message to the broker.
     "--checkpointing_interval=10000",
     "--checkpointing_mode=EXACTLY_ONCE",
-    # What is left when a job is cancelled, or its JobManager is lost; another goes on from there by --savepoint_path.
+    # Keep the last checkpoint if a job is cancelled or loses its JobManager. --savepoint_path starts a job from it.
     "--externalized_checkpoints_enabled",
     "--retain_externalized_checkpoints_on_cancellation",
-    # Of elements that are chunks of messages. A bundle's cost is paid for each; what is in it waits for its end.
+    # The elements are chunks of messages. Each bundle has a fixed cost; its elements wait for its end.
     "--max_bundle_size=1000",
     "--max_bundle_time_mills=500",  # Beam's spelling
-    # The watermark is passed on between bundles only, and a source that goes on at once may never be there: without,
-    # a job of one slot fired no window. And what a bundle gives at a checkpoint would wait, in the checkpoint, until
-    # the next element or watermark comes.
+    # Flink passes the watermark on only between bundles. Without this option a source that always has more messages
+    # left no gap between them, and a job of one slot fired no window. The output of a bundle that is open at a
+    # checkpoint would also wait in the checkpoint until the next element or watermark arrives.
     "--finish_bundle_before_checkpointing",
-    # Two savepoints must not differ in it.
+    # A job cannot start from a savepoint that was taken with another value.
     "--max_parallelism=128",
 )
-#: What it logs by default is of no use to a user.
+#: Prism's default log does not help a user.
 _PRISM = ("--prism_log_level=error",)
-#: How often the command says that its job runs, which may be for months.
+#: Seconds between two lines that say that the job runs. It may run for months.
 _BEAT_SECONDS = 60.0
-#: The runner that reads Pub/Sub by itself.
+#: The runner that has its own connector for Pub/Sub.
 _DATAFLOW = "DataflowRunner"
 
 
 def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
-    """Parse arguments for Beam, and add what this project's jobs need of the runner that they name.
+    """Parse arguments for Beam, and add the options that this project's jobs need on the runner that they name.
 
     Raises:
-        JobError: if one is no option of Beam's, or they name no runner that can follow a broker's stream.
+        JobError: if Beam does not know an option, or the arguments name no runner that can follow a broker's stream.
     """
     runner = pipeline_options(arguments).view_as(StandardOptions).runner
     if runner in (None, LOCAL_RUNNER):
@@ -81,7 +81,7 @@ def build(
     estimates_to: Endpoint | None = None,
     rejected_to: Endpoint | None = None,
 ) -> None:
-    """Build the graph: read, aggregate, write results, and publish those for which a topic is named."""
+    """Build the graph: read, aggregate, write results, and publish estimates and rejected reports to their topics."""
     native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
     messages = source.read(pipeline, Following(watermark_delay_ms, simulated_clock, native))
     aggregated: Aggregated = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
@@ -107,7 +107,7 @@ def follow_broker(
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
 
     Raises:
-        JobError, KafkaError, PubSubError, ResultsError: before anything is run.
+        JobError, EndpointError, KafkaError, PubSubError, ResultsError: before the pipeline runs.
     """
     in_memory = options.view_as(StandardOptions).runner == PRISM
     if in_memory and source.needs_checkpoints:
@@ -116,7 +116,7 @@ def follow_broker(
     for topic in (estimates_to, rejected_to):
         if topic is not None:
             topic.check("WRITE")
-    pipeline = beam.Pipeline(options=options)  # first: Beam's file systems take their options from it
+    pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     with claimed(out, specs, job) as results:
         build(
@@ -134,7 +134,7 @@ def follow_broker(
 
 
 def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:
-    """Run a job until it ends, or until the user stops this command."""
+    """Run a job until it ends or the user stops this command."""
     result = _run_apart(pipeline) if in_memory else pipeline.run()
     here = None if is_remote(out) else Path(out)
     try:
@@ -154,8 +154,8 @@ def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable
 
 
 def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
-    """Run a pipeline whose runner is a program that Ctrl-C, which goes to all programs of a terminal, must not end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which programs that are started inherit
+    """Run a pipeline on Prism, and keep Prism running on Ctrl-C, which a terminal sends to all of its programs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Prism inherits this
     try:
         return pipeline.run()
     finally:
@@ -164,7 +164,7 @@ def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 class _MainThreadOnly:
-    """A stream that takes what the main thread writes, and nothing of what others do."""
+    """A stream that passes on the main thread's text and drops the text of other threads."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -177,9 +177,10 @@ class _MainThreadOnly:
 
 
 def _stop_silently(number: int, frame: object) -> NoReturn:
-    """Stop as Ctrl-C does. The worker, in threads of this process, would tell by tracebacks that its job ends.
+    """Stop the command as Ctrl-C does, without the tracebacks of Beam's worker.
 
-    It logs them, and prints them as well. Nobody can say so later: on the way to who waits for the job, Beam ends it.
+    The worker runs in threads of this process. It logs and prints a traceback when its job ends. This handler must
+    silence it, because Beam ends the job before any code of ours that waits for the job can run.
     """
     logging.disable()
     sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))

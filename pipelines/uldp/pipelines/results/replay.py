@@ -1,4 +1,4 @@
-"""Send rejected reports again, once what rejected them has been mended: a spec that was missing, a version, a limit.
+"""Send rejected reports again after the cause is fixed: a spec or a version that was missing, or a limit.
 
 A report keeps its bytes, and with them its id and its event time, so deduplication sees it as the report that it is:
 to replay it twice, or after it was counted after all, changes no count.
