@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
 from uldp.schemas.framing import encode_object
 
 
@@ -142,6 +143,9 @@ class PaneKind(StrEnum):
     LATE = "late"
 
 
+_KINDS = tuple(PaneKind)  # in the order in which they fire
+
+
 @dataclass(frozen=True, slots=True)
 class Pane:
     """One firing of a window. A higher revision replaces the lower ones."""
@@ -235,6 +239,17 @@ class SupportCounts:
     def key(self) -> tuple[str, int, int, int]:
         """Collection, version, window start and window end; each pane replaces the earlier panes with the same key."""
         return self.collection, self.version, self.window_start, self.window_end
+
+    @property
+    def age(self) -> tuple[int, bool, int, int]:
+        """Order the panes of a window: of two, the newer pane has the larger age.
+
+        The newer pane has received more reports. Of equals, a pane without the flag ``incomplete`` is newer, then a
+        late pane than an on-time pane than an early pane, then the pane with the higher revision. The number of
+        received reports comes first because it never shrinks, while a restarted job starts its revisions at 0 again.
+        """
+        whole = Flag.INCOMPLETE not in self.flags
+        return self.accounting.received, whole, _KINDS.index(self.pane.kind), self.pane.revision
 
     @property
     def n(self) -> int:

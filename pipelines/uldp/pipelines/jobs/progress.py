@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.pipelines.results.read import Damaged, newest, read_counts, read_rejected, read_specs, refuse
-from uldp.pipelines.results.text import accounting_text, number_of, printable
+from uldp.pipelines.results.text import accounting_text, minute_text, number_of, printable
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.flags import Flag, withheld
@@ -27,7 +27,7 @@ def pane_line(estimate: Estimate, labels: Sequence[str]) -> str:
     figures = shares or {printable(labels[top]): (float(estimate.distribution[top]), float(estimate.stderr[top]))}
     return "  ".join(
         [
-            iso(support.window_start).replace("T", " ").removesuffix(":00Z"),
+            minute_text(support.window_start),
             f"{support.pane.kind.replace('_', ' '):<7} #{support.pane.revision:<2}",
             f"n {support.n:>7,}",
             f"duplicate {accounting.duplicate:>3,}",
@@ -50,7 +50,7 @@ def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]],
     """Announce that a window gets no estimate, because its collection stops above a share of rejected reports."""
     if (support.collection, support.version) in stopping and Flag.REJECTED_RATIO in support.flags:
         share = support.accounting.rejected / support.accounting.received
-        window = iso(support.window_start).replace("T", " ").removesuffix(":00Z")
+        window = minute_text(support.window_start)
         say(f"{window}  {support.collection} v{support.version} is stopped: {share:.0%} of the reports were rejected")
 
 

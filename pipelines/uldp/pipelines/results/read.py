@@ -21,9 +21,9 @@ import fastavro
 from uldp.pipelines.results.selection import ALL, Key, Selection, require, window_of
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.flags import Flag, withheld
+from uldp.schemas.flags import withheld
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Estimate, PaneKind, Rejected, SupportCounts, iso
+from uldp.schemas.records import Estimate, Rejected, SupportCounts, iso
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
 Specs = Mapping[tuple[str, int], CollectionSpec]
@@ -50,9 +50,6 @@ _JSON_KEYS = (
     "supersedes",
     "signals",
 )
-
-
-_KINDS = tuple(PaneKind)  # in the order in which they fire
 
 
 class ResultsError(ValueError):
@@ -161,21 +158,17 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
 def newest(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
     """Keep one pane per (collection, version, window, estimator), ordered by that key.
 
-    The newest pane is the pane that has received the most reports. Of equals, a pane without the flag ``incomplete``
-    wins, then a late pane over an on-time pane over an early pane, then the highest revision. The number of received
-    reports comes first because it never shrinks, while revisions start at 0 again if a local run is started again, and
-    the files of the earlier run stay.
+    The newest pane has the largest ``SupportCounts.age``. A local run that is started again writes from revision 0 on,
+    and the files of the earlier run stay.
     """
-    best: dict[tuple[Any, ...], tuple[tuple[int, bool, int, int], PaneRecord]] = {}
+    best: dict[tuple[Any, ...], PaneRecord] = {}
     for fired in panes:
         support: SupportCounts = _support(fired)
         estimator = "" if isinstance(fired, SupportCounts) else fired.estimator
         key = (*support.key, estimator)
-        whole = Flag.INCOMPLETE not in support.flags
-        age = (support.accounting.received, whole, _KINDS.index(support.pane.kind), support.pane.revision)
-        if key not in best or age > best[key][0]:
-            best[key] = age, fired
-    return [best[key][1] for key in sorted(best)]
+        if key not in best or support.age > _support(best[key]).age:
+            best[key] = fired
+    return [best[key] for key in sorted(best)]
 
 
 def current(

@@ -136,11 +136,17 @@ def _below(seconds: int) -> str:
 
 def window_text(support: SupportCounts) -> str:
     """Write a window as text, with the day of its end only if that differs: ``2026-01-05 10:00 to 11:00 UTC``."""
-    start, end = (
-        iso(time).replace("T", " ").removesuffix("Z").removesuffix(":00")
-        for time in (support.window_start, support.window_end)
-    )
+    start, end = minute_text(support.window_start), minute_text(support.window_end)
     return f"{start} to {end.removeprefix(start[:11])} UTC"
+
+
+def minute_text(time: int) -> str:
+    """Write a time in milliseconds without a zone, and without seconds if there are none.
+
+    >>> minute_text(1767258000000)
+    '2026-01-01 09:00'
+    """
+    return iso(time).replace("T", " ").removesuffix("Z").removesuffix(":00")
 
 
 def accounting_text(accounting: Accounting) -> str:

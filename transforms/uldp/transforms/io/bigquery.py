@@ -17,30 +17,23 @@ from typing import Any, Protocol
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas.flags import Flag
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Estimate, PaneKind, iso
+from uldp.schemas.records import Estimate, iso
 
 Row = dict[str, Any]
 
 _TYPES = {"string": "STRING", "enum": "STRING", "int": "INTEGER", "long": "INTEGER", "double": "FLOAT"}
-_KINDS = tuple(PaneKind)  # in the order in which they fire
 
 
 def estimate_row(estimate: Estimate) -> Row:
     """Return the row of an estimate: the fields of ``estimate.avsc``, times as ISO 8601, tags as a list, key and age.
 
-    The key consists of collection, version, window and estimator. Ages sort as text. The newer pane is the one that has
-    received more reports; then the one that is not incomplete; then a late pane before an on-time pane before an early
-    pane; then the one with the higher revision. The revision does not come first, because a restarted job starts its
-    revisions again, while the number of received reports never shrinks.
+    The key consists of collection, version, window and estimator. Ages sort as text; see ``SupportCounts.age``.
     """
     support = estimate.support
-    whole = Flag.INCOMPLETE not in support.flags
-    age = (support.accounting.received, whole, _KINDS.index(support.pane.kind), support.pane.revision)
     return {
         "key": "/".join(map(str, (*support.key, estimate.estimator))),
-        "age": "/".join(f"{part:x}".zfill(width) for part, width in zip(age, (16, 1, 1, 8), strict=True)),
+        "age": "/".join(f"{part:x}".zfill(width) for part, width in zip(support.age, (16, 1, 1, 8), strict=True)),
         **estimate.to_avro(),
         "window_start": iso(support.window_start),
         "window_end": iso(support.window_end),
