@@ -6,82 +6,32 @@ Beam is imported by the commands that run it, so that ``--help`` and ``check`` a
 import json
 import logging
 import os
-import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from uldp.pipelines.options import (
+    BEAM,
+    FOLDER,
+    KAFKA_CONFIG,
+    SPEC,
+    duration_ms,
+    grid_shape,
+    here_or_topic,
+    job_options,
+    time_ms,
+)
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds, parse_duration
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.read import ResultsError
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
-
-_SPEC = click.Path(dir_okay=False, path_type=Path)
-
-
-class _Folder(click.Path):
-    """A directory of this machine: what names another place must not become a directory of that name."""
-
-    name = "directory"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if scheme := re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)|kafka(?=:)|pubsub(?=:)", str(value)):
-            self.fail(f"{value}: {scheme[0]}: is not of this machine; name a directory here", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-_FOLDER = _Folder(file_okay=False, path_type=Path)
-_KAFKA_CONFIG = click.option(
-    "--kafka-config",
-    type=_SPEC,
-    metavar="FILE",
-    help="Settings of Kafka's client for TLS and SASL, NAME=VALUE a line; on each worker too.",
-)
-
-
-def _here_or_topic(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse a URL: messages are appended to a directory of this machine, or to a topic."""
-    if not value.startswith(("kafka:", "pubsub:")):
-        _FOLDER.convert(value, param, ctx)
-    return value
-
-
-_BEAM = {"ignore_unknown_options": True, "allow_extra_args": True}
-
-
-def _duration(text: str) -> int:
-    """Read a duration in milliseconds."""
-    try:
-        return milliseconds(parse_duration(text))
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r}: {error}") from error
-
-
-def _time(text: str) -> int:
-    """Read an ISO 8601 time, UTC unless it says otherwise, in milliseconds."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is no ISO 8601 time; write 2026-01-05T09:00:00Z") from error
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-def _grid(text: str) -> tuple[int, int]:
-    """Read rows and columns."""
-    rows, _, columns = text.partition("x")
-    if not (rows.isdecimal() and columns.isdecimal()):
-        raise click.BadParameter(f"{text!r}: write rows and columns like 25x25")
-    return int(rows), int(columns)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -103,7 +53,7 @@ def cli(verbose: bool) -> None:
 
 
 @cli.command()
-@click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=_SPEC)
+@click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=SPEC)
 @click.option("--users", default=100_000, show_default=True, type=click.IntRange(1), help="n of the expected errors.")
 def check(specs: tuple[Path, ...], users: int) -> None:
     """Validate specs; print p, q, epsilon and the errors to expect, and warn of traps.
@@ -121,13 +71,13 @@ def check(specs: tuple[Path, ...], users: int) -> None:
 
 
 @cli.command()
-@click.argument("spec", type=_SPEC)
-@click.option("--truth", required=True, type=_SPEC, help="CSV of value,tag,weight: the true distribution.")
+@click.argument("spec", type=SPEC)
+@click.option("--truth", required=True, type=SPEC, help="CSV of value,tag,weight: the true distribution.")
 @click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
 @click.option(
     "--to",
     required=True,
-    callback=_here_or_topic,
+    callback=here_or_topic,
     help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.",
 )
 @click.option(
@@ -138,8 +88,8 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     help="Report ids follow from seed, collection, version and start: the same four make the same ids again.",
 )
 @click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
-@click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=_time, metavar="TIME")
-@click.option("--duration", default="3h", show_default=True, type=_duration, metavar="DURATION")
+@click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=time_ms, metavar="TIME")
+@click.option("--duration", default="3h", show_default=True, type=duration_ms, metavar="DURATION")
 @click.option("--duplicates", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that are sent twice.")
 @click.option("--late", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that come after their window.")
 @click.option("--malformed", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that arrive damaged.")
@@ -148,7 +98,7 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     type=click.FloatRange(0, min_open=True),
     help="Simulated seconds a second.  [default: as fast as it goes]",
 )
-@_KAFKA_CONFIG
+@KAFKA_CONFIG
 def simulate(
     spec: Path,
     truth: Path,
@@ -181,32 +131,8 @@ def simulate(
     click.echo(f"{to}: {sent}")
 
 
-def _results(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse a topic: results are files."""
-    if value.startswith(("kafka:", "pubsub:")):
-        raise click.BadParameter(f"{value}: results go to a directory, or to a URL such as gs://BUCKET/results")
-    return value
-
-
-def _job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
-    """Add what both jobs take; they differ in what they read, and in where they write."""
-
-    def add(command: Any) -> Any:
-        for option in (
-            _KAFKA_CONFIG,
-            click.option("--to", "out", required=True, callback=_results, help=results),
-            click.option("--from", "source", required=True, help=sources),
-            click.option("--spec", "specs", required=True, multiple=True, type=_SPEC, help="A spec; may be repeated."),
-            click.pass_context,
-        ):
-            command = option(command)
-        return command
-
-    return add
-
-
-@cli.command(context_settings=_BEAM)
-@_job_options(
+@cli.command(context_settings=BEAM)
+@job_options(
     sources="Messages: a file, a directory or a URL of files, or a topic, kafka:HOST:PORT/TOPIC.",
     results="Directory of the results, or a URL such as gs://...",
 )
@@ -226,8 +152,8 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str,
     _summarize(out)
 
 
-@cli.command(context_settings=_BEAM)
-@_job_options(
+@cli.command(context_settings=BEAM)
+@job_options(
     sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S.",
     results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
 )
@@ -235,7 +161,7 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str,
     "--watermark-delay",
     default="10s",
     show_default=True,
-    type=_duration,
+    type=duration_ms,
     metavar="DURATION",
     help="Wait for stragglers.",
 )
@@ -290,17 +216,17 @@ def stream(
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
     options = local.pipeline_options(ctx.args)
     local.follow(
-        loaded, here, _FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
+        loaded, here, FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
     )
     _summarize(out)
 
 
 @cli.command()
-@click.argument("out", type=_FOLDER)
+@click.argument("out", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Values to show a window.")
 @click.option("--collection", metavar="NAME", help="Only windows of this collection.")
-@click.option("--since", type=_time, metavar="TIME", help="Only windows that end after this time.")
+@click.option("--since", type=time_ms, metavar="TIME", help="Only windows that end after this time.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection.")
 @click.option("--estimator", metavar="NAME", help="Only estimates of this estimator.")
 def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
@@ -330,12 +256,15 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
 
 
 @cli.command()
-@click.argument("results", metavar="OUT", type=_FOLDER)
+@click.argument("results", metavar="OUT", type=FOLDER)
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
-@click.option("--truth", type=_SPEC, help="CSV of value,tag,weight, where a simulation knows it.")
+@click.option("--truth", type=SPEC, help="CSV of value,tag,weight, where a simulation knows it.")
 @click.option("--collection", help="The collection that --truth is of, where there are several.")
 @click.option(
-    "--grid", type=_grid, metavar="ROWSxCOLUMNS", help="Draw the values as cells of a map, row by row from the bottom."
+    "--grid",
+    type=grid_shape,
+    metavar="ROWSxCOLUMNS",
+    help="Draw the values as cells of a map, row by row from the bottom.",
 )
 def report(results: Path, out: Path, truth: Path | None, collection: str | None, grid: tuple[int, int] | None) -> None:
     """Write one self-contained HTML page of the newest pane of each window.
@@ -359,15 +288,15 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
 
 
 @cli.command()
-@click.argument("rejected", type=_FOLDER)
+@click.argument("rejected", type=FOLDER)
 @click.option(
     "--to",
     required=True,
-    callback=_here_or_topic,
+    callback=here_or_topic,
     help="An open local stream, the directory of a new one, kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T.",
 )
 @click.option("--max-attempts", default=5, show_default=True, type=click.IntRange(1), help="Leave others alone.")
-@_KAFKA_CONFIG
+@KAFKA_CONFIG
 def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None) -> None:
     """Send rejected reports again, when what rejected them has been mended. What was counted is not counted again.
 
@@ -388,7 +317,7 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
     "--out",
     default="demo",
     show_default=True,
-    type=_FOLDER,
+    type=FOLDER,
     help="A new directory, or that of an earlier demo, to make anew.",
 )
 @click.option("--users", default=180_000, show_default=True, type=click.IntRange(1000))

@@ -1,6 +1,7 @@
 """Endpoints: where messages come from and where they go, each named by a URI.
 
-A connector is a folder with a subclass of ``Endpoint`` and a function ``parse``, and a line in ``SCHEMES``.
+A connector is a folder with a subclass of ``Endpoint`` and a function ``parse``, and a line in
+``uldp.transforms.io.schemes``.
 """
 
 import secrets
@@ -18,12 +19,9 @@ from apache_beam.pvalue import PCollection
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.schemes import SCHEMES, scheme_of
 
-#: By the scheme of a URI, the module whose ``parse`` reads it. Every other URI or path names files.
-SCHEMES = {
-    "kafka": "uldp.transforms.io.kafka.endpoint",
-    "pubsub": "uldp.transforms.io.pubsub.endpoint",
-}
+#: The module of endpoints that no connector has: paths and URLs of files.
 _FILES = "uldp.transforms.io.files"
 
 #: The access that a job needs.
@@ -149,7 +147,8 @@ def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
     Raises:
         ValueError: if it begins like a URI of a connector, and is none.
     """
-    endpoint: Endpoint = import_module(SCHEMES.get(uri.partition(":")[0], _FILES)).parse(uri, config)
+    scheme = scheme_of(uri)
+    endpoint: Endpoint = import_module(_FILES if scheme is None else SCHEMES[scheme]).parse(uri, config)
     return endpoint
 
 

@@ -1,0 +1,94 @@
+"""Types and options that several commands of the command line share."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from uldp.schemas.durations import milliseconds, parse_duration
+from uldp.transforms.io.schemes import scheme_of
+
+SPEC = click.Path(dir_okay=False, path_type=Path)
+
+
+class _Folder(click.Path):
+    """A directory of this machine. A URL or a topic must not become a directory of that name."""
+
+    name = "directory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        url = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", str(value))
+        if scheme := url[0] if url else scheme_of(str(value)):
+            self.fail(f"{value}: {scheme}: is not of this machine; name a directory here", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = _Folder(file_okay=False, path_type=Path)
+KAFKA_CONFIG = click.option(
+    "--kafka-config",
+    type=SPEC,
+    metavar="FILE",
+    help="Settings of Kafka's client for TLS and SASL, NAME=VALUE a line; on each worker too.",
+)
+
+
+def here_or_topic(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse a URL: messages are appended to a directory of this machine, or to a topic."""
+    if scheme_of(value) is None:
+        FOLDER.convert(value, param, ctx)
+    return value
+
+
+BEAM = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def duration_ms(text: str) -> int:
+    """Read a duration in milliseconds."""
+    try:
+        return milliseconds(parse_duration(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from error
+
+
+def time_ms(text: str) -> int:
+    """Read an ISO 8601 time, UTC unless it says otherwise, in milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no ISO 8601 time; write 2026-01-05T09:00:00Z") from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def grid_shape(text: str) -> tuple[int, int]:
+    """Read rows and columns."""
+    rows, _, columns = text.partition("x")
+    if not (rows.isdecimal() and columns.isdecimal()):
+        raise click.BadParameter(f"{text!r}: write rows and columns like 25x25")
+    return int(rows), int(columns)
+
+
+def results_place(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse a topic: results are files."""
+    if scheme_of(value) is not None:
+        raise click.BadParameter(f"{value}: results go to a directory, or to a URL such as gs://BUCKET/results")
+    return value
+
+
+def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
+    """Add what both jobs take; they differ in what they read, and in where they write."""
+
+    def add(command: Any) -> Any:
+        for option in (
+            KAFKA_CONFIG,
+            click.option("--to", "out", required=True, callback=results_place, help=results),
+            click.option("--from", "source", required=True, help=sources),
+            click.option("--spec", "specs", required=True, multiple=True, type=SPEC, help="A spec; may be repeated."),
+            click.pass_context,
+        ):
+            command = option(command)
+        return command
+
+    return add
