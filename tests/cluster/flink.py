@@ -231,7 +231,9 @@ class WorkerPool(Server):
         # It starts "python", whichever is first on the path.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
-        return Daemon(command, self.folder / "workers.log", {"PATH": path, **self.environment}, starts_others=True)
+        # Jobs of tests have sources that are defined in tests.
+        environment = {"PATH": path, "PYTHONPATH": str(ROOT), **self.environment}
+        return Daemon(command, self.folder / "workers.log", environment, starts_others=True)
 
 
 @dataclass
