@@ -1,0 +1,118 @@
+"""Specs, messages and both paths of the decoder, and what became of each report, for the tests of the decoder."""
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.schemas.codec import columnar
+from uldp.schemas.codec.batched import BatchViews
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import report_store
+from uldp.schemas.records import Accounting, Message, Report, ReportBatch
+
+START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
+MINUTE, HOUR = 60_000, 3_600_000
+YEAR = 365 * 24 * HOUR
+ID = bytes(range(16))
+
+
+def spec(collection: str, version: int, mechanism: str, **keys: object) -> CollectionSpec:
+    base: dict[str, object] = {
+        "collection": collection,
+        "version": version,
+        "domain": {"size": 10},
+        "mechanism": {"name": mechanism, "epsilon": 1.0},
+        "sensitive": [0, 1, 2],
+        "window": {"size": "1h", "allowed_lateness": "30m"},
+    }
+    return CollectionSpec.parse(base | keys)
+
+
+SYMBOL = spec("symbol", 1, "urr", tags=[{"name": "home"}])  # 11 symbols
+BITS = spec("bits", 1, "urap")  # 10 bits in 2 bytes
+UPGRADED = spec("symbol", 2, "urap")
+SLIDING = spec(
+    "sliding", 1, "rr", sensitive="all", window={"size": "1h", "period": "15m"}, limits={"max_clock_skew": "0s"}
+)
+RETIRED = spec("symbol", 7, "urr", retired=True)
+YOUNG = spec("young", 1, "urr", limits={"max_age": "2h"})
+SPECS = {spec.key: spec for spec in (SYMBOL, BITS, UPGRADED, SLIDING, RETIRED, YOUNG)}
+
+#: Sensitive bits 0 to 2 at will, one more at the most, and six bits of padding.
+POSSIBLE_BITS = [b"\0\0", b"\xe0\0", b"\x80\x40", b"\x10\0"]
+IMPOSSIBLE_BITS = [b"\x18\0", b"\x10\x80", b"\0\x20", b"\0\x01"]
+
+
+def take_path(patch: pytest.MonkeyPatch, min_rows: float) -> None:
+    """Decode ``min_rows`` messages or more as columns and batches in place, or all by the plain decoder."""
+    patch.setattr(columnar, "MIN_ROWS", min_rows)
+    if min_rows == math.inf:
+        patch.setattr(BatchViews, "read", leave)
+
+
+def leave(batches: BatchViews, message: bytes) -> None:
+    return None
+
+
+both_paths = pytest.mark.usefixtures("path")
+
+
+def decode(*messages: Message, judge_lateness: bool = True) -> Decoded:
+    return ReportDecoder(SPECS.values(), judge_lateness=judge_lateness).decode(messages)
+
+
+def report(payload: int | bytes = 3, time: int = START, key: tuple[str, int] = SYMBOL.key, id_: bytes = ID) -> bytes:
+    return Report(*key, id_, time, payload).encode()
+
+
+def batch(reports: Sequence[Report]) -> ReportBatch:
+    """Reports of one collection and version and of one kind of payload."""
+    times = np.array([report.event_time for report in reports], dtype=np.int64).tobytes()
+    ids = b"".join(report.report_id for report in reports)
+    if isinstance(reports[0].payload, int):
+        symbols = np.array([report.payload for report in reports], dtype=np.uint32).tobytes()
+        return ReportBatch(reports[0].collection, reports[0].version, ids, times, symbols=symbols)
+    bits = b"".join(report.payload for report in reports if isinstance(report.payload, bytes))
+    return ReportBatch(reports[0].collection, reports[0].version, ids, times, bits=bits)
+
+
+def accounting(decoded: Decoded) -> dict[tuple[tuple[str, int], int], Accounting]:
+    """The accounting of late and rejected reports by collection, version and slice."""
+    found = {slot: partial.accounting for slot, partial in decoded.partials.items()}
+    return {slot: line for slot, line in found.items() if line != Accounting()}
+
+
+def row_of(batch: dict[str, Any]) -> Report | None:
+    """The only report of a batch of symbols; there is none where columns do not fit each other."""
+    ids, times, symbols = batch["report_ids"], batch["event_times"], batch["payload"].get("symbols", b"")
+    if (len(ids), len(times), len(symbols)) != (16, 8, 4):
+        return None
+    time, symbol = struct.unpack("<q", times)[0], struct.unpack("<I", symbols)[0]
+    return Report(batch["collection"], batch["version"], ids, time, symbol)
+
+
+def outcomes(decoded: Decoded) -> Counter[tuple[Report | bytes, str]]:
+    """Each report and where it went. A counted one is dated to its slice; what does not decode stands for itself."""
+    found: Counter[tuple[Report | bytes, str]] = Counter()
+    for columns in decoded.columns:
+        bits = columns.payloads.ndim == 2
+        for row in range(len(columns)):
+            id_, slice_start = columns.report_ids[row].tobytes(), int(columns.slices[row])
+            payload = columns.payloads[row].tobytes() if bits else int(columns.payloads[row])
+            found[Report(columns.collection, columns.version, id_, slice_start, payload), "counted"] += 1
+    found.update((Report(**report_store().decode(late.data)[1]), "late") for late in decoded.late)
+    for rejected in decoded.rejected:
+        try:
+            name, record = report_store().decode(rejected.data)
+        except ValueError:
+            found[rejected.data, rejected.reason] += 1
+        else:
+            report = Report(**record) if name == "uldp.Report" else row_of(record)
+            found[report or rejected.data, rejected.reason] += 1
+    return found
