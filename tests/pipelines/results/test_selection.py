@@ -1,15 +1,20 @@
 """What a reader of results chooses, by the names of folders."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.pipelines.results.samples import HOUR, NINE, SPECS, at, hours, save, write
+from uldp.pipelines.results.read import check_selection, current
 from uldp.pipelines.results.selection import ALL, Selection, SelectionError, require, window_of
+from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
-from uldp.transforms.io.results import window_folder
+from uldp.transforms.io.results import counts_file, window_folder, write_file
 
-HOUR = 3_600_000
 #: One hour of ``old``, three of ``new`` in two versions that overlap.
 WINDOWS = [("old", 1, 0, HOUR), ("new", 1, 0, HOUR), ("new", 1, HOUR, 2 * HOUR), ("new", 2, HOUR, 2 * HOUR)]
 WINDOWS += [("new", 2, 2 * HOUR, 3 * HOUR)]
@@ -70,3 +75,53 @@ def test_names_must_be_there() -> None:
         require("collection", "survy", {"survey", "s"})
     with pytest.raises(SelectionError, match=r"^no estimator 'x' is there; choose one of: em, mle$"):
         require("estimator", "x", {"mle", "em"})
+
+
+class TestSelection:
+    @pytest.mark.parametrize(
+        ("selection", "found"),
+        [
+            (Selection(), [0, 0, 1, 1, 2, 2]),
+            (Selection(last=2), [1, 1, 2, 2]),
+            (Selection(since=NINE + 2 * HOUR), [2, 2]),
+            (Selection(estimator="em"), [0, 1, 2]),
+            (Selection(last=1, estimator="mle", collection="c"), [2]),
+            (Selection(collection="other"), []),
+        ],
+    )
+    def test_chooses(self, tmp_path: Path, selection: Selection, found: list[int]) -> None:
+        save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
+        estimates, _ = current(tmp_path, SPECS, selection)
+        assert hours(estimates) == found
+
+    def test_files_of_others_are_not_opened(self, tmp_path: Path) -> None:
+        save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
+        for path in tmp_path.rglob("*.avro"):
+            if window_folder(at(2).support) not in str(path) or path.name.endswith(".em.avro"):
+                path.write_bytes(b"opened")
+        estimates, _ = current(tmp_path, SPECS, Selection(last=1, estimator="mle"))
+        assert hours(estimates) == [2]
+
+    def test_a_window_without_an_estimate_is_one_of_the_last(self, tmp_path: Path) -> None:
+        save(tmp_path, at(0))
+        name, content = counts_file(replace(at(1).support, flags=("few_reports",)))
+        write_file(str(tmp_path / name), content)
+        estimates, (pane,) = current(tmp_path, SPECS, Selection(last=1))
+        assert (estimates, pane.window_start) == ([], NINE + HOUR)
+
+    def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:
+        write(tmp_path / "estimates/c-v1/w/000002.mle.avro", load_schema("estimate"), at(0).to_avro())
+        save(tmp_path, at(1))
+        assert hours(current(tmp_path, SPECS, Selection(last=1))[0]) == [1]
+        assert hours(current(tmp_path, SPECS, Selection(last=2))[0]) == [0, 1]
+
+    def test_names_are_checked_against_specs_and_files(self, tmp_path: Path) -> None:
+        save(tmp_path, at(0, "em"))
+        for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="empirical")):
+            check_selection(tmp_path, SPECS, good)
+        with pytest.raises(
+            SelectionError, match=r"no estimator 'emm' is there; did you mean 'em'[?] choose one of: em, emp"
+        ):
+            check_selection(tmp_path, SPECS, Selection(estimator="emm"))
+        with pytest.raises(SelectionError, match=r"no collection 'd' is there; choose one of: c$"):
+            check_selection(tmp_path, SPECS, Selection(collection="d"))

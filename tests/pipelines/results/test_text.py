@@ -1,0 +1,131 @@
+"""Estimates as text for a terminal, and as JSON."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.pipelines.results.samples import COUNTS, ESTIMATE, HOUR, NINE
+from uldp.pipelines.results.read import to_json
+from uldp.pipelines.results.text import accounting_text, decimals, estimate_text, percent, skew_text, window_text
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Accounting, Signals
+
+
+class TestJson:
+    def test_line(self) -> None:
+        assert json.loads(json.dumps(to_json(ESTIMATE))) == {
+            "collection": "c",
+            "version": 1,
+            "window_start": "2026-01-01T09:00:00Z",
+            "window_end": "2026-01-01T10:00:00Z",
+            "pane": {"kind": "on_time", "revision": 2},
+            "n": 100,
+            "mechanism": "urr",
+            "epsilon": 1.5,
+            "estimator": "empirical",
+            "distribution": [0.25, 0.7512, -0.0012],
+            "stderr": [0.031, 0.0214, 0.01],
+            "tags": {"home": {"mass": 0.05, "stderr": 0.024}},
+            "bound": 0.1,
+            "counts": [30, 40, 10, 20],
+            "accounting": {"received": 107, "counted": 100, "duplicate": 4, "late": 2, "rejected": 1},
+            "flags": ["improbable_counts"],
+            "supersedes": {"revision": 1, "n": 90, "counts": [27, 36, 9, 18]},
+            "signals": {
+                "early": [0, 3],
+                "past": [60, 30, 0, 7],
+                "improbable_reports": 2,
+                "busiest_sender": {"digest": "00000000000000ff", "reports": 50},
+            },
+        }
+
+    def test_has_every_field_of_the_schema(self) -> None:
+        assert to_json(ESTIMATE).keys() == {field["name"] for field in load_schema("estimate")["fields"]}
+
+
+class TestText:
+    def test_block(self) -> None:
+        assert estimate_text(ESTIMATE, ["red", "green", "blue"], top=2) == "\n".join(
+            [
+                "c v1  2026-01-01 09:00 to 10:00 UTC  empirical",
+                "  n 100  pane on_time, revision 2  urr, epsilon 1.5",
+                "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
+                "  flags: improbable_counts",
+                "  supersedes revision 1, n 90",
+                "  clocks past: 97 reports, half by less than 1s, 99 % by less than 8s",
+                "  clocks early: 3 reports, half by less than 2s, 99 % by less than 2s",
+                "  busiest sender: 00000000000000ff, 50 reports",
+                "  the 2 largest of 3 values, in % ± standard error",
+                "    green   75.1  ± 2.1",
+                "      red   25.0  ± 3.1",
+                "  behind tags, in % ± standard error",
+                "     home    5.0  ± 2.4",
+                "    wrong background knowledge costs at most 0.1 in l1 (Theorem 1)",
+            ]
+        )
+
+    def test_without_flags_tags_and_privacy(self) -> None:
+        support = replace(COUNTS, flags=(), supersedes=None, signals=Signals())
+        plain = replace(ESTIMATE, support=support, mechanism="identity", epsilon=None, tags={}, bound=0.0)
+        text = estimate_text(plain, ["red", "green", "blue"])
+        assert "identity, no privacy" in text
+        assert "flags" not in text
+        assert "tags" not in text
+        assert text.endswith("     blue   -0.1  ± 1.0")
+
+    def test_a_terminal_is_not_obeyed(self) -> None:
+        text = estimate_text(ESTIMATE, ["\x1b[2J\x1b]0;owned\x07", "gr\nün", "blue"])
+        assert "\x1b" not in text
+        assert "\x07" not in text
+        assert "gr\N{REPLACEMENT CHARACTER}ün" in text
+
+    @pytest.mark.parametrize(
+        ("start", "end", "text"),
+        [
+            (NINE, NINE + HOUR, "2026-01-01 09:00 to 10:00 UTC"),
+            (NINE, NINE + 24 * HOUR, "2026-01-01 09:00 to 2026-01-02 09:00 UTC"),
+            (NINE, NINE + 30_000, "2026-01-01 09:00 to 09:00:30 UTC"),
+            (NINE, NINE + 500, "2026-01-01 09:00 to 09:00:00.500 UTC"),
+        ],
+    )
+    def test_window(self, start: int, end: int, text: str) -> None:
+        assert window_text(replace(COUNTS, window_start=start, window_end=end)) == text
+
+    @pytest.mark.parametrize(
+        ("counts", "text"),
+        [
+            ((100,), "half by less than 1s, 99 % by less than 1s"),
+            ((49, 1, 49, 1), "half by less than 2s, 99 % by less than 4s"),
+            ((49, 2, 47, 0, 0, 0, 2), "half by less than 2s, 99 % by less than 2m"),
+            ((*[0] * 16, 1), "half by less than 19h, 99 % by less than 19h"),
+            ((1, *[0] * 22, 1), "half by less than 1s, 99 % by 48d or more"),
+        ],
+    )
+    def test_clock_skew(self, counts: tuple[int, ...], text: str) -> None:
+        assert skew_text(counts) == text
+
+    def test_an_accounting_that_does_not_close_says_so(self) -> None:
+        assert "does not add up" in accounting_text(Accounting(received=10, counted=9))
+        assert "does not add up" not in accounting_text(Accounting(received=10, counted=9, late=1))
+
+    @pytest.mark.parametrize(
+        ("stderr", "places", "text"),
+        [
+            ([0.021], 1, "2.1"),
+            ([0.0034, 0.0, 0.0034], 2, "0.34"),
+            ([0.00099], 3, "0.099"),
+            ([0.2], 0, "20"),
+            ([3.0], 0, "300"),
+        ],
+    )
+    def test_two_digits_of_a_standard_error(self, stderr: list[float], places: int, text: str) -> None:
+        assert decimals(np.array(stderr)) == places
+        assert percent(stderr[0], places) == text
+
+    def test_without_any_noise_two_decimals(self) -> None:
+        assert decimals(np.zeros(3)) == 2
+
+    def test_zero_has_no_sign(self) -> None:
+        assert percent(-1e-9, 2) == "0.00"
