@@ -1,0 +1,229 @@
+"""Each mistake in a spec, and the one line that says what it is."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tests import build
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specfile import SpecError
+
+
+def message(**keys: Any) -> str:
+    with pytest.raises(SpecError) as caught:
+        CollectionSpec.parse(build.MINIMAL | keys, source="spec.yaml")
+    return str(caught.value)
+
+
+UNKNOWN_KEY = "unknown key; check the spelling or remove it"
+DURATION = "write a duration as a whole number and a unit: 30s, 10m, 1h, 1d"
+SENSITIVE = "write all, or a list of values of the domain"
+ESTIMATOR = "write one of empirical, threshold, norm-sub, mle, em, or a list of them"
+MECHANISMS = "'identity', 'rr', 'warner', 'mangat', 'urr', 'rappor', 'sue', 'oue', 'urap' or 'uoue'"
+SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
+LABEL_READ = "must be text (YAML reads this as"
+QUOTES = "if it is a label, write it in quotes"
+ONE_DOMAIN = "give one of size, labels, labels_file"
+SPREAD = "without background is spread over the non-sensitive values, and there are none; give it a background"
+TWO_LABELS = {"labels": ["a", "b"]}
+
+
+def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
+    return {"name": name, **parameters}
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"colection": "c"}, f"colection: {UNKNOWN_KEY} (did you mean 'collection'?)"),
+        ({"int": 1}, f"int: {UNKNOWN_KEY}"),
+        ({"limits": {"min[reports]": 1}}, f"limits.min[reports]: {UNKNOWN_KEY} (did you mean 'min_reports'?)"),
+        ({"limits": {"max_agee": "1d"}}, f"limits.max_agee: {UNKNOWN_KEY} (did you mean 'max_age'?)"),
+        ({"window": {"size": "1h", "Period": "1h"}}, f"window.Period: {UNKNOWN_KEY} (did you mean 'period'?)"),
+        ({"tags": [{"name": "a", "nmae": "b"}]}, f"tags.0.nmae: {UNKNOWN_KEY} (did you mean 'name'?)"),
+        ({"\x1b[31m": 1}, f"'\\x1b[31m': {UNKNOWN_KEY}"),
+        ({"k" * 1000: 1}, f"'{'k' * 37}...{'k' * 38}': {UNKNOWN_KEY}"),
+        (
+            {"window": {"size": "1h", "lateness": "1h"}},
+            f"window.lateness: {UNKNOWN_KEY} (did you mean 'allowed_lateness'?)",
+        ),
+        ({"window": {}}, "window.size: missing; add it"),
+        ({"mechanism": {"epsilon": 1.0}}, "mechanism.name: missing; add it"),
+        ({"collection": "C"}, f"collection: {SMALL_NAME} (got 'C')"),
+        ({"collection": "c\n"}, f"collection: {SMALL_NAME} (got 'c\\n')"),
+        ({"collection": 7}, "collection: must be text (YAML reads this as the number 7; write it in quotes)"),
+        ({"version": 0}, "version: must be 1 or more (got 0)"),
+        ({"version": 1 << 31}, f"version: must be less than 2,147,483,648 (got {1 << 31})"),
+        ({"version": "1"}, "version: must be a whole number (got '1')"),
+        ({"version": True}, "version: must be a whole number (got true)"),
+        ({"domain": {"size": 1}}, "domain.size: must be 2 or more (got 1)"),
+        (
+            {"domain": {"size": (1 << 24) + 1}},
+            "domain.size: must be 16,777,216 or less (got 16777217)",
+        ),
+        ({"domain": {}}, f"domain: {ONE_DOMAIN} (given: none)"),
+        ({"domain": {"size": 2, **TWO_LABELS}}, f"domain: {ONE_DOMAIN} (given: size, labels)"),
+        ({"domain": {"labels": ["a", "b", "a"]}}, "domain: label 'a' stands twice; labels must differ"),
+        ({"domain": {"labels": ["yes", True]}}, f"domain.labels.1: {LABEL_READ} true; write it in quotes)"),
+        ({"domain": {"labels": ["a", False]}}, f"domain.labels.1: {LABEL_READ} false; write it in quotes)"),
+        ({"domain": {"labels": ["a", 1]}}, f"domain.labels.1: {LABEL_READ} the number 1; write it in quotes)"),
+        ({"domain": {"labels": ["a", 1.5]}}, f"domain.labels.1: {LABEL_READ} the number 1.5; write it in quotes)"),
+        ({"domain": {"labels": ["a", None]}}, f"domain.labels.1: {LABEL_READ} nothing; write it in quotes)"),
+        (
+            {"domain": {"labels": [date(2026, 1, 5), "b"]}},
+            f"domain.labels.0: {LABEL_READ} the date 2026-01-05; write it in quotes)",
+        ),
+        ({"domain": {"labels": ["a", ["b"]]}}, "domain.labels.1: must be text"),
+        ({"domain": {"labels": ["a"]}}, "domain.labels: must have 2 entries or more"),
+        ({"domain": {"labels": ["\x1b[2J"] * 2}}, "domain: label '\\x1b[2J' stands twice; labels must differ"),
+        ({"sensitive": 5}, f"sensitive: {SENSITIVE} (got 5)"),
+        ({"sensitive": "everything"}, f"sensitive: {SENSITIVE} (got 'everything')"),
+        ({"sensitive": [1, 1.5]}, f"sensitive.1: {SENSITIVE} (YAML reads this as the number 1.5; {QUOTES})"),
+        (
+            {"sensitive": ["b", True], "domain": TWO_LABELS},
+            f"sensitive.1: {SENSITIVE} (YAML reads this as true; {QUOTES})",
+        ),
+        ({"sensitive": [None]}, f"sensitive.0: {SENSITIVE} (YAML reads this as nothing; {QUOTES})"),
+        ({"sensitive": "al"}, f"sensitive: {SENSITIVE} (got 'al'; did you mean 'all'?)"),
+        (
+            {"sensitive": [1], "domain": {"labels": ["1", "2"]}},
+            "sensitive: 1 is the number of a value and the label of another; for the label, write it in quotes: '1'",
+        ),
+        (
+            {"sensitive": ["of\x07ten"], "domain": {"labels": ["often", "never"]}},
+            "sensitive: 'of\\x07ten' is no label of the domain (did you mean 'often'?)",
+        ),
+        ({"sensitive": []}, "sensitive: empty; name the sensitive values, or choose the mechanism identity"),
+        ({"sensitive": [5]}, "sensitive: 5 is outside of the domain 0 to 4"),
+        ({"sensitive": [-1]}, "sensitive: -1 is outside of the domain 0 to 4"),
+        ({"sensitive": [3, 1, 3]}, "sensitive: 3 stands twice; remove one"),
+        ({"sensitive": ["a"]}, "sensitive: 'a' is a label, but the domain has only a size"),
+        ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is no label of the domain"),
+        (
+            {"mechanism": mechanism("olh", epsilon=1)},
+            f"mechanism.name: must be one of {MECHANISMS} (got 'olh')",
+        ),
+        (
+            {"mechanism": mechanism("uRR", epsilon=1)},
+            f"mechanism.name: must be one of {MECHANISMS} (got 'uRR'; did you mean 'urr'?)",
+        ),
+        ({"version": 16**5000}, "version: must be less than 2,147,483,648 (got a number of thousands of digits)"),
+        ({"mechanism": "urr"}, "mechanism: must be a mapping (got 'urr')"),
+        ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
+        (
+            {"mechanism": mechanism("urr", epsilon=0)},
+            "mechanism.epsilon: must be more than 0 (got 0.0)",
+        ),
+        (
+            {"mechanism": mechanism("urr", epsilon=51)},
+            "mechanism.epsilon: must be 50 or less (got 51.0)",
+        ),
+        (
+            {"mechanism": mechanism("urr", epsilon=float("nan"))},
+            "mechanism.epsilon: must be 50 or less (got nan)",
+        ),
+        (
+            {"mechanism": mechanism("urr", epsilon="1.0")},
+            "mechanism.epsilon: must be a number (got '1.0')",
+        ),
+        (
+            {"mechanism": mechanism("identity", epsilon=1.0)},
+            "mechanism: identity gives no privacy and takes no epsilon; remove epsilon or choose a mechanism",
+        ),
+        (
+            {"mechanism": mechanism("rappor", epsilon=1.0)},
+            "mechanism: rappor needs theta (sue and oue are rappor with a theta of their own)",
+        ),
+        (
+            {"mechanism": mechanism("oue", epsilon=1.0, theta=0.4)},
+            "mechanism: oue takes no theta; only rappor, urap do",
+        ),
+        (
+            {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},
+            "mechanism.theta: must be less than 1 (got 1.0)",
+        ),
+        (
+            {"mechanism": mechanism("rr", epsilon=1), "sensitive": [1]},
+            "rr protects every value alike; write sensitive: all, or choose one of urr, urap, uoue",
+        ),
+        (
+            {"mechanism": mechanism("warner", epsilon=1)},
+            "domain: warner is for two values, got 5; use rr or urr",
+        ),
+        (
+            {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}},
+            "mangat needs its one sensitive value: sensitive: [1]",
+        ),
+        (
+            {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}, "sensitive": [0, 1]},
+            "sensitive: mangat has exactly one sensitive value",
+        ),
+        (
+            {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},
+            "tags need one of urr, urap, uoue as the common mechanism, not oue",
+        ),
+        (
+            {"tags": [{"name": "a b"}]},
+            "tags.0.name: must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and - (got 'a b')",
+        ),
+        ({"tags": {"name": "a"}}, "tags: must be a list"),
+        ({"tags": [{"name": "a"}, {"name": "a"}]}, "tag names must differ, got ['a', 'a']"),
+        ({"tags": [{"name": "home"}]}, f"tags.0: home {SPREAD}"),
+        ({"window": {"size": 3600}}, f"window.size: {DURATION} (got 3600)"),
+        ({"window": {"size": "1 h"}}, f"window.size: {DURATION} (got '1 h')"),
+        ({"window": {"size": "1.5h"}}, f"window.size: {DURATION} (got '1.5h')"),
+        ({"window": {"size": "-1h"}}, f"window.size: {DURATION} (got '-1h')"),
+        ({"window": {"size": "0s"}}, "window: size must be more than 0"),
+        (
+            {"window": {"size": "1h", "period": "7m"}},
+            "window: size must be a multiple of period, which 7m does not divide",
+        ),
+        (
+            {"window": {"size": "1h", "period": "0s"}},
+            "window: size must be a multiple of period, which 0d does not divide",
+        ),
+        (
+            {"window": {"size": "1h", "early_every": "500ms"}},
+            "window: early_every must be one or more whole seconds; leave it out for no early panes",
+        ),
+        (
+            {"window": {"size": "1h", "early_every": "0s"}},
+            "window: early_every must be one or more whole seconds; leave it out for no early panes",
+        ),
+        ({"estimator": "mean"}, f"estimator: {ESTIMATOR} (got 'mean')"),
+        ({"estimator": ["mle", "mean"]}, f"estimator.1: {ESTIMATOR} (got 'mean')"),
+        ({"estimator": "norm_sub"}, f"estimator: {ESTIMATOR} (got 'norm_sub'; did you mean 'norm-sub'?)"),
+        ({"estimator": ["thresold"]}, f"estimator.0: {ESTIMATOR} (got 'thresold'; did you mean 'threshold'?)"),
+        ({"estimator": [1]}, f"estimator.0: {ESTIMATOR} (got 1)"),
+        ({"estimator": []}, f"estimator: {ESTIMATOR} (got [])"),
+        ({"estimator": ["mle", "mle"]}, "estimators must differ, got ['mle', 'mle']"),
+        (
+            {"estimator": ["empirical", "mle", "em"], "mechanism": mechanism("oue", epsilon=1)},
+            "estimator em needs the reports themselves under oue; use norm-sub in a pipeline",
+        ),
+        ({"limits": {"min_reports": 0}}, "limits.min_reports: must be 1 or more (got 0)"),
+        (
+            {"limits": {"max_rejected_ratio": 1.5}},
+            "limits.max_rejected_ratio: must be 1 or less (got 1.5)",
+        ),
+        ({"limits": {"max_clock_skew": 600}}, f"limits.max_clock_skew: {DURATION} (got 600)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_mistake_is_one_line_of_file_key_value_and_remedy(keys: dict[str, Any], text: str) -> None:
+    assert message(**keys) == f"spec.yaml: {text}"
+
+
+def test_several_mistakes_are_a_line_each() -> None:
+    assert message(version=0, typo=1, limits={"min_reports": "x"}).splitlines() == [
+        "spec.yaml: version: must be 1 or more (got 0)",
+        "spec.yaml: limits.min_reports: must be a whole number (got 'x')",
+        f"spec.yaml: typo: {UNKNOWN_KEY}",
+    ]
+
+
+@pytest.mark.parametrize("key", build.MINIMAL)
+def test_a_missing_key_is_named(key: str) -> None:
+    with pytest.raises(SpecError, match=rf"^spec\.yaml: {key}: missing; add it$"):
+        CollectionSpec.parse({name: value for name, value in build.MINIMAL.items() if name != key}, source="spec.yaml")

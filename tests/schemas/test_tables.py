@@ -1,0 +1,129 @@
+"""The files that a spec names: labels of its domain, and background of its tags."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import MINIMAL
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specfile import SpecError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "labels.csv").write_text('home,ignored\n\n"a, b"\ngym\n')
+    return tmp_path
+
+
+def test_labels_file_is_the_first_column_of_a_csv(folder: Path) -> None:
+    spec = CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}, "sensitive": ["a, b"]}, base=folder)
+    assert spec.labels == ["home", "a, b", "gym"]
+    assert spec.size == 3
+    assert spec.sensitive_mask.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("", "needs two or more labels, has 0"),
+        ("home\n", "needs two or more labels, has 1"),
+        ("home\nwork\nhome\n", "label 'home' stands twice; labels must differ"),
+        ("\x1b[2J\n\x1b[2J\n", "label '\\x1b[2J' stands twice; labels must differ"),
+        (f'home\n"{"x" * 200_000}\n', "line 2: a field of more than 131,072 characters; is a quote not closed?"),
+        ("home\0\nwork\n", "not a text file; is this the right file?"),
+    ],
+    ids=["empty", "one", "repeated", "escaped", "open quote", "binary"],
+)
+def test_labels_file_needs_two_different_labels(folder: Path, content: str, text: str) -> None:
+    (folder / "labels.csv").write_text(content)
+    with pytest.raises(SpecError) as caught:
+        CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
+    assert str(caught.value) == f"spec: domain.labels_file: {folder}/labels.csv: {text}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("no.csv", "/no.csv: No such file or directory; check the path"),
+        (".", ": Is a directory; check the path"),
+        ("no\0.csv", "/no\\x00.csv': no file has such a name; check the path"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_once(folder: Path, name: str, text: str) -> None:
+    named: dict[str, dict[str, Any]] = {
+        "domain.labels_file": {"domain": {"labels_file": name}},
+        "tags.0.background": {"sensitive": [0], "tags": [{"name": "home", "background": name}]},
+    }
+    for key, keys in named.items():
+        with pytest.raises(SpecError) as caught:
+            CollectionSpec.parse(MINIMAL | keys, base=folder)
+        assert str(caught.value).replace("'/", "/") == f"spec: {key}: {folder}{text}"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_label(folder: Path) -> None:
+    (folder / "labels.csv").write_text("home\nwork\n", encoding="utf-8-sig")
+    spec = CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
+    assert spec.labels == ["home", "work"]
+
+
+WEIGHT = "must be a finite number of 0 or more"
+LONG = f"'{'1' * 37}...{'1' * 36}"
+
+
+def background_of(folder: Path, content: str, **keys: Any) -> Any:
+    (folder / "home.csv").write_text(content)
+    tags = [{"name": "home", "background": "home.csv"}]
+    return CollectionSpec.parse(MINIMAL | {"sensitive": [0], "tags": tags} | keys, base=folder).background
+
+
+@pytest.mark.parametrize(
+    ("content", "keys"),
+    [
+        ("value,weight\n1,1\n4,3\n", {}),
+        ("1,0.25\n4,0.75\n", {}),
+        ("4,2\n1,1\n4,1\n2,0\n", {}),
+        ("b,1\ne,3\n", {"domain": {"labels": list("abcde")}}),
+    ],
+    ids=["header", "no header", "repeated", "labels"],
+)
+def test_background_is_the_weights_made_a_distribution(folder: Path, content: str, keys: dict[str, Any]) -> None:
+    assert background_of(folder, content, **keys).tolist() == [[0, 0.25, 0, 0, 0.75]]
+
+
+def test_numbers_are_labels_where_there_are_labels(folder: Path) -> None:
+    domain = {"labels": ["4", "3", "2", "1", "0"]}
+    assert background_of(folder, "4,1\n", domain=domain, sensitive=["4"]).tolist() == [[1, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("", "the weights sum to 0; give at least one value a weight above 0"),
+        ("1,0\n", "the weights sum to 0; give at least one value a weight above 0"),
+        ("1,1e308\n2,1e308\n", "the weights sum to inf; give at least one value a weight above 0"),
+        ("value,weight\n\n1,-1\n", f"line 3: '1,-1': weight '-1' {WEIGHT}"),
+        ("1,inf\n", f"line 1: '1,inf': weight 'inf' {WEIGHT}"),
+        ("1,nan\n", f"line 1: '1,nan': weight 'nan' {WEIGHT}"),
+        ("1,1\n5,1\n", "line 2: '5,1': 5 is outside of the domain 0 to 4"),
+        ("1,1\nvalue,weight\n", "line 2: 'value,weight': 'value' is a label, but the domain has only a size"),
+        ("1,x\n", f"line 1: '1,x': weight 'x' {WEIGHT}"),
+        ("1,\x1b[2J\n", f"line 1: '1,\\x1b[2J': weight '\\x1b[2J' {WEIGHT}"),
+        ("a,1\n", "line 1: 'a,1': 'a' is a label, but the domain has only a size"),
+        ("1\n", "line 1: '1': 1 fields; write value,weight"),
+        (f"{'1' * 5000},1\n", f"line 1: {LONG},1': {LONG}11' is a label, but the domain has only a size"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_background_that_says_nothing_is_an_error(folder: Path, content: str, text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        background_of(folder, content)
+    assert str(caught.value) == f"spec: tags.0.background: {folder}/home.csv: {text}"
+
+
+def test_a_label_that_is_nearly_right_is_suggested(folder: Path) -> None:
+    domain = {"labels": ["never", "once", "often"]}
+    with pytest.raises(
+        SpecError, match=r"line 2: 'Oftn,1': 'Oftn' is no label of the domain \(did you mean 'often'\?\)$"
+    ):
+        background_of(folder, "never,1\nOftn,1\n", domain=domain)
