@@ -6,7 +6,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
+from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +25,6 @@ from tests.fakes.kafka import (
     TOPIC,
     Broker,
     Clock,
-    Failure,
     Raw,
     Reason,
     drain,
@@ -35,8 +34,7 @@ from tests.fakes.kafka import (
 )
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import ChunkSize
-from uldp.transforms.io.kafka.consumers import CONSUMERS
-from uldp.transforms.io.kafka.source import MAX_MESSAGES, STUCK_SECONDS, KafkaSource, ReadFromKafka, attributes
+from uldp.transforms.io.kafka.source import MAX_MESSAGES, KafkaSource, ReadFromKafka, attributes
 from uldp.transforms.io.kafka.topic import KafkaError
 
 # Splits.
@@ -141,200 +139,6 @@ def test_header_names_that_the_client_cannot_read_are_left_out(error: Exception)
     assert attributes(Raw(named=unreadable)) == {}
 
 
-# The watermark.
-
-
-def test_nothing_is_known_before_something_was_read(broker: Broker) -> None:
-    broker.partitions, broker.largest = {0: [NOW - 9000, NOW], 1: [NOW - 8000]}, 1
-    reader = reader_of(KafkaSource(TOPIC))
-    assert reader.get_watermark() == MIN_TIMESTAMP
-    assert reader.start()
-    assert reader.get_watermark() == MIN_TIMESTAMP  # of partition 1 nothing was read
-
-
-def test_the_watermark_is_the_latest_time_less_the_delay(broker: Broker) -> None:
-    broker.partitions, broker.largest = {0: [NOW - 9000, NOW - 7000, NOW - 8000, NOW - 6000]}, 1
-    reader = reader_of(KafkaSource(TOPIC, 100))
-    seen = [watermark(reader) for _ in range(3) if reader.advance()]
-    assert seen == [NOW - 9100, NOW - 7100, NOW - 7100]
-
-
-def test_the_partition_furthest_behind_holds_it(broker: Broker) -> None:
-    broker.partitions, broker.largest = {0: [NOW - 1], 1: [NOW - 9000, NOW - 8000, NOW - 7000]}, 2
-    reader = reader_of(KafkaSource(TOPIC))
-    assert reader.advance()
-    assert reader.advance()
-    assert watermark(reader) < NOW - 1
-
-
-def test_an_idle_partition_does_not_hold_it(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW - 9000], 1: []}, Clock()
-    reader = reader_of(KafkaSource(TOPIC, 100), clock)
-    drain(reader)
-    assert watermark(reader) == NOW - 100
-    now = clock.tick(60_000)
-    assert drain(reader) == []
-    assert watermark(reader) == now - 100
-
-
-def test_an_idle_partition_does_not_hold_it_while_another_is_busy(broker: Broker) -> None:
-    broker.partitions, broker.largest, clock = {0: [], 1: [NOW - 50] * 9}, 1, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    assert not reader.advance()  # that partition 0 is at its end
-    for _ in range(3):
-        clock.tick()
-        assert reader.advance()
-    assert watermark(reader) == NOW - 50
-
-
-def test_what_was_not_fetched_yet_holds_it(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    consumer = broker.consumers[-1]
-    consume, consumer.consume = consumer.consume, lambda *_: []  # the broker is asked, and the fetch is slow
-    broker.partitions[0].append(NOW + 1)
-    clock.tick(60_000)
-    assert not reader.advance()
-    assert watermark(reader) == NOW
-    consumer.consume = consume
-    assert [message.publish_time for message in drain(reader)] == [NOW + 1]
-
-
-def test_a_broker_that_is_away_holds_it_and_fails_nothing(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.partitions[0].append(NOW + 1)
-    broker.refuses, broker.events = Reason(TIMED_OUT), [Raw(failed=Reason(ALL_BROKERS_DOWN))]
-    clock.tick(60_000)
-    assert drain(reader) == []
-    assert watermark(reader) == NOW
-    broker.refuses = None
-    assert sources(drain(reader)) == ["reports/0/1"]
-    now = clock.tick()
-    drain(reader)
-    assert watermark(reader) == now
-
-
-@pytest.mark.parametrize("more_of_others", [0, 1])
-def test_a_partition_of_which_nothing_comes_is_connected_to_anew(
-    broker: Broker, caplog: pytest.LogCaptureFixture, more_of_others: int
-) -> None:
-    broker.partitions, clock = {0: [NOW], 1: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    (deaf,) = broker.consumers
-    consume = deaf.consume
-    deaf.consume = lambda *of: [raw for raw in consume(*of) if raw.partition() == 1]
-    broker.partitions[0].append(NOW)
-    read = []
-    for _ in range(2):
-        assert (deaf.closed, caplog.messages) == (False, [])
-        clock.tick(int(STUCK_SECONDS * 1000))
-        broker.partitions[1] += [NOW] * more_of_others
-        read += drain(reader)
-    assert (deaf.closed, len(caplog.messages)) == (True, 1)
-    expected = [f"reports/1/{1 + offset}" for offset in range(2 * more_of_others)]
-    assert sources([*read, *drain(reader)]) == [*expected, "reports/0/1"]
-
-
-def test_after_a_long_outage_another_connection_goes_on(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.refuses = Reason(TIMED_OUT)
-    for n in (1, 1, 1, 2, 2):
-        assert len(broker.consumers) == n
-        clock.tick(int(STUCK_SECONDS * 1000))
-        assert drain(reader) == []
-    assert [consumer.closed for consumer in broker.consumers] == [True, True, False]
-    broker.refuses = None
-    broker.partitions[0].append(NOW)
-    assert sources(drain(reader)) == ["reports/0/1"]
-
-
-def test_a_partition_that_is_behind_and_moves_is_left_alone(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW] * 10}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    broker.largest = 1
-    for _ in range(10):
-        assert reader.advance()
-        clock.tick(int(STUCK_SECONDS * 1000))
-    assert len(broker.consumers) == 1
-
-
-def test_a_broker_that_is_away_at_first_is_waited_for(broker: Broker) -> None:
-    broker.partitions, broker.refuses = {0: [NOW]}, Reason(TIMED_OUT)
-    reader = reader_of(KafkaSource(TOPIC, stop_at_end=True))
-    assert not reader.start()
-    assert reader.get_watermark() == MIN_TIMESTAMP
-    assert reader.get_checkpoint_mark().positions == {}
-    broker.refuses = None
-    assert sources(drain(reader)) == ["reports/0/0"]
-
-
-def test_a_chunk_is_not_lost_where_the_question_behind_it_fails(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW], 1: []}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    clock.tick()
-    broker.partitions[0].append(NOW)
-    fetched = broker.consumers[-1].consume(10, 0.1)
-    broker.events, broker.refuses = fetched, Reason(TIMED_OUT)
-    assert reader.advance()
-    assert sources(reader.get_current().messages) == ["reports/0/1"]
-
-
-def test_a_fetch_that_fails_gives_nothing_twice(broker: Broker) -> None:
-    def fail(*_: object) -> None:
-        raise Failure(Reason(TIMED_OUT))
-
-    broker.partitions = {0: [NOW]}
-    reader = reader_of(KafkaSource(TOPIC))
-    assert reader.advance()
-    broker.consumers[-1].consume = fail
-    assert not reader.advance()
-
-
-def test_it_never_goes_backwards(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.partitions[0].append(NOW - 120_000)
-    drain(reader)
-    clock.tick(-60_000)
-    with CONSUMERS.lend(reader._source, TOPIC) as consumer:
-        consumer.asked = 0
-    drain(reader)
-    assert watermark(reader) == NOW
-
-
-def test_who_is_behind_is_not_asked_whether_it_is(broker: Broker) -> None:
-    broker.partitions, broker.largest, clock = {0: [NOW]}, 1, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.partitions[0] += [NOW + 1] * 3
-    assert reader.advance()
-    broker.consumers[-1].offsets_for_times = None  # fails who calls it
-    clock.tick()
-    assert reader.advance()
-
-
-def test_a_simulated_clock_is_that_of_the_messages(broker: Broker) -> None:
-    broker.partitions, clock = {0: [1000, 3000], 1: [], 2: [500]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC, 100, simulated_clock=True), clock)
-    drain(reader)
-    clock.tick(3_600_000)
-    drain(reader)
-    assert watermark(reader) == 3000 - 100
-    broker.partitions[1].append(LATER := 2 * NOW)
-    drain(reader)
-    clock.tick()
-    drain(reader)
-    assert watermark(reader) == LATER - 100
-
-
 # Errors that stay.
 
 
@@ -395,16 +199,6 @@ def test_an_end_that_nobody_knows_yet_is_waited_for(broker: Broker) -> None:
     broker.leaderless = set()
     assert len(drain(reader)) == 1
     assert reader.get_watermark() == MAX_TIMESTAMP
-
-
-def test_an_idle_partition_whose_end_nobody_knows_holds_the_watermark(broker: Broker) -> None:
-    broker.partitions, clock = {0: [NOW]}, Clock()
-    reader = reader_of(KafkaSource(TOPIC), clock)
-    drain(reader)
-    broker.leaderless = {0}
-    clock.tick(60_000)
-    drain(reader)
-    assert watermark(reader) == NOW
 
 
 def test_the_end_of_a_transaction_is_no_message(broker: Broker) -> None:
