@@ -1,0 +1,106 @@
+"""Each mistake at the command line, and the one line that says what it is."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.command import SPEC, TRUTH, Run
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import LocalStream
+
+BAD_INPUT = [
+    ((), 2, "Usage"),
+    (("check",), 2, "Missing argument 'SPEC...'"),
+    (("check", "no-such.yaml"), 1, "no-such.yaml: No such file or directory; check the path"),
+    (("check", "wrong.yaml"), 1, "wrong.yaml: version: missing; add it"),
+    (("check", "empty"), 2, "File 'empty' is a directory."),
+    (("check", "twice.yaml"), 1, "error: twice.yaml: line 2: key 'version' stands twice; remove one"),
+    (("check", "junk/junk.avro"), 1, "error: junk/junk.avro: not a text file; is this the right file?"),
+    (("check", SPEC, "--userz", "5"), 2, "No such option"),
+    (("frobnicate",), 2, "No such command 'frobnicate'"),
+    (("simulate", SPEC, "--truth", "no.csv", "--users", "5", "--to", "s"), 1, "no.csv: No such file or directory"),
+    (("simulate", SPEC, "--truth", TRUTH, "--users", "0", "--to", "s"), 2, "0 is not in the range"),
+    (("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "full"), 1, "full: holds something already"),
+    (
+        ("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "s", "--duration", "3x"),
+        2,
+        "'3x': write a duration",
+    ),
+    (("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "s", "--start", "noon"), 2, "no ISO 8601 time"),
+    (("backfill", "--spec", SPEC, "--from", "nowhere", "--to", "out"), 1, "nowhere: no such file or directory"),
+    (("backfill", "--spec", SPEC, "--from", "empty", "--to", "out"), 1, "empty: holds no .avro file of messages"),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "out", "--frob=1"), 1, "unknown option --frob"),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "out", "stray"), 1, "unexpected argument 'stray'"),
+    (("backfill", "--spec", SPEC, "--spec", SPEC, "--from", "full", "--to", "out"), 1, "two specs for manhattan"),
+    (("backfill", "--spec", SPEC, "--from", "junk", "--to", "out"), 1, "junk.avro: not an Avro file of messages"),
+    (
+        ("stream", "--spec", SPEC, "--from", "empty", "--to", "out"),
+        1,
+        "empty: holds nothing; give a directory",
+    ),
+    (("stream", "--spec", SPEC, "--from", "kafka:broker:9092/t", "--to", "out"), 1, "add --runner=PortableRunner"),
+    (("stream", "--spec", SPEC, "--from", "kafka:broker/t", "--to", "out"), 1, "write kafka:HOST:PORT/TOPIC"),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "out", "--runner=FlinkRunner"), 1, "--runner=FlinkRunner"),
+    (("show", "nowhere"), 1, "nowhere: "),
+    (("show", "empty"), 1, "empty: "),
+    (("report", "empty", "--out", "r.html"), 1, "empty: "),
+    (("replay", "empty", "--to", "again"), 1, "empty: holds nothing; give a directory that holds rejected reports"),
+    (
+        ("replay", "full", "--to", "again"),
+        1,
+        "full: holds a local stream; give a directory that holds rejected reports",
+    ),
+    (("show", "full"), 1, "full: holds a local stream; give a directory that holds results"),
+    (("report", "full", "--out", "r.html"), 1, "full: holds a local stream; give a directory that holds results"),
+    (
+        ("simulate", SPEC, "--truth", TRUTH, "--users", "5", "--to", "gs://b/s"),
+        2,
+        "gs://b/s: gs: is not of this machine",
+    ),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "gs://b/out"), 2, "gs://b/out: gs: is not of this machine"),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "bogus://b"), 2, "bogus://b: bogus: is not of this machine"),
+    (
+        ("stream", "--spec", SPEC, "--from", "full", "--to", "kafka:b:9092/t"),
+        2,
+        "results go to a directory, or to a URL",
+    ),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "pubsub:t"), 2, "results go to a directory, or "),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "bogus://b"), 1, "no file system for bogus:// here"),
+    (("replay", "full", "--to", "s3://b/again"), 2, "s3://b/again: s3: is not of this machine"),
+    (("show", "gs://b/results"), 2, "gs://b/results: gs: is not of this machine"),
+    (("demo", "--out", "gs://b/demo"), 2, "gs://b/demo: gs: is not of this machine"),
+    (("demo", "--out", "full"), 1, "full: holds what uldp demo did not make"),
+    (("backfill", "--spec", SPEC, "--from", "full", "--to", "full"), 1, "--from full and --to full overlap"),
+    (("stream", "--spec", SPEC, "--from", "full", "--to", "full/out"), 1, "--from full and --to full/out"),
+    (
+        ("stream", "--spec", SPEC, "--from", "archive", "--to", "out"),
+        1,
+        "archive: holds messages; give a directory that ",
+    ),
+    (("replay", "nowhere", "--to", "again"), 1, "nowhere: "),
+    (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD_INPUT)
+def test_bad_input_is_one_clear_line(
+    arguments: tuple[str, ...], code: int, message: str, uldp: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    LocalStream.create(tmp_path / "full").append([Message(b"no report", 0)])
+    LocalStream.create(tmp_path / "archive").append([Message(b"no report", 0)])
+    (tmp_path / "archive" / "stream.json").unlink()
+    (tmp_path / "junk").mkdir()
+    (tmp_path / "junk" / "junk.avro").write_bytes(b"no Avro\0")
+    (tmp_path / "twice.yaml").write_text("version: 1\nversion: 2\n")
+    (tmp_path / "wrong.yaml").write_text(Path(SPEC).read_text(encoding="utf-8").replace("version: 1", ""))
+    before = sorted(tmp_path.rglob("*"))
+    found, out, err = uldp(*arguments)
+    assert found == code
+    if "junk" not in arguments:  # which is not known before it is read
+        assert sorted(tmp_path.rglob("*")) == before
+    assert message in out + err
+    assert "Traceback" not in err
+    if arguments:
+        assert len(err.splitlines()) == 1

@@ -1,0 +1,72 @@
+"""Results at the command line: those that a user chooses, and those that are damaged."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.command import SPEC, Run
+from uldp.pipelines.cli import main
+
+
+@pytest.fixture(scope="module")
+def results(simulated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a backfill makes of the simulated stream."""
+    out = tmp_path_factory.mktemp("backfilled") / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["uldp", "backfill", "--spec", SPEC, "--from", str(simulated), "--to", str(out)])
+        main()
+    return out
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [
+        ((), ["09", "10", "11"]),
+        (("--last", "2"), ["10", "11"]),
+        (("--since", "2026-01-05T10:30"), ["10", "11"]),
+        (("--since", "2026-01-05T10:30", "--last", "1", "--collection", "manhattan-checkins"), ["11"]),
+        (("--estimator", "mle", "--last", "1"), ["11"]),
+        (("--since", "2026-01-05T12:00"), []),
+    ],
+)
+def test_show_chooses(options: tuple[str, ...], starts: list[str], uldp: Run, results: Path) -> None:
+    code, out, err = uldp("show", results, "--json", *options)
+    shown = [json.loads(line)["window_start"] for line in out.splitlines()]
+    assert (code, shown) == (0, [f"2026-01-05T{hour}:00:00Z" for hour in starts])
+    assert err == ("" if starts else f"{results}: no window of these has fired\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--collection", "manhattan", "no collection 'manhattan' is there; did you mean 'manhattan-checkins'?"),
+        ("--estimator", "mlee", "no estimator 'mlee' is there; did you mean 'mle'? choose one of: mle"),
+    ],
+)
+def test_show_names_what_there_is(option: str, name: str, message: str, uldp: Run, results: Path) -> None:
+    code, out, err = uldp("show", results, option, name)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize("kind", ["estimates", "counts"])
+def test_a_damaged_file_hides_its_window_and_is_named(kind: str, uldp: Run, results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    shutil.copytree(results, out)
+    path = sorted((out / kind).rglob("*.avro"))[1]
+    path.write_bytes(path.read_bytes()[:-9])
+    error = f"error: {path}: not a whole Avro file of schema "
+
+    code, shown, err = uldp("show", out, "--json")
+    assert [json.loads(line)["window_start"][11:13] for line in shown.splitlines()] == ["09", "11"]
+    assert (code, err.startswith(error), len(err.splitlines())) == (1, True, 1)
+
+    code, said, err = uldp("report", out, "--out", tmp_path / "page.html")
+    assert (code, said, err.startswith(error)) == (1, f"wrote {tmp_path / 'page.html'}\n", True)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "1 file of these results cannot be read." in page
+    assert "2026-01-05 09:00 to 10:00" in page
+    assert "2026-01-05 10:00 to 11:00" not in page
