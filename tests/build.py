@@ -1,8 +1,20 @@
-"""What the tests of all rooms count, made from the few values that a test is about."""
+"""Times, specs, reports and counts for all tests. A test names the values that matter to it, and no others."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from uldp.schemas.collection import CollectionSpec
+import numpy as np
+import numpy.typing as npt
+
+from uldp.collector.columns import ReportColumns
+from uldp.schemas.arrays import Payloads, ReportIds
+from uldp.schemas.collection import CollectionKey, CollectionSpec
+from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Report, ReportBatch, SupportCounts
+
+#: Milliseconds.
+MINUTE, HOUR = 60_000, 3_600_000
+#: 2026-01-01T09:00:00Z in milliseconds: the beginning of an hour.
+START = 1_767_258_000_000
 
 MINIMAL: dict[str, Any] = {
     "collection": "c",
@@ -14,5 +26,76 @@ MINIMAL: dict[str, Any] = {
 
 
 def spec(**keys: Any) -> CollectionSpec:
-    """The spec of ``MINIMAL``, but for the keys that are given."""
+    """The spec ``MINIMAL``, with ``keys`` in place of its own or beside them."""
     return CollectionSpec.parse(MINIMAL | keys)
+
+
+def report(number: int, payload: int | bytes, time: int = START, key: CollectionKey = ("c", 1)) -> Report:
+    """The report whose id is ``number``, as 16 bytes."""
+    return Report(*key, number.to_bytes(16, "big"), time, payload)
+
+
+def message(report: Report, published: int | None = None) -> Message:
+    """A report as a broker gives it; unless given, the publish time is the event time."""
+    return Message(report.encode(), report.event_time if published is None else published)
+
+
+def batch(reports: Sequence[Report]) -> ReportBatch:
+    """One or more reports of one collection and version and of one kind of payload, as one message's columns."""
+    first, payloads = reports[0], [report.payload for report in reports]
+    ids = b"".join(report.report_id for report in reports)
+    times = np.array([report.event_time for report in reports], dtype=np.int64).tobytes()
+    if isinstance(first.payload, int):
+        symbols = np.array(payloads, dtype=np.uint32).tobytes()
+        return ReportBatch(first.collection, first.version, ids, times, symbols=symbols)
+    bits = b"".join(bits for bits in payloads if isinstance(bits, bytes))
+    return ReportBatch(first.collection, first.version, ids, times, bits=bits)
+
+
+def columns(
+    ids: Sequence[tuple[int, int]] | ReportIds,
+    slices: npt.ArrayLike = START,
+    payloads: Payloads | None = None,
+    signals: npt.ArrayLike = 0,
+    key: CollectionKey = ("c", 1),
+) -> ReportColumns:
+    """Validated reports as columns.
+
+    Args:
+        ids: The two words of each id.
+        slices: The start of each report's slice, in milliseconds, or one of all.
+        payloads: Symbols or packed bits; unless given, each report's symbol is its position.
+        signals: Each report's signals, or those of all.
+        key: Collection and version.
+    """
+    n = len(ids)
+    return ReportColumns(
+        *key,
+        np.array(ids, dtype=np.uint64).reshape(n, 2),
+        np.array(np.broadcast_to(slices, n), dtype=np.int64),
+        np.arange(n, dtype=np.uint32) if payloads is None else payloads,
+        np.array(np.broadcast_to(signals, n), dtype=np.uint8),
+    )
+
+
+def pane(
+    counts: npt.ArrayLike,
+    kind: str = "on_time",
+    revision: int = 0,
+    *,
+    start: int = START,
+    end: int | None = None,
+    key: CollectionKey = ("c", 1),
+    **fields: Any,
+) -> SupportCounts:
+    """The counts of a window, which is an hour unless ``end`` is given; n is their sum unless ``accounting`` is."""
+    counts = np.array(counts, dtype=np.int64)
+    n, end = int(counts.sum()), start + HOUR if end is None else end
+    fields = {"accounting": Accounting(n, n)} | fields
+    return SupportCounts(*key, start, end, Pane(PaneKind(kind), revision), counts, **fields)
+
+
+def estimate(support: SupportCounts, distribution: npt.ArrayLike, stderr: npt.ArrayLike, **fields: Any) -> Estimate:
+    """The estimate ``mle`` under ``rr`` with epsilon 1, unless ``fields`` say otherwise."""
+    defaults: dict[str, Any] = {"mechanism": "rr", "epsilon": 1.0, "estimator": "mle", "tags": {}, "bound": 0.0}
+    return Estimate(support, distribution=np.array(distribution), stderr=np.array(stderr), **(defaults | fields))

@@ -9,26 +9,23 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from tests import build
+from tests.build import HOUR
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Accounting
 
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "crowd",
-        "version": 1,
-        "domain": {"size": 625},
-        "sensitive": list(range(0, 625, 10)),
-        "mechanism": {"name": "urr", "epsilon": 4.0},
-        "window": {"size": "30s", "early_every": "1s", "allowed_lateness": "1h"},
-    }
+SPEC = build.spec(
+    collection="crowd",
+    domain={"size": 625},
+    sensitive=list(range(0, 625, 10)),
+    mechanism={"name": "urr", "epsilon": 4.0},
+    window={"size": "30s", "early_every": "1s", "allowed_lateness": "1h"},
 )
 WINDOW_MS = milliseconds(SPEC.window.size)
-HOUR_MS = 3_600_000
 #: How old a report is when it is sent, at the most, in ms: windows see it out of order.
 OLDEST_MS = 2_000
 #: The shares of messages that are no reports, and of those of which a second copy is sent, among the next messages.
@@ -78,7 +75,7 @@ class Crowd:
         self._layout = Layout.of(report_schema(), *SPEC.key, None)
         began = time.time_ns() // 1_000_000
         self._held_back_at = began - 2 * WINDOW_MS
-        self._late_at = began - 3 * HOUR_MS
+        self._late_at = began - 3 * HOUR
         self._copies: list[bytes] = []
         self._of_copies = Accounting()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from tests import build
 from tests.cluster.daemons import wait_until
 from tests.cluster.following import Results
 from uldp.schemas.collection import CollectionSpec
@@ -24,14 +25,11 @@ def one_each(reports: int) -> CollectionSpec:
 
     So a right count is 1: a 2 is a double count, a 0 a loss.
     """
-    return CollectionSpec.parse(
-        {
-            "collection": "one-each",
-            "version": 1,
-            "domain": {"size": reports},
-            "mechanism": {"name": "identity"},
-            "window": {"size": "10s", "early_every": "1s", "allowed_lateness": "30m"},
-        }
+    return build.spec(
+        collection="one-each",
+        domain={"size": reports},
+        mechanism={"name": "identity"},
+        window={"size": "10s", "early_every": "1s", "allowed_lateness": "30m"},
     )
 
 

@@ -14,32 +14,28 @@ from apache_beam.io.unbounded_source import CheckpointMark, UnboundedReader, Unb
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
+from tests import build
+from tests.build import HOUR, START
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
 from uldp.pipelines.jobs.cluster import cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.read import newest, read_counts
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting, Message, Report, SupportCounts
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.local.stream import LocalStream, last_publish_time, read_messages
 from uldp.transforms.io.results import WriteResults
 
 REPORTS, SEGMENTS = 6_000, 60
-HOUR = 3_600_000
-START = 1_767_603_600_000
 #: How far a report's publish time is behind its event time, at most.
 DELAY = 60_000
 
 #: Every report has a symbol of its own and no privacy, so that a right count is 1: a 2 is a double count, a 0 a loss.
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "one-each",
-        "version": 1,
-        "domain": {"size": REPORTS},
-        "mechanism": {"name": "identity"},
-        "window": {"size": "1h", "early_every": "1s", "allowed_lateness": "30m"},
-    }
+SPEC = build.spec(
+    collection="one-each",
+    domain={"size": REPORTS},
+    mechanism={"name": "identity"},
+    window={"size": "1h", "early_every": "1s", "allowed_lateness": "30m"},
 )
 
 

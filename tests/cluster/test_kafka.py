@@ -12,6 +12,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.build import START
 from tests.cluster.daemons import free_port, wait_until
 from tests.cluster.kafka import KafkaBroker, send
 from uldp.schemas.records import Message
@@ -19,7 +20,6 @@ from uldp.transforms.io.kafka.source import KafkaReader, KafkaSource, ReadFromKa
 from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaError, KafkaTopic
 
 #: A moment in the past, in ms, so that publish times are those that were sent.
-START = 1767258000000
 PARTITIONS, EACH = 4, 2500
 DELAY_MS = 1000
 

@@ -7,15 +7,9 @@ from pathlib import Path
 import numpy as np
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
+from tests.build import START
 from tests.cluster.daemons import wait_until
-from tests.cluster.devices import (
-    Devices,
-    assert_counted_once,
-    connections_to,
-    one_each,
-    wait_a_minute,
-    write_spec,
-)
+from tests.cluster.devices import Devices, assert_counted_once, connections_to, one_each, wait_a_minute, write_spec
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker, send
@@ -26,7 +20,6 @@ from uldp.transforms.io.kafka.topic import KafkaTopic
 PARTITIONS, BATCHES, EACH = 4, 60, 100
 SPEC = one_each(BATCHES * EACH)
 #: A moment in the past, in ms.
-START = 1767258000000
 #: What a reader may hold open: one to ask for the brokers, one to each, and one that is being replaced.
 CONNECTIONS_OF_READER = 3
 

@@ -10,6 +10,7 @@ import apache_beam as beam
 import numpy as np
 import pytest
 
+from tests.build import MINUTE, spec
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
 from tests.cluster.kafka import KafkaBroker, send
@@ -17,23 +18,19 @@ from tests.cluster.prometheus import MONITORING, Prometheus, program
 from tests.deploy.test_monitoring import ALERTS, OURS, SHOWN, metrics
 from uldp.pipelines.jobs.cluster import build, cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic
 from uldp.transforms.metrics import CounterName
 
-MINUTE_MS, PARTITIONS = 60_000, 4
+PARTITIONS = 4
 
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "watched",
-        "version": 1,
-        "domain": {"size": 4},
-        "mechanism": {"name": "identity"},
-        "window": {"size": "5s", "early_every": "1s", "allowed_lateness": "5s"},
-        "limits": {"max_age": "10m"},
-    }
+SPEC = spec(
+    collection="watched",
+    domain={"size": 4},
+    mechanism={"name": "identity"},
+    window={"size": "5s", "early_every": "1s", "allowed_lateness": "5s"},
+    limits={"max_age": "10m"},
 )
 
 
@@ -90,7 +87,7 @@ def test_what_happens_to_a_job_is_seen(watched: tuple[Sender, Prometheus]) -> No
     wait_until(windows, "windows have fired on time", seconds=180)
     assert prometheus.firing() == set()
 
-    sound, early, old, late = (sender.report(ahead * MINUTE_MS) for ahead in (0, 11, -11, -1))
+    sound, early, old, late = (sender.report(ahead * MINUTE) for ahead in (0, 11, -11, -1))
     sender.send(*[sound] * 6, *[early] * 30, *[old] * 20, *[late] * 4, b"no report")
     expected = {"received": sender.sent, "counted": sender.sent - 60, "duplicate": 5, "late": 4, "rejected": 51}
     expected |= {"too_early": 30, "expired": 20}

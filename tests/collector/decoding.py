@@ -3,35 +3,27 @@
 import math
 import struct
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
+from tests import build
+from tests.build import HOUR, START
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import report_store
-from uldp.schemas.records import Accounting, Message, Report, ReportBatch
+from uldp.schemas.records import Accounting, Message, Report
 
-START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
-MINUTE, HOUR = 60_000, 3_600_000
 YEAR = 365 * 24 * HOUR
 ID = bytes(range(16))
 
 
 def spec(collection: str, version: int, mechanism: str, **keys: object) -> CollectionSpec:
-    base: dict[str, object] = {
-        "collection": collection,
-        "version": version,
-        "domain": {"size": 10},
-        "mechanism": {"name": mechanism, "epsilon": 1.0},
-        "sensitive": [0, 1, 2],
-        "window": {"size": "1h", "allowed_lateness": "30m"},
-    }
-    return CollectionSpec.parse(base | keys)
+    base = {"domain": {"size": 10}, "sensitive": [0, 1, 2], "window": {"size": "1h", "allowed_lateness": "30m"}}
+    named = {"collection": collection, "version": version, "mechanism": {"name": mechanism, "epsilon": 1.0}}
+    return build.spec(**base | named | keys)
 
 
 SYMBOL = spec("symbol", 1, "urr", tags=[{"name": "home"}])  # 11 symbols
@@ -69,17 +61,6 @@ def decode(*messages: Message, judge_lateness: bool = True) -> Decoded:
 
 def report(payload: int | bytes = 3, time: int = START, key: tuple[str, int] = SYMBOL.key, id_: bytes = ID) -> bytes:
     return Report(*key, id_, time, payload).encode()
-
-
-def batch(reports: Sequence[Report]) -> ReportBatch:
-    """Reports of one collection and version and of one kind of payload."""
-    times = np.array([report.event_time for report in reports], dtype=np.int64).tobytes()
-    ids = b"".join(report.report_id for report in reports)
-    if isinstance(reports[0].payload, int):
-        symbols = np.array([report.payload for report in reports], dtype=np.uint32).tobytes()
-        return ReportBatch(reports[0].collection, reports[0].version, ids, times, symbols=symbols)
-    bits = b"".join(report.payload for report in reports if isinstance(report.payload, bytes))
-    return ReportBatch(reports[0].collection, reports[0].version, ids, times, bits=bits)
 
 
 def accounting(decoded: Decoded) -> dict[tuple[tuple[str, int], int], Accounting]:

@@ -5,29 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR, MINUTE, START
 from uldp.collector.collections import YEAR_10000, ServedCollection, serve
 from uldp.schemas.collection import CollectionSpec
 
-MINUTE, HOUR = 60_000, 3_600_000
 YEAR = 365 * 24 * HOUR
-NOW = 1_767_258_000_000
 
 
-def make_spec(version: int = 1, **keys: object) -> CollectionSpec:
-    base: dict[str, object] = {
-        "collection": "c",
-        "version": version,
-        "domain": {"size": 9},
-        "mechanism": {"name": "urr", "epsilon": 1.0},
-        "sensitive": [0],
-        "window": {"size": "1h", "allowed_lateness": "30m"},
-        "limits": {"max_clock_skew": "5m"},
-    }
-    return CollectionSpec.parse(base | keys)
+def make_spec(**keys: object) -> CollectionSpec:
+    window = {"size": "1h", "allowed_lateness": "30m"}
+    return build.spec(**{"sensitive": [0], "window": window, "limits": {"max_clock_skew": "5m"}} | keys)
 
 
 def target(**keys: object) -> ServedCollection:
-    spec = make_spec(**keys)  # type: ignore[arg-type]
+    spec = make_spec(**keys)
     return serve([spec])[spec.key]
 
 
@@ -38,7 +30,7 @@ SLIDING = {"size": "1h", "period": "15m", "allowed_lateness": "30m"}
 def test_a_slice_is_the_finest_interval_that_windows_are_made_of(window: object, slice_size: int) -> None:
     of = target(window=window)
     assert of.slice_size == slice_size
-    times = np.array([0, slice_size - 1, slice_size, 1_767_258_000_000 + 5, -1])
+    times = np.array([0, slice_size - 1, slice_size, START + 5, -1])
     starts = of.slice_start(times)
     assert (starts <= times).all()
     assert (times < starts + slice_size).all()
@@ -55,14 +47,14 @@ def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> No
 @pytest.mark.parametrize(
     ("limits", "earliest", "latest"),
     [
-        ({"max_clock_skew": "5m"}, NOW - YEAR, NOW + 5 * MINUTE),
-        ({"max_clock_skew": "0s", "max_age": "2h"}, NOW - 2 * HOUR, NOW),
-        ({"max_clock_skew": "0s", "max_age": "36500d"}, 0, NOW),
-        ({"max_clock_skew": "0s", "max_age": "999999999d"}, 0, NOW),
+        ({"max_clock_skew": "5m"}, START - YEAR, START + 5 * MINUTE),
+        ({"max_clock_skew": "0s", "max_age": "2h"}, START - 2 * HOUR, START),
+        ({"max_clock_skew": "0s", "max_age": "36500d"}, 0, START),
+        ({"max_clock_skew": "0s", "max_age": "999999999d"}, 0, START),
     ],
 )
 def test_event_times_that_a_report_may_claim(limits: object, earliest: int, latest: int) -> None:
-    bounds = target(limits=limits).event_times(np.array([NOW, YEAR_10000, HOUR]))
+    bounds = target(limits=limits).event_times(np.array([START, YEAR_10000, HOUR]))
     assert [bound[0] for bound in bounds] == [earliest, latest]
     assert bounds[1][1] == YEAR_10000 - 1
     assert bounds[0][2] == 0  # no report is from before 1970
@@ -78,8 +70,8 @@ def test_event_times_that_a_report_may_claim(limits: object, earliest: int, late
     ],
 )
 def test_a_report_may_be_a_year_old_or_as_old_as_a_window_counts(window: object, age: int) -> None:
-    (earliest,), _ = target(window=window).event_times(np.array([NOW]))
-    assert earliest == NOW - age * 24 * HOUR
+    (earliest,), _ = target(window=window).event_times(np.array([START]))
+    assert earliest == START - age * 24 * HOUR
 
 
 @given(
@@ -104,7 +96,7 @@ def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict
 
 
 def test_versions_of_a_collection_stand_side_by_side() -> None:
-    found = serve([make_spec(1), make_spec(2, mechanism={"name": "urap", "epsilon": 1.0})])
+    found = serve([make_spec(version=1), make_spec(version=2, mechanism={"name": "urap", "epsilon": 1.0})])
     assert {key: of.spec.mechanism.name for key, of in found.items()} == {("c", 1): "urr", ("c", 2): "urap"}
 
 

@@ -8,21 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.schemas.arrays import Payloads
 
 
 def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> ReportColumns:
     """Reports whose slices, and unless given their symbols, are their positions."""
-    n = len(ids)
-    return ReportColumns(
-        "c",
-        3,
-        np.array(ids, dtype=np.uint64).reshape(n, 2),
-        np.arange(n, dtype=np.int64) * 1000,
-        np.arange(n, dtype=np.uint32) if payloads is None else payloads,
-        np.arange(n, dtype=np.uint8) + 7,
-    )
+    positions = np.arange(len(ids))
+    return build.columns(ids, positions * 1000, payloads, positions + 7, ("c", 3))
 
 
 def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int], int]]:

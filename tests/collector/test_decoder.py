@@ -5,17 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tests.build import HOUR, MINUTE, START, batch
 from tests.collector.decoding import (
     BITS,
-    HOUR,
     ID,
-    MINUTE,
     POSSIBLE_BITS,
     SLIDING,
-    START,
     SYMBOL,
     accounting,
-    batch,
     both_paths,
     decode,
     outcomes,

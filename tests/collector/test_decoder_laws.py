@@ -10,17 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.build import HOUR, MINUTE, START, batch
 from tests.collector.decoding import (
-    HOUR,
     IMPOSSIBLE_BITS,
-    MINUTE,
     POSSIBLE_BITS,
     SPECS,
-    START,
     YEAR,
     YOUNG,
     accounting,
-    batch,
     decode,
     outcomes,
     take_path,

@@ -4,15 +4,13 @@ from importlib import metadata
 
 import pytest
 
+from tests.build import HOUR, MINUTE, START
 from tests.collector.decoding import (
     BITS,
-    HOUR,
     ID,
     IMPOSSIBLE_BITS,
-    MINUTE,
     RETIRED,
     SPECS,
-    START,
     SYMBOL,
     YEAR,
     YOUNG,

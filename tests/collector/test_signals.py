@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.build import START
 from uldp.collector.signals import (
     IMPROBABLE,
     PartialSignals,
@@ -21,8 +22,7 @@ from uldp.collector.signals import (
 )
 from uldp.schemas.records import SKEW_RANGES, Sender, Signals
 
-NOW = 1_767_258_000_000
-TIMES = st.integers(NOW - 10**9, NOW + 10**9) | st.integers(-(2**63), 2**63 - 1)
+TIMES = st.integers(START - 10**9, START + 10**9) | st.integers(-(2**63), 2**63 - 1)
 
 
 def range_of(event_time: int, published: int) -> int:
@@ -35,8 +35,8 @@ def range_of(event_time: int, published: int) -> int:
 @given(st.lists(TIMES, min_size=1))
 def test_ranges_double_from_a_second_on(times: list[int]) -> None:
     improbable = np.arange(len(times)) % 2 == 1
-    found = signal_bits(np.array(times, dtype=np.int64), np.full(len(times), NOW), improbable)
-    assert (found & ~np.uint8(IMPROBABLE)).tolist() == [range_of(time, NOW) for time in times]
+    found = signal_bits(np.array(times, dtype=np.int64), np.full(len(times), START), improbable)
+    assert (found & ~np.uint8(IMPROBABLE)).tolist() == [range_of(time, START) for time in times]
     assert (found >= IMPROBABLE).tolist() == improbable.tolist()
 
 
@@ -66,7 +66,7 @@ def test_signals_are_counted_by_group(reports: list[tuple[int, int, bool]]) -> N
     ],
 )
 def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
-    signals = signal_bits(np.array([NOW - round(1000 * seconds)]), np.array([NOW]), np.array([True]))
+    signals = signal_bits(np.array([START - round(1000 * seconds)]), np.array([START]), np.array([True]))
     (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
     assert PartialSignals(skew).published() == Signals(early=early, past=past)
     assert one_skew(int(signals[0])).published() == Signals(early=early, past=past)

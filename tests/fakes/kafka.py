@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from tests.build import START
 from uldp.schemas.records import Message
 from uldp.transforms.io.kafka.checkpoint import KafkaMark
 from uldp.transforms.io.kafka.source import ASK_SECONDS, KafkaReader, KafkaSource
@@ -13,7 +14,7 @@ from uldp.transforms.io.kafka.topic import KafkaTopic
 
 TOPIC = KafkaTopic("broker:9092", "reports")
 #: The present, in ms.
-NOW = 1767258000000
+NOW = START
 LONGEST = 2**63 - 1
 NO_TOPIC, TOO_LARGE, NO_PERMISSION = 3, 10, 29
 CREDENTIALS, TLS, INVALID = -169, -181, -186

@@ -6,11 +6,12 @@ from typing import Any
 
 import grpc
 
+from tests.build import START
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 SUBSCRIPTION = Subscription("example", "reports")
 TOPIC = Topic("example", "reports")
-NOW = 1_767_258_000_000
+NOW = START
 
 
 @dataclass

@@ -6,11 +6,12 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from tests.build import spec
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.collection import BIT_MECHANISMS, UTILITY_OPTIMIZED, CollectionSpec, MechanismName
+from uldp.schemas.collection import BIT_MECHANISMS, UTILITY_OPTIMIZED, MechanismName
 
 EPSILON = 1.5
 E = math.exp(EPSILON)
@@ -24,15 +25,12 @@ def build(name: str, **changes: Any) -> Mechanism:
         mechanism["epsilon"] = EPSILON
     if name == "rappor":
         mechanism["theta"] = 0.7
-    spec = {
-        "collection": "test",
-        "version": 1,
+    base = {
         "domain": {"size": 2 if name in {"warner", "mangat"} else 5},
         "sensitive": {"mangat": [1], "urr": [1, 2], "urap": [1, 2], "uoue": [1, 2]}.get(name, "all"),
         "mechanism": mechanism,
-        "window": {"size": "1h"},
     }
-    return build_mechanism(CollectionSpec.parse(spec | changes))
+    return build_mechanism(spec(**base | changes))
 
 
 def rappor(theta: float) -> tuple[float, float]:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests import build
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.mechanisms.device import Device
 from uldp.mechanisms.pum import preprocess
@@ -19,18 +20,15 @@ SIZE = 9000
 
 
 def make_spec(mechanism: str = "urr", epsilon: float = 1.0, size: int = SIZE, **changes: Any) -> CollectionSpec:
-    return CollectionSpec.parse(
-        {
-            "collection": "check-ins",
-            "version": 3,
-            "domain": {"size": size},
-            "sensitive": [2],
-            "mechanism": {"name": mechanism, "epsilon": epsilon},
-            "tags": [{"name": "home"}, {"name": "others"}],
-            "window": {"size": "1h"},
-        }
-        | changes
-    )
+    base = {
+        "collection": "check-ins",
+        "version": 3,
+        "domain": {"size": size},
+        "sensitive": [2],
+        "mechanism": {"name": mechanism, "epsilon": epsilon},
+        "tags": [{"name": "home"}, {"name": "others"}],
+    }
+    return build.spec(**base | changes)
 
 
 class Quiet:

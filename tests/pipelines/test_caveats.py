@@ -4,20 +4,13 @@ from typing import Any
 
 import pytest
 
+from tests import build
 from uldp.pipelines.caveats import caveats
-from uldp.schemas.collection import CollectionSpec
 
 
 def warned(users: int = 1_000_000, **changes: Any) -> list[str]:
-    base: dict[str, Any] = {
-        "collection": "small",
-        "version": 1,
-        "domain": {"labels": ["never", "once", "often"]},
-        "sensitive": ["often"],
-        "mechanism": {"name": "urr", "epsilon": 1.0},
-        "window": {"size": "1h"},
-    }
-    return list(caveats(CollectionSpec.parse(base | changes), users))
+    base = {"domain": {"labels": ["never", "once", "often"]}, "sensitive": ["often"]}
+    return list(caveats(build.spec(**base | changes), users))
 
 
 def test_a_sound_spec_has_no_caveat() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.build import HOUR, START
 from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.records import Accounting, Message, Report
 from uldp.transforms.io.local.stream import LocalStream
@@ -19,8 +20,6 @@ from uldp.transforms.io.local.stream import LocalStream
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
 KILLS = int(os.environ.get("ULDP_KILLS", "3"))
 REPORTS, SEGMENTS = 6_000, 60
-HOUR = 3_600_000
-START = 1_767_603_600_000
 SPEC = f"""
 collection: one-each
 version: 1

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.build import MINUTE, START, spec
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_counts
@@ -18,22 +19,13 @@ from uldp.schemas.records import Accounting, Message, Report, SupportCounts
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream, read_messages
 
-MINUTE = 60_000
-HOUR = 60 * MINUTE
-START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
-
 
 def make_spec(**window: str) -> CollectionSpec:
-    return CollectionSpec.parse(
-        {
-            "collection": "small",
-            "version": 1,
-            "domain": {"size": 6},
-            "sensitive": [1, 2],
-            "mechanism": {"name": "urr", "epsilon": 1.5},
-            "tags": [{"name": "home"}],
-            "window": {"size": "1h", "allowed_lateness": "30m"} | window,
-        }
+    return spec(
+        domain={"size": 6},
+        sensitive=[1, 2],
+        tags=[{"name": "home"}],
+        window={"size": "1h", "allowed_lateness": "30m"} | window,
     )
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import build
+from tests.build import START
 from uldp.pipelines.results.read import newest, read_counts
-from uldp.schemas.records import Accounting, Message, Report
+from uldp.schemas.records import Accounting, Message
 from uldp.transforms.io.local.stream import LocalStream
 
 REPORTS = 2_000
-START = 1_767_603_600_000
 SPEC = f"""
 collection: one-each
 version: 1
@@ -60,7 +61,7 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
 ) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    reports = [Report("one-each", 1, symbol.to_bytes(16, "big"), START + symbol, symbol) for symbol in range(REPORTS)]
+    reports = [build.report(symbol, symbol, START + symbol, ("one-each", 1)) for symbol in range(REPORTS)]
     stream.append([Message(report.encode(), report.event_time) for report in reports])
     stream.close()
     out = tmp_path / "out"

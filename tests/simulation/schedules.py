@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import MINUTE, START
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 
-START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
-MINUTE = 60_000
 #: Publish times end before it.
 END = 300
 #: Reports of a schedule. Few, so that copies are many.
@@ -131,7 +131,7 @@ class Schedule:
         }
         retired = REFUSED[Reason.RETIRED_VERSION]
         versions = {1} | {delivery.version_named for delivery in self.deliveries} & {*VERSIONS, retired}
-        return [CollectionSpec.parse(base | {"version": n, "retired": n == retired}) for n in sorted(versions)]
+        return [build.spec(version=n, retired=n == retired, **base) for n in sorted(versions)]
 
     def payload(self, row: Row) -> int | bytes:
         """The measurement that no other report has: a symbol, or the one bit that is set."""

@@ -27,19 +27,9 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.build import MINUTE, START
 from tests.simulation.oracle import Expected, expect
-from tests.simulation.schedules import (
-    END,
-    MAX_MESSAGE_BYTES,
-    MINUTE,
-    NUMBERS,
-    POLICIES,
-    START,
-    Delivery,
-    Row,
-    Schedule,
-    schedules,
-)
+from tests.simulation.schedules import END, MAX_MESSAGE_BYTES, NUMBERS, POLICIES, Delivery, Row, Schedule, schedules
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
 from uldp.collector import decoder, seen
 from uldp.pipelines.results.read import newest, read_counts, read_rejected

@@ -14,30 +14,23 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.utils.timestamp import Timestamp
 
+from tests import build
+from tests.build import HOUR, MINUTE, START
 from uldp.collector.signals import sender_digest
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.pipelines.results.read import read_counts, read_estimates, read_rejected
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import SENDER, Accounting, Message, Report, Sender, SupportCounts
+from uldp.schemas.records import SENDER, Accounting, Message, Sender, SupportCounts
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.results import WriteResults
 
-START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
-MINUTE = 60_000
-HOUR = 60 * MINUTE
 
-
-def make_spec(collection: str = "plain", **changes: object) -> CollectionSpec:
-    base: dict[str, object] = {
-        "collection": collection,
-        "version": 1,
-        "domain": {"size": 4},
-        "mechanism": {"name": "rr", "epsilon": 2.0},
-        "window": {"size": "1h", "early_every": "10s", "allowed_lateness": "30m"},
-    }
-    return CollectionSpec.parse(base | changes)
+def make_spec(collection: str = "plain", **changes: Any) -> CollectionSpec:
+    window = {"size": "1h", "early_every": "10s", "allowed_lateness": "30m"}
+    base = {"domain": {"size": 4}, "mechanism": {"name": "rr", "epsilon": 2.0}, "window": window}
+    return build.spec(collection=collection, **base | changes)
 
 
 PLAIN = make_spec()
@@ -45,9 +38,8 @@ PLAIN = make_spec()
 
 def report(number: int, minute: float, *, published: float | None = None, spec: CollectionSpec = PLAIN) -> Message:
     """Report ``number`` names its own symbol, so that a double count shows."""
-    at = START + int(minute * MINUTE)
-    data = Report(*spec.key, number.to_bytes(16, "big"), at, number % spec.size).encode()
-    return Message(data, at if published is None else START + int(published * MINUTE))
+    sent = build.report(number, number % spec.size, START + int(minute * MINUTE), spec.key)
+    return build.message(sent, None if published is None else START + int(published * MINUTE))
 
 
 def at(minute: float) -> Timestamp:
@@ -172,7 +164,7 @@ def test_below_min_reports_counts_are_kept_and_no_estimate_is_published(
 
 def wrong(number: int, spec: CollectionSpec = PLAIN) -> Message:
     """A report of a symbol that there is not."""
-    return Message(Report(*spec.key, number.to_bytes(16, "big"), START + MINUTE, 4).encode(), START + MINUTE)
+    return build.message(build.report(number, 4, START + MINUTE, spec.key))
 
 
 @pytest.mark.parametrize(("limit", "flags"), [(0.25, ()), (0.24, ("rejected_ratio",))])
@@ -291,10 +283,7 @@ def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:
     spec = make_spec(domain={"size": 400}, mechanism={"name": "oue", "epsilon": 2.0})
     payloads = build_mechanism(spec).perturb(np.zeros(1000, dtype=np.int64), np.random.default_rng(1))
     payloads[:3] = 0xFF
-    sent = [
-        Message(Report(*spec.key, n.to_bytes(16, "big"), START, payload.tobytes()).encode(), START)
-        for n, payload in enumerate(payloads)
-    ]
+    sent = [build.message(build.report(n, payload.tobytes(), key=spec.key)) for n, payload in enumerate(payloads)]
     (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
     assert pane.signals.improbable_reports == 3
     assert "improbable_bits" in pane.flags

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests import build
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts, one_skew
@@ -140,8 +141,7 @@ def test_report_columns_that_are_not_contiguous_round_trip() -> None:
 
 def test_symbols_cost_25_bytes_and_their_payload() -> None:
     n = 1000
-    ids, slices, signals = np.zeros((n, 2), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.uint8)
-    columns = ReportColumns("c", 1, ids, slices, np.zeros(n, np.uint32), signals)
+    columns = build.columns([(0, 0)] * n)
     assert len(ReportColumnsCoder().encode(columns)) - n * (25 + 4) < 100
 
 

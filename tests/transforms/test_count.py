@@ -10,6 +10,8 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR
 from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
@@ -19,21 +21,16 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
 
-HOUR = 3_600_000
 SIZE = 11  # 10 values and a tag: bits of 2 bytes
 
 
 def make_spec(collection: str, mechanism: str) -> CollectionSpec:
-    return CollectionSpec.parse(
-        {
-            "collection": collection,
-            "version": 1,
-            "domain": {"size": SIZE - 1},
-            "mechanism": {"name": mechanism, "epsilon": 1.0},
-            "sensitive": [0, 1, 2],
-            "tags": [{"name": "home"}],
-            "window": {"size": "1h"},
-        }
+    return build.spec(
+        collection=collection,
+        domain={"size": SIZE - 1},
+        mechanism={"name": mechanism, "epsilon": 1.0},
+        sensitive=[0, 1, 2],
+        tags=[{"name": "home"}],
     )
 
 
@@ -55,9 +52,7 @@ def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> Report
         for row, (_, supported) in enumerate(reports):
             bits[row, sorted(supported)] = 1
         payloads = np.packbits(bits, axis=1)
-    slices = np.array([hour * HOUR for hour, _ in reports], dtype=np.int64)
-    ids, signals = np.zeros((len(reports), 2), dtype=np.uint64), np.zeros(len(reports), dtype=np.uint8)
-    return ReportColumns(*spec.key, ids, slices, payloads, signals)
+    return build.columns([(0, 0)] * len(reports), [hour * HOUR for hour, _ in reports], payloads, key=spec.key)
 
 
 def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int], Accounting]]:

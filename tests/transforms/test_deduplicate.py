@@ -17,6 +17,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR, START
 from uldp.collector.columns import ReportColumns
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
@@ -24,27 +26,16 @@ from uldp.schemas.records import Accounting
 from uldp.transforms.coders import ReportColumnsCoder
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 
-HOUR = 3_600_000
-START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
 #: Of a report of the first hour: it closes half an hour after its window ends.
 EXPIRY = START + HOUR + HOUR // 2
 
 Id = tuple[int, int]
 
 
-def make_spec(collection: str, version: int = 1) -> CollectionSpec:
-    return CollectionSpec.parse(
-        {
-            "collection": collection,
-            "version": version,
-            "domain": {"size": 4},
-            "mechanism": {"name": "rr", "epsilon": 1.0},
-            "window": {"size": "1h", "allowed_lateness": "30m"},
-        }
-    )
-
-
-SPECS = [make_spec("a"), make_spec("a", 2), make_spec("b")]
+SPECS = [
+    build.spec(collection=name, version=version, window={"size": "1h", "allowed_lateness": "30m"})
+    for name, version in (("a", 1), ("a", 2), ("b", 1))
+]
 
 
 def as_ids(ids: Iterable[Id]) -> ReportIds:
@@ -81,14 +72,8 @@ def test_what_has_not_expired_is_kept_by_expiry(entries: list[tuple[int, list[Id
 def columns(ids: Iterable[int], hour: int | Iterable[int] = 0, spec: CollectionSpec = SPECS[0]) -> ReportColumns:
     """Reports of these ids, of one slice or of one each; the symbol says the position, so that it can be told apart."""
     numbers = list(ids)
-    slices = np.broadcast_to(np.array(hour, dtype=np.int64), len(numbers))
-    return ReportColumns(
-        *spec.key,
-        as_ids((number, 7) for number in numbers),
-        START + HOUR * slices,
-        np.arange(len(numbers), dtype=np.uint32) % 4,
-        np.zeros(len(numbers), dtype=np.uint8),
-    )
+    symbols = np.arange(len(numbers), dtype=np.uint32) % 4
+    return build.columns([(number, 7) for number in numbers], START + HOUR * np.array(hour), symbols, key=spec.key)
 
 
 def rows(element: ReportColumns) -> Iterator[tuple[str, int, int, int, int]]:

@@ -7,32 +7,26 @@ from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.transforms.window import IntervalWindow
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
+from tests import build
+from tests.build import MINUTE, START
 from uldp.collector.partial import PartialCounts
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting, Message, Report
+from uldp.schemas.records import Accounting, Message
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import NAMESPACE, CounterName
 from uldp.transforms.seal import SealCounts
 
-START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
-MINUTE = 60_000
-
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "plain",
-        "version": 1,
-        "domain": {"size": 4},
-        "mechanism": {"name": "identity"},
-        "window": {"size": "1h", "early_every": "10s", "allowed_lateness": "30m"},
-        "limits": {"max_age": "3h"},
-    }
+SPEC = build.spec(
+    domain={"size": 4},
+    mechanism={"name": "identity"},
+    window={"size": "1h", "early_every": "10s", "allowed_lateness": "30m"},
+    limits={"max_age": "3h"},
 )
 
 
 def report(number: int, minute: int, published: int) -> Message:
-    data = Report(*SPEC.key, number.to_bytes(16, "big"), START + minute * MINUTE, number % 4).encode()
-    return Message(data, START + published * MINUTE)
+    sent = build.report(number, number % 4, START + minute * MINUTE, SPEC.key)
+    return build.message(sent, START + published * MINUTE)
 
 
 def fired(nonspeculative: int) -> WindowedValue:

@@ -6,11 +6,11 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
+from tests import build
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_mechanism
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
 from uldp.transforms.count import KeyedCounts
@@ -18,16 +18,8 @@ from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_p
 
 
 def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
-    spec = CollectionSpec.parse(
-        {
-            "collection": "c",
-            "version": 1,
-            "domain": {"size": 20},
-            "mechanism": {"name": mechanism} | ({} if mechanism == "identity" else {"epsilon": 1.0}),
-            "window": {"size": "1h"},
-            "limits": limits,
-        }
-    )
+    named = {"name": mechanism} | ({} if mechanism == "identity" else {"epsilon": 1.0})
+    spec = build.spec(domain={"size": 20}, mechanism=named, limits=limits)
     return serve([spec])[spec.key]
 
 

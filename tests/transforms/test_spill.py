@@ -7,6 +7,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.testing.util import assert_that, equal_to
 
+from tests import build
 from uldp.collector.columns import ReportColumns
 from uldp.transforms.spill import FileRange, GroupColumns, _SpillFn, read_columns
 
@@ -15,7 +16,7 @@ def columns(first: int, n: int) -> ReportColumns:
     """Reports whose ids count up, with bits."""
     ids = np.arange(first, first + 2 * n, dtype=np.uint64).reshape(n, 2)
     payloads = np.arange(3 * n, dtype=np.uint8).reshape(n, 3)
-    return ReportColumns("a", 1, ids, np.arange(n), payloads, np.ones(n, dtype=np.uint8))
+    return build.columns(ids, np.arange(n), payloads, signals=1)
 
 
 def first_ids(element: tuple[str, Iterable[FileRange]]) -> tuple[str, list[list[int]]]:

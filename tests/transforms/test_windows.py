@@ -10,13 +10,14 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR
 from uldp.collector.collections import AMENDABLE_FOR, serve
-from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.collection import WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Pane, PaneKind
 from uldp.transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
 
-HOUR = 3_600_000
 #: From 1970 to 9999.
 TIMES = st.integers(0, 253_402_300_799_999)
 
@@ -67,15 +68,7 @@ def test_a_time_is_in_size_over_period_sliding_windows(at: int, shape: tuple[str
 
 @given(TIMES, st.integers(-HOUR, HOUR), st.sampled_from([("1h", None), ("1h", "15m"), ("1s", "250ms")]))
 def test_times_of_one_slice_are_in_the_same_windows(a: int, later: int, shape: tuple[str, str | None]) -> None:
-    spec = CollectionSpec.parse(
-        {
-            "collection": "c",
-            "version": 1,
-            "domain": {"size": 2},
-            "mechanism": {"name": "rr", "epsilon": 1.0},
-            "window": {"size": shape[0]} | ({"period": shape[1]} if shape[1] else {}),
-        }
-    )
+    spec = build.spec(window={"size": shape[0]} | ({"period": shape[1]} if shape[1] else {}))
     served, windows = serve([spec])[spec.key], window_fn(spec.window)
     start = a // served.slice_size * served.slice_size
     # Whatever belongs to a slice travels at its last millisecond.

@@ -19,6 +19,7 @@ from apache_beam.transforms.trigger import AccumulationMode, AfterAny, AfterCoun
 from apache_beam.transforms.userstate import BagStateSpec, SetStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import SlidingWindows
 
+from tests import build
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report, SupportCounts
@@ -32,25 +33,20 @@ from uldp.transforms.io.results import WriteResults
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "ULDP_UPDATE_GOLDEN"
 
-SYMBOLS = CollectionSpec.parse(
-    {
-        "collection": "symbols",
-        "version": 1,
-        "domain": {"size": 6},
-        "sensitive": [1, 2],
-        "mechanism": {"name": "urr", "epsilon": 1.5},
-        "tags": [{"name": "home"}],
-        "window": {"size": "1h", "early_every": "30s", "allowed_lateness": "1d"},
-    }
+SYMBOLS = build.spec(
+    collection="symbols",
+    domain={"size": 6},
+    sensitive=[1, 2],
+    mechanism={"name": "urr", "epsilon": 1.5},
+    tags=[{"name": "home"}],
+    window={"size": "1h", "early_every": "30s", "allowed_lateness": "1d"},
 )
-BITS = CollectionSpec.parse(
-    {
-        "collection": "bits",
-        "version": 2,
-        "domain": {"size": 6},
-        "mechanism": {"name": "oue", "epsilon": 1.0},
-        "window": {"size": "1d", "period": "1h", "allowed_lateness": "10m"},
-    }
+BITS = build.spec(
+    collection="bits",
+    version=2,
+    domain={"size": 6},
+    mechanism={"name": "oue", "epsilon": 1.0},
+    window={"size": "1d", "period": "1h", "allowed_lateness": "10m"},
 )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests import build
+from tests.build import START
 from uldp.pipelines.jobs import outputs
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options, refuse_overlap
@@ -14,35 +16,21 @@ from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.read import ResultsError
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Message, Report
+from uldp.schemas.records import Message
 from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
-
-START = 1_767_603_600_000
-
-
-def spec(version: int = 1, **changes: Any) -> CollectionSpec:
-    data = {
-        "collection": "c",
-        "version": version,
-        "domain": {"size": 3},
-        "mechanism": {"name": "rr", "epsilon": 1.0},
-        "window": {"size": "1h"},
-    }
-    return CollectionSpec.parse(data | changes)
 
 
 def stream_of(path: Path, first: int, n: int) -> LocalStream:
     """A closed stream of reports, of which none is in another stream with another ``first``."""
     stream = LocalStream.create(path, simulated_clock=True)
-    ids = (number.to_bytes(16, "big") for number in range(first, first + n))
-    stream.append([Message(Report("c", 1, report_id, START, 1).encode(), START) for report_id in ids])
+    stream.append([build.message(build.report(number, 1)) for number in range(first, first + n)])
     stream.close()
     return stream
 
 
 def count(source: Path, out: Path, *specs: CollectionSpec) -> str:
-    backfill(specs or [spec()], source, out, pipeline_options([]))
+    backfill(specs or [build.spec()], source, out, pipeline_options([]))
     return in_all(out)
 
 
@@ -72,18 +60,30 @@ def test_the_same_job_comes_again_from_wherever_it_is_started(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("source", "specs", "says"),
     [
-        ("other", [spec()], "holds the results of another job, uldp backfill --from "),
-        ("stream", [spec(window={"size": "30m"})], "window.size of c-v1 was 1h and is 30m"),
-        ("stream", [spec(window={"size": "1h", "period": "30m"})], "window.period of c-v1 was not set and is 30m"),
+        ("other", [build.spec()], "holds the results of another job, uldp backfill --from "),
+        ("stream", [build.spec(window={"size": "30m"})], "window.size of c-v1 was 1h and is 30m"),
         (
             "stream",
-            [spec(window={"size": "1h", "allowed_lateness": "5m"})],
+            [build.spec(window={"size": "1h", "period": "30m"})],
+            "window.period of c-v1 was not set and is 30m",
+        ),
+        (
+            "stream",
+            [build.spec(window={"size": "1h", "allowed_lateness": "5m"})],
             "allowed_lateness of c-v1 was 0d and is 5m",
         ),
-        ("stream", [spec(limits={"max_clock_skew": "1h"})], "limits.max_clock_skew of c-v1 was 10m and is 1h"),
-        ("stream", [spec(retired=True)], "retired of c-v1 was false and is true"),
-        ("stream", [spec(), spec(2)], "holds the results of a job with other specs; c-v2 is of one of both alone"),
-        ("stream", [spec(2)], "holds the results of a job with other specs; c-v1 is of one of both alone"),
+        ("stream", [build.spec(limits={"max_clock_skew": "1h"})], "limits.max_clock_skew of c-v1 was 10m and is 1h"),
+        ("stream", [build.spec(retired=True)], "retired of c-v1 was false and is true"),
+        (
+            "stream",
+            [build.spec(), build.spec(version=2)],
+            "holds the results of a job with other specs; c-v2 is of one of both alone",
+        ),
+        (
+            "stream",
+            [build.spec(version=2)],
+            "holds the results of a job with other specs; c-v1 is of one of both alone",
+        ),
     ],
 )
 def test_another_job_is_refused_and_changes_nothing(
@@ -114,7 +114,7 @@ def test_a_stream_that_was_made_anew_or_has_grown_is_another_archive(tmp_path: P
 
 def test_a_job_that_follows_accepts_what_came_since_and_no_other_stream(tmp_path: Path) -> None:
     def run(source: Path) -> str:
-        follow([spec()], source, tmp_path / "out", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+        follow([build.spec()], source, tmp_path / "out", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
         return in_all(tmp_path / "out")
 
     stream = stream_of(tmp_path / "stream", 0, 10)
@@ -131,13 +131,17 @@ def test_a_job_that_follows_accepts_what_came_since_and_no_other_stream(tmp_path
 
 def test_what_a_reading_may_change_a_restart_from_a_checkpoint_may_change_too() -> None:
     """It does not read again what it has counted, refused and kept."""
-    begun = JobIdentity.of("stream", "kafka:one:9092/t", "topic", [spec()], resumes=True)
-    for changed in ([spec(limits={"max_age": "2h"})], [spec(), spec(2)], [spec(retired=True), spec(2)]):
+    begun = JobIdentity.of("stream", "kafka:one:9092/t", "topic", [build.spec()], resumes=True)
+    for changed in (
+        [build.spec(limits={"max_age": "2h"})],
+        [build.spec(), build.spec(version=2)],
+        [build.spec(retired=True), build.spec(version=2)],
+    ):
         later = JobIdentity.of("stream", "kafka:two:9092/t", "topic", changed, resumes=True)
         assert begun.difference(later) is None
-    joined = begun.join(JobIdentity.of("stream", "kafka:two:9092/t", "topic", [spec(2)], resumes=True))
+    joined = begun.join(JobIdentity.of("stream", "kafka:two:9092/t", "topic", [build.spec(version=2)], resumes=True))
     assert sorted(joined.specs) == ["c-v1", "c-v2"]
-    other = JobIdentity.of("stream", begun.source, "topic", [spec(window={"size": "2h"})], resumes=True)
+    other = JobIdentity.of("stream", begun.source, "topic", [build.spec(window={"size": "2h"})], resumes=True)
     assert begun.difference(other) == (
         "holds the results of a job with another spec: window.size of c-v1 was 1h and is 2h"
     )
@@ -145,41 +149,41 @@ def test_what_a_reading_may_change_a_restart_from_a_checkpoint_may_change_too() 
 
 
 def test_an_identity_is_read_as_it_was_written() -> None:
-    identity = JobIdentity.of("backfill", "stream", "content", [spec(), spec(2)])
+    identity = JobIdentity.of("backfill", "stream", "content", [build.spec(), build.spec(version=2)])
     assert JobIdentity.decode(identity.encode()) == identity
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"\xff", b'{"command": "backfill"}'])
 def test_an_identity_that_cannot_be_read_is_named(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "job.json").write_bytes(text)
-    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
+    identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])
     with (
         pytest.raises(ResultsError, match=rf"^{tmp_path}/job\.json: not the identity of a job; put back "),
-        claimed(str(tmp_path), [spec()], identity),
+        claimed(str(tmp_path), [build.spec()], identity),
     ):
         pass
 
 
 def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs, "LOCK_SECONDS", 0.0)
-    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
-    with claimed(str(tmp_path / "out"), [spec()], identity):
+    identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])
+    with claimed(str(tmp_path / "out"), [build.spec()], identity):
         stream_of(tmp_path / "stream", 0, 1)
         with pytest.raises(ResultsError, match="another job is writing to it; wait for its end"):
             count(tmp_path / "stream", tmp_path / "out")
-    with claimed(str(tmp_path / "out"), [spec()], identity):
+    with claimed(str(tmp_path / "out"), [build.spec()], identity):
         pass
 
 
 def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path) -> None:
-    identity = JobIdentity.of("backfill", "stream", "content", [spec()])
+    identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])
     out, order = str(tmp_path / "out"), []
 
     def next_job() -> None:
-        with claimed(out, [spec()], identity):
+        with claimed(out, [build.spec()], identity):
             order.append("next")
 
-    with claimed(out, [spec()], identity):
+    with claimed(out, [build.spec()], identity):
         waiting = threading.Thread(target=next_job)
         waiting.start()
         waiting.join(0.3)

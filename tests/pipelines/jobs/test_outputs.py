@@ -3,25 +3,20 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
+from tests import build
+from tests.build import HOUR
 from uldp.pipelines.jobs.outputs import mark_open_windows
 from uldp.pipelines.results.read import newest, read_counts, read_estimates
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, SupportCounts
+from uldp.schemas.records import SupportCounts
 from uldp.transforms.io.results import counts_file, estimate_file, write_file
-
-HOUR = 3_600_000
 
 
 def pane(hour: int, kind: str, revision: int, n: int) -> SupportCounts:
-    counts = np.array([n, 0])
-    return SupportCounts(
-        "c", 1, hour * HOUR, hour * HOUR + HOUR, Pane(PaneKind(kind), revision), counts, Accounting(n, n)
-    )
+    return build.pane([n, 0], kind, revision, start=hour * HOUR)
 
 
 def save(out: Path, support: SupportCounts) -> None:
-    estimate = Estimate(support, "rr", 1.0, "mle", np.array([1.0, 0.0]), np.array([0.1, 0.1]), {}, 0.0)
+    estimate = build.estimate(support, [1.0, 0.0], [0.1, 0.1])
     for name, content in (counts_file(support), estimate_file(estimate)):
         write_file(str(out / name), content)
 

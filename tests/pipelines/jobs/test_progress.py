@@ -3,11 +3,13 @@
 import pickle
 import queue
 import threading
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests import build
+from tests.build import HOUR, START
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.jobs.progress import (
@@ -20,26 +22,14 @@ from uldp.pipelines.jobs.progress import (
     progress_of,
     summary,
 )
-from uldp.schemas.collection import CollectionSpec, WindowSpec
-from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, SupportCounts, TagMass
+from uldp.schemas.collection import WindowSpec
+from uldp.schemas.records import Accounting, Message, SupportCounts, TagMass
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results import counts_file, write_file
 
-NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
-SPEC = CollectionSpec.parse(
-    {
-        "collection": "c",
-        "version": 1,
-        "domain": {"labels": ["often", "ne\x1b[2Jver"]},
-        "mechanism": {"name": "rr", "epsilon": 1.5},
-        "window": {"size": "1h"},
-        "limits": {"min_reports": 200},
-    }
-)
-COUNTS = SupportCounts(
-    "c", 1, NINE, NINE + HOUR, Pane(PaneKind.ON_TIME, 2), np.array([30, 70]), Accounting(107, 100, 4, 2, 1)
-)
-ESTIMATE = Estimate(COUNTS, "rr", 1.5, "mle", np.array([0.3, 0.7]), np.array([0.03, 0.02]), {}, 0.0)
+SPEC = build.spec(domain={"labels": ["often", "ne\x1b[2Jver"]}, limits={"min_reports": 200})
+COUNTS = build.pane([30, 70], revision=2, accounting=Accounting(107, 100, 4, 2, 1))
+ESTIMATE = build.estimate(COUNTS, [0.3, 0.7], [0.03, 0.02])
 
 
 def test_a_pane_names_its_largest_value_by_its_label() -> None:
@@ -48,7 +38,7 @@ def test_a_pane_names_its_largest_value_by_its_label() -> None:
 
 
 def test_a_pane_names_tags_where_there_are_any() -> None:
-    tagged = Estimate(COUNTS, "urr", 1.5, "mle", np.array([0.3, 0.7]), np.zeros(2), {"home": TagMass(0.1, 0.01)}, 0.2)
+    tagged = replace(ESTIMATE, tags={"home": TagMass(0.1, 0.01)})
     assert pane_line(tagged, ["often", "never"]).endswith("  home 10.00±1.00 %")
 
 
@@ -70,10 +60,10 @@ def test_marked(windows: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("period", "after", "end"),
     [
-        (None, NINE - 1, NINE),
-        (None, NINE, NINE + HOUR),
-        ("10m", NINE, NINE + HOUR // 6),
-        ("10m", NINE - 1, NINE),
+        (None, START - 1, START),
+        (None, START, START + HOUR),
+        ("10m", START, START + HOUR // 6),
+        ("10m", START - 1, START),
     ],
 )
 def test_the_end_of_the_next_window(period: str | None, after: int, end: int) -> None:
@@ -86,11 +76,11 @@ HALF = WindowSpec.model_validate({"size": "30m"})
 @pytest.mark.parametrize(
     ("ahead", "watermark", "then"),
     [
-        (7, NINE, "7 segments to go"),
+        (7, START, "7 segments to go"),
         (0, None, "no watermark yet"),
         (
             0,
-            NINE + 1,
+            START + 1,
             "watermark 2026-01-01T09:00:00.001Z, the next window can fire when it reaches 2026-01-01T09:30:00Z",
         ),
     ],
@@ -146,7 +136,7 @@ def test_a_job_of_a_cluster_says_how_many_panes_are_written(tmp_path: Path) -> N
 def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Heartbeat, "EVERY", 0.05)
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    stream.append([Message(b"no report", NINE), Message(b"nor this", NINE + 1)])
+    stream.append([Message(b"no report", START), Message(b"nor this", START + 1)])
     said: list[str] = []
 
     def say(line: str) -> None:
@@ -182,7 +172,7 @@ class TestSummary:
     def test_leaves_out_what_is_damaged(self, tmp_path: Path) -> None:
         keep_specs(str(tmp_path), [SPEC])
         for hour in (0, 1):
-            start = NINE + hour * HOUR
+            start = START + hour * HOUR
             counts = SupportCounts("c", 1, start, start + HOUR, COUNTS.pane, COUNTS.counts, COUNTS.accounting)
             name, content = counts_file(counts)
             write_file(str(tmp_path / name), content if hour else content[:-20])

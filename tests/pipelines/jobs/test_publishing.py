@@ -5,22 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import apache_beam as beam
-import numpy as np
 import pytest
 
+from tests.build import HOUR, estimate, pane
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import build, cluster_options
 from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
 from uldp.pipelines.results.read import to_json
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import SchemaStore
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
+from uldp.schemas.records import Pane, PaneKind, Rejected
 from uldp.transforms.io.endpoints import parse_endpoint
 
-HOUR = 3_600_000
-COUNTS = SupportCounts("c", 2, HOUR, 2 * HOUR, Pane(PaneKind.EARLY, 3), np.array([7, 3]), Accounting(10, 10))
-SHARES = np.array([0.7, 0.3])
-ESTIMATE = Estimate(COUNTS, "rr", 1.0, "mle", SHARES, SHARES / 10, {}, 0.0)
+COUNTS = pane([7, 3], "early", 3, start=HOUR, key=("c", 2))
+ESTIMATE = estimate(COUNTS, [0.7, 0.3], [0.07, 0.03])
 REJECTED = Rejected("decode", "malformed", "why", b"\xff\0", {"a": "b"}, 5, "topic/0/9", 1, "0.1")
 
 

@@ -16,6 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests import build
+from tests.build import HOUR, START
+
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
@@ -25,20 +28,14 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts, TagMass
 
-NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 HOSTILE = "</title><script>alert(1)</script>"
 LABELS = [HOSTILE, "<img src=x onerror=alert(1)>", '" onmouseover="alert(1)', "日本語", *map(str, range(4, 30))]
 TRUTH = np.arange(30, 0, -1) / np.arange(1, 31).sum()
 
 
 def rr_spec(name: str = "plain", size: int = 30, epsilon: float = 2.0) -> dict[str, Any]:
-    return {
-        "collection": name,
-        "version": 1,
-        "domain": {"labels": LABELS} if size == 30 else {"size": size},
-        "mechanism": {"name": "rr", "epsilon": epsilon},
-        "window": {"size": "1h"},
-    }
+    domain = {"labels": LABELS} if size == 30 else {"size": size}
+    return build.MINIMAL | {"collection": name, "domain": domain, "mechanism": {"name": "rr", "epsilon": epsilon}}
 
 
 def pum_spec() -> dict[str, Any]:
@@ -55,13 +52,13 @@ def rr_estimate(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed:
     truth = np.arange(size, 0, -1) / np.arange(1, size + 1).sum()
     p, q = odds / (odds + size - 1), 1 / (odds + size - 1)
     counts = np.random.default_rng(seed).multinomial(n, q + (p - q) * truth)
-    start = NINE + window * HOUR
-    support = SupportCounts(
-        spec["collection"], 1, start, start + HOUR, Pane(PaneKind.ON_TIME, 3), counts, Accounting(n + 60, n, 30, 20, 10)
-    )
+    accounting = Accounting(n + 60, n, 30, 20, 10)
+    key = spec["collection"], 1
+    support = build.pane(counts, revision=3, start=START + window * HOUR, key=key, accounting=accounting)
     m = counts / n
     stderr = np.sqrt(m * (1 - m) / n) / (p - q)
-    return Estimate(support, "rr", spec["mechanism"]["epsilon"], "empirical", (m - q) / (p - q), stderr, {}, 0.0)
+    named = {"estimator": "empirical", "epsilon": spec["mechanism"]["epsilon"]}
+    return build.estimate(support, (m - q) / (p - q), stderr, **named)
 
 
 def pum_estimate() -> Estimate:
@@ -284,7 +281,7 @@ class TestContents:
         save(out, rr_spec(), rr_estimate(rr_spec()))
         assert "Rejected reports" not in page(out).words
         rejected = [
-            Rejected("decode", reason, "", b"", {}, NINE, "s:1", 1, "0.1.0")
+            Rejected("decode", reason, "", b"", {}, START, "s:1", 1, "0.1.0")
             for reason in ("truncated", "not_avro", "not_avro", "of_tomorrow")
         ]
         (out / "rejected").mkdir()

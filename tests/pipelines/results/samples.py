@@ -7,23 +7,11 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from uldp.schemas.collection import CollectionSpec
+from tests import build
+from tests.build import HOUR, START
 from uldp.schemas.framing import Schema, load_schema
-from uldp.schemas.records import (
-    Accounting,
-    Estimate,
-    Pane,
-    PaneKind,
-    Rejected,
-    Sender,
-    Signals,
-    Superseded,
-    SupportCounts,
-    TagMass,
-)
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, Sender, Signals, Superseded, TagMass
 from uldp.transforms.io.results import counts_file, estimate_file, write_file
-
-NINE, HOUR = 1_767_258_000_000, 3_600_000  # 2026-01-01T09:00Z
 
 SPEC = """
 collection: c
@@ -35,42 +23,27 @@ tags: [{name: home}]
 window: {size: 1h}
 """
 
-COUNTS = SupportCounts(
-    "c",
-    1,
-    NINE,
-    NINE + HOUR,
-    Pane(PaneKind.ON_TIME, 2),
-    np.array([30, 40, 10, 20]),
-    Accounting(107, 100, 4, 2, 1),
+COUNTS = build.pane(
+    [30, 40, 10, 20],
+    revision=2,
+    accounting=Accounting(107, 100, 4, 2, 1),
     flags=("improbable_counts",),
     supersedes=Superseded(1, 90, np.array([27, 36, 9, 18])),
     signals=Signals((0, 3), (60, 30, 0, 7), 2, Sender("00000000000000ff", 50)),
 )
-ESTIMATE = Estimate(
+ESTIMATE = build.estimate(
     COUNTS,
-    "urr",
-    1.5,
-    "empirical",
-    np.array([0.25, 0.7512, -0.0012]),
-    np.array([0.031, 0.0214, 0.01]),
-    {"home": TagMass(0.05, 0.024)},
-    0.1,
+    [0.25, 0.7512, -0.0012],
+    [0.031, 0.0214, 0.01],
+    mechanism="urr",
+    epsilon=1.5,
+    estimator="empirical",
+    tags={"home": TagMass(0.05, 0.024)},
+    bound=0.1,
 )
-REJECTED = Rejected("decode", "not_avro", "starts with 00", b"\x00", {"k": "v"}, NINE, "s:1", 1, "0.1.0")
+REJECTED = Rejected("decode", "not_avro", "starts with 00", b"\x00", {"k": "v"}, START, "s:1", 1, "0.1.0")
 
-SPECS = {
-    ("c", 1): CollectionSpec.parse(
-        {
-            "collection": "c",
-            "version": 1,
-            "domain": {"size": 3},
-            "mechanism": {"name": "rr", "epsilon": 1.5},
-            "window": {"size": "1h"},
-            "limits": {"max_rejected_ratio": 0.1, "when_exceeded": "stop"},
-        }
-    )
-}
+SPECS = {("c", 1): build.spec(domain={"size": 3}, limits={"max_rejected_ratio": 0.1, "when_exceeded": "stop"})}
 
 
 def write(path: Path, schema: Schema, *values: dict[str, Any]) -> Path:
@@ -86,7 +59,7 @@ def write_estimate(out: Path, estimate: Estimate = ESTIMATE, name: str = "000002
 
 
 def fired(
-    received: int, revision: int, *, estimator: str = "mle", version: int = 1, start: int = NINE, kind: str = "early"
+    received: int, revision: int, *, estimator: str = "mle", version: int = 1, start: int = START, kind: str = "early"
 ) -> Estimate:
     counts = replace(
         COUNTS,
@@ -100,7 +73,7 @@ def fired(
 
 def at(hour: int, estimator: str = "mle", revision: int = 2) -> Estimate:
     """An estimate of an hour of the day."""
-    start = NINE + hour * HOUR
+    start = START + hour * HOUR
     support = replace(COUNTS, window_start=start, window_end=start + HOUR, pane=Pane(PaneKind.ON_TIME, revision))
     return replace(ESTIMATE, support=support, estimator=estimator)
 
@@ -112,4 +85,4 @@ def save(out: Path, *estimates: Estimate) -> None:
 
 
 def hours(estimates: list[Estimate]) -> list[int]:
-    return [(estimate.support.window_start - NINE) // HOUR for estimate in estimates]
+    return [(estimate.support.window_start - START) // HOUR for estimate in estimates]

@@ -11,7 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, HOUR, NINE, SPEC, SPECS, at, hours, save, write
+from tests.build import HOUR, START
+from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, write
 from uldp.pipelines.results.read import ResultsError, current, read_counts, to_json, with_specs
 from uldp.pipelines.results.text import estimate_text
 from uldp.schemas.collection import CollectionSpec
@@ -57,7 +58,7 @@ class TestDamage:
         "forged",
         [
             {"window_end": 2**62},
-            {"window_start": NINE + 2 * HOUR},
+            {"window_start": START + 2 * HOUR},
             {"collection": "other"},
             {"estimator": "em"},
             {"counts": [-1, 0, 0, 0]},

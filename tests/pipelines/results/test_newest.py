@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.pipelines.results.samples import COUNTS, HOUR, NINE, SPECS, fired, write, write_estimate
+from tests.build import HOUR, START
+from tests.pipelines.results.samples import COUNTS, SPECS, fired, write, write_estimate
 from uldp.pipelines.results.read import current, newest
 from uldp.pipelines.results.text import unpublished_text
 from uldp.schemas.framing import load_schema
@@ -34,7 +35,7 @@ class TestNewest:
         panes = [
             fired(1, 0),
             fired(1, 0, estimator="threshold"),
-            fired(1, 0, start=NINE + HOUR),
+            fired(1, 0, start=START + HOUR),
             fired(1, 0, version=2),
         ]
         assert newest(panes[::-1]) == panes

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import build
+from tests.build import HOUR, START
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_counts, read_rejected_folder
 from uldp.pipelines.results.replay import Replayed, replay
@@ -13,25 +15,14 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import ATTEMPT, Accounting, Message, Rejected, Report, SupportCounts
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 
-HOUR = 3_600_000
-START = 1_767_603_600_000
 REPORTS = 40
 RECORD = Rejected("decode", "not_avro", "", b"junk", {"from": "here"}, START, "0:0", 1, "0.1.0")
 
 
-def make_spec(version: int) -> CollectionSpec:
-    return CollectionSpec.parse(
-        {
-            "collection": "one-each",
-            "version": version,
-            "domain": {"size": REPORTS},
-            "mechanism": {"name": "identity"},
-            "window": {"size": "1h"},
-        }
-    )
-
-
-OLD, NEW = make_spec(1), make_spec(2)
+OLD, NEW = (
+    build.spec(collection="one-each", version=version, domain={"size": REPORTS}, mechanism={"name": "identity"})
+    for version in (1, 2)
+)
 
 
 def backfill(specs: list[CollectionSpec], source: Path, out: Path) -> list[SupportCounts]:

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.pipelines.results.samples import HOUR, NINE, SPECS, at, hours, save, write
+from tests import build
+from tests.build import HOUR, START
+from tests.pipelines.results.samples import SPECS, at, hours, save, write
 from uldp.pipelines.results.read import check_selection, current
 from uldp.pipelines.results.selection import ALL, Selection, SelectionError, require, window_of
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
 from uldp.transforms.io.results import counts_file, window_folder, write_file
 
 #: One hour of ``old``, three of ``new`` in two versions that overlap.
@@ -27,8 +27,7 @@ WINDOWS += [("new", 2, 2 * HOUR, 3 * HOUR)]
     st.integers(1, 10**9),
 )
 def test_the_folder_of_a_window_says_which_it_is(collection: str, version: int, start: int, length: int) -> None:
-    pane, accounting = Pane(PaneKind.EARLY, 0), Accounting()
-    counts = SupportCounts(collection, version, start, start + length, pane, np.zeros(2, np.int64), accounting)
+    counts = build.pane([0, 0], start=start, end=start + length, key=(collection, version))
     assert window_of(window_folder(counts)) == counts.key
 
 
@@ -83,7 +82,7 @@ class TestSelection:
         [
             (Selection(), [0, 0, 1, 1, 2, 2]),
             (Selection(last=2), [1, 1, 2, 2]),
-            (Selection(since=NINE + 2 * HOUR), [2, 2]),
+            (Selection(since=START + 2 * HOUR), [2, 2]),
             (Selection(estimator="em"), [0, 1, 2]),
             (Selection(last=1, estimator="mle", collection="c"), [2]),
             (Selection(collection="other"), []),
@@ -107,7 +106,7 @@ class TestSelection:
         name, content = counts_file(replace(at(1).support, flags=("few_reports",)))
         write_file(str(tmp_path / name), content)
         estimates, (pane,) = current(tmp_path, SPECS, Selection(last=1))
-        assert (estimates, pane.window_start) == ([], NINE + HOUR)
+        assert (estimates, pane.window_start) == ([], START + HOUR)
 
     def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:
         write(tmp_path / "estimates/c-v1/w/000002.mle.avro", load_schema("estimate"), at(0).to_avro())

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, HOUR, NINE
+from tests.build import HOUR, START
+from tests.pipelines.results.samples import COUNTS, ESTIMATE
 from uldp.pipelines.results.read import to_json
 from uldp.pipelines.results.text import accounting_text, decimals, estimate_text, percent, skew_text, window_text
 from uldp.schemas.framing import load_schema
@@ -84,10 +85,10 @@ class TestText:
     @pytest.mark.parametrize(
         ("start", "end", "text"),
         [
-            (NINE, NINE + HOUR, "2026-01-01 09:00 to 10:00 UTC"),
-            (NINE, NINE + 24 * HOUR, "2026-01-01 09:00 to 2026-01-02 09:00 UTC"),
-            (NINE, NINE + 30_000, "2026-01-01 09:00 to 09:00:30 UTC"),
-            (NINE, NINE + 500, "2026-01-01 09:00 to 09:00:00.500 UTC"),
+            (START, START + HOUR, "2026-01-01 09:00 to 10:00 UTC"),
+            (START, START + 24 * HOUR, "2026-01-01 09:00 to 2026-01-02 09:00 UTC"),
+            (START, START + 30_000, "2026-01-01 09:00 to 09:00:30 UTC"),
+            (START, START + 500, "2026-01-01 09:00 to 09:00:00.500 UTC"),
         ],
     )
     def test_window(self, start: int, end: int, text: str) -> None:

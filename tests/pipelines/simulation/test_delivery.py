@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR, MINUTE
 from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import Decoded, ReportDecoder
@@ -24,24 +26,21 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Accounting, Message
 
-MINUTE, HOUR = 60_000, 3_600_000
-START = 1_767_603_600_000 + 7 * MINUTE  # inside of a window, as is the end
+START = build.START + 7 * MINUTE  # inside of a window, as is the end
 
 
 def make_spec(
     name: str = "urr", domain: int = 12, *, collection: str = "small", version: int = 2, **window: str
 ) -> CollectionSpec:
     optimized = name in {"urr", "urap"}
-    return CollectionSpec.parse(
-        {
-            "collection": collection,
-            "version": version,
-            "domain": {"size": domain},
-            "sensitive": [1, 2, 5] if optimized else "all",
-            "mechanism": {"name": name} if name == "identity" else {"name": name, "epsilon": 1.5},
-            "tags": [{"name": "home"}, {"name": "work"}] if optimized else [],
-            "window": {"size": "1h", "allowed_lateness": "30m"} | window,
-        }
+    return build.spec(
+        collection=collection,
+        version=version,
+        domain={"size": domain},
+        sensitive=[1, 2, 5] if optimized else "all",
+        mechanism={"name": name} if name == "identity" else {"name": name, "epsilon": 1.5},
+        tags=[{"name": "home"}, {"name": "work"}] if optimized else [],
+        window={"size": "1h", "allowed_lateness": "30m"} | window,
     )
 
 

@@ -6,22 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import build
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
 
 
 def make_fleet(domain: int = 4, **settings: Any) -> Fleet:
-    spec = CollectionSpec.parse(
-        {
-            "collection": "small",
-            "version": 1,
-            "domain": {"size": domain},
-            "mechanism": {"name": "rr", "epsilon": 1.0},
-            "window": {"size": "1h"},
-        }
-    )
+    spec = build.spec(domain={"size": domain})
     truth = Truth(4, 0, np.arange(4), np.full(4, -1), np.full(4, 0.25))
     base = {"users": 10, "seed": 0, "start_ms": 0, "duration_ms": 1000}
     return Fleet(spec, truth, **(base | settings))

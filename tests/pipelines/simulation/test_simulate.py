@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import build
+from tests.build import HOUR, MINUTE, START
 from tests.messages import read_back
 from uldp.pipelines.simulation import simulate as module
 from uldp.pipelines.simulation.delivery import publish
@@ -15,24 +17,14 @@ from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream, read_messages
 
-SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
-START = 1_767_603_600_000
+SECOND = 1000
 
 
 def make_fleet(users: int = 500) -> Fleet:
-    spec = CollectionSpec.parse(
-        {
-            "collection": "small",
-            "version": 1,
-            "domain": {"size": 4},
-            "mechanism": {"name": "rr", "epsilon": 1.0},
-            "window": {"size": "1h", "allowed_lateness": "10m"},
-        }
-    )
+    spec = build.spec(domain={"size": 4}, window={"size": "1h", "allowed_lateness": "10m"})
     truth = Truth(4, 0, np.arange(4), np.full(4, -1), np.full(4, 0.25))
     return Fleet(spec, truth, users, 1, START, 2 * HOUR, duplicates=0.1, late=0.1, malformed=0.1)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
 from uldp.pipelines.simulation.truth import Truth, TruthError
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
@@ -18,16 +19,13 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def make_spec(**changes: object) -> CollectionSpec:
-    base: dict[str, object] = {
+    base = {
         "collection": "small",
-        "version": 1,
         "domain": {"size": 4},
         "sensitive": [1],
-        "mechanism": {"name": "urr", "epsilon": 1.0},
         "tags": [{"name": "home"}, {"name": "work"}],
-        "window": {"size": "1h"},
     }
-    return CollectionSpec.parse(base | changes)
+    return build.spec(**base | changes)
 
 
 def load(folder: Path, text: str, spec: CollectionSpec | None = None) -> Truth:

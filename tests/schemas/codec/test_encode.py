@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.build import START
 from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
 from uldp.schemas.codec.container import EncodedMessages
@@ -13,7 +14,6 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.records import Message, Report
 
 KEY = ("check-ins", 3)
-START = 1_767_603_600_000
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
 # Where varints grow by a byte, for a zigzag value is odd where the long is negative.

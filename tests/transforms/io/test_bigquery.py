@@ -19,18 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
+from tests.build import HOUR, START
 from uldp.pipelines.results.read import newest
-from uldp.schemas.records import (
-    Accounting,
-    Estimate,
-    Pane,
-    PaneKind,
-    Sender,
-    Signals,
-    Superseded,
-    SupportCounts,
-    TagMass,
-)
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Sender, Signals, Superseded, TagMass
 from uldp.transforms.io import bigquery
 from uldp.transforms.io.bigquery import (
     BigQueryError,
@@ -43,20 +35,12 @@ from uldp.transforms.io.bigquery import (
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "bigquery"
 TABLE = "project.uldp.estimate_panes"
-START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
-HOUR = 3_600_000
-
-
-def support(**changes: Any) -> SupportCounts:
-    counts = np.array([5, 1, 0], dtype=np.int64)
-    accounting = Accounting(received=8, counted=6, late=2)
-    return replace(SupportCounts("c", 2, START, START + HOUR, Pane(PaneKind.LATE, 3), counts, accounting), **changes)
 
 
 def estimate(estimator: str = "mle", **changes: Any) -> Estimate:
-    tags = {"home": TagMass(0.25, 0.125)}
-    values = np.array([0.75, 0.25]), np.array([0.5, 0.5])
-    return Estimate(support(**changes), "urr", 1.0, estimator, *values, tags, 0.5)
+    support = build.pane([5, 1, 0], "late", 3, key=("c", 2), accounting=Accounting(received=8, counted=6, late=2))
+    named = {"mechanism": "urr", "estimator": estimator, "tags": {"home": TagMass(0.25, 0.125)}, "bound": 0.5}
+    return build.estimate(replace(support, **changes), [0.75, 0.25], [0.5, 0.5], **named)
 
 
 FULL = estimate(

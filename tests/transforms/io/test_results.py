@@ -11,7 +11,9 @@ import fastavro
 import numpy as np
 import pytest
 
-from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from tests import build
+from tests.build import HOUR, START
+from uldp.schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts, TagMass
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io import results as sinks
 from uldp.transforms.io.results import (
@@ -25,34 +27,17 @@ from uldp.transforms.io.results import (
     write_file,
 )
 
-START = 1_767_258_000_000  # 2026-01-01T09:00:00Z
-HOUR = 3_600_000
 FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
 
 
 def support(revision: int = 3, start: int = START, end: int = START + HOUR) -> SupportCounts:
-    return SupportCounts(
-        "c",
-        2,
-        start,
-        end,
-        Pane(PaneKind.LATE, revision),
-        np.array([5, 1, 0], dtype=np.int64),
-        Accounting(received=8, counted=6, late=2),
-    )
+    six = Accounting(received=8, counted=6, late=2)
+    return build.pane([5, 1, 0], "late", revision, start=start, end=end, key=("c", 2), accounting=six)
 
 
 def estimate(estimator: str = "mle", revision: int = 3) -> Estimate:
-    return Estimate(
-        support(revision),
-        "urr",
-        1.0,
-        estimator,
-        np.array([0.8, 0.2]),
-        np.array([0.1, 0.1]),
-        {"home": TagMass(0.0, 0.1)},
-        0.0,
-    )
+    tags = {"home": TagMass(0.0, 0.1)}
+    return build.estimate(support(revision), [0.8, 0.2], [0.1, 0.1], mechanism="urr", estimator=estimator, tags=tags)
 
 
 def late(number: int) -> Message:
