@@ -9,7 +9,7 @@ needs no subtraction, which summaries of senders do not have.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
@@ -81,6 +81,8 @@ def _sum(one: PartialCounts | None, other: PartialCounts | None) -> PartialCount
 #: A block of one collection and version, and the slices of its windows.
 BlockKey = tuple[CollectionKey, int]
 BlockSlices = tuple[BlockKey, Slices]
+#: Collection and version, the start of a window, and its sum.
+WindowSum = tuple[CollectionKey, int, PartialCounts]
 
 
 @dataclass
@@ -99,7 +101,7 @@ class SlideWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCo
             counts
             | "CollectSlices" >> beam.ParDo(_CollectFn(period))
             | "Window" >> window_into(self.window, bounded=False)
-            | "SlideSlices" >> beam.ParDo(_SlideFn(size, period))
+            | "SlideSlices" >> beam.ParDo(_WindowsFn(size, period, _slide_key))
         )
         return windowed
 
@@ -124,7 +126,7 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Ke
             | "GroupBlocks" >> beam.GroupByKey()
             | "SumSlices" >> beam.Map(_sum_slices).with_output_types(BlockSlices)
             | "Window" >> window_into(self.window, bounded=True)
-            | "SlideBlocks" >> beam.ParDo(_SlideBlockFn(size, period))
+            | "SlideBlocks" >> beam.ParDo(_WindowsFn(size, period, _slide_block))
         )
         return sums
 
@@ -161,38 +163,33 @@ class _CollectFn(beam.DoFn):
         self._slices.clear()
 
 
-class _WindowsFn(beam.DoFn):
-    """Puts sums into their windows. The runner calls it once for each window that it has assigned to an element."""
-
-    def __init__(self, size: int, period: int) -> None:
-        self._size, self._period = size, period
-
-    def _is_last(self, window: Any, timestamp: Any) -> bool:
-        """Say whether this is the call in the last window: the one that begins with the slice of the element's time."""
-        since: int = timestamp.micros - window.start.micros
-        return since < 1000 * self._period
-
-    def _windowed(self, key: CollectionKey, start: int, total: PartialCounts) -> WindowedValue:
-        ends = start + self._size
-        sliding = IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * ends))
-        return WindowedValue((key, total), Timestamp(micros=1000 * ends - 1000), (sliding,))
-
-
-@beam.typehints.with_input_types(tuple[tuple[str, int], dict[int, PartialCounts]])
 @beam.typehints.with_output_types(KeyedCounts)
-class _SlideFn(_WindowsFn):
-    """Sums the slices of a key by window."""
+class _WindowsFn(beam.DoFn):
+    """Puts sums into their windows. The runner calls it once for each window that it has assigned to an element.
+
+    Args:
+        sums: Yields key, window start and sum of an element, given the size and the period of the windows.
+    """
+
+    def __init__(self, size: int, period: int, sums: Callable[[Any, int, int], Iterator[WindowSum]]) -> None:
+        self._size, self._period, self._sums = size, period, sums
 
     def process(
-        self,
-        element: tuple[CollectionKey, Slices],
-        window: Any = beam.DoFn.WindowParam,
-        timestamp: Any = beam.DoFn.TimestampParam,
+        self, element: Any, window: Any = beam.DoFn.WindowParam, timestamp: Any = beam.DoFn.TimestampParam
     ) -> Iterator[WindowedValue]:
-        if self._is_last(window, timestamp):
-            key, slices = element
-            for start, total in slide(slices, self._size, self._period):
-                yield self._windowed(key, start, total)
+        # Only in the last of these windows: it begins with the slice of the element's time.
+        if timestamp.micros - window.start.micros >= 1000 * self._period:
+            return
+        for key, start, total in self._sums(element, self._size, self._period):
+            ends = start + self._size
+            sliding = IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * ends))
+            yield WindowedValue((key, total), Timestamp(micros=1000 * ends - 1000), (sliding,))
+
+
+def _slide_key(element: tuple[CollectionKey, Slices], size: int, period: int) -> Iterator[WindowSum]:
+    """Sum the slices of a key by window."""
+    key, slices = element
+    return ((key, start, total) for start, total in slide(slices, size, period))
 
 
 def _cut_blocks(element: tuple[CollectionKey, Slices], size: int) -> Iterator[tuple[BlockKey, Slices]]:
@@ -216,18 +213,7 @@ def _sum_slices(element: tuple[BlockKey, Iterable[Slices]]) -> WindowedValue:
     return at_time(block, ((key, block), total))
 
 
-@beam.typehints.with_input_types(BlockSlices)
-@beam.typehints.with_output_types(KeyedCounts)
-class _SlideBlockFn(_WindowsFn):
-    """Sums the slices of a block by window."""
-
-    def process(
-        self,
-        element: tuple[BlockKey, Slices],
-        window: Any = beam.DoFn.WindowParam,
-        timestamp: Any = beam.DoFn.TimestampParam,
-    ) -> Iterator[WindowedValue]:
-        if self._is_last(window, timestamp):
-            (key, block), slices = element
-            for start, total in slide_block(slices, block, self._size, self._period):
-                yield self._windowed(key, start, total)
+def _slide_block(element: BlockSlices, size: int, period: int) -> Iterator[WindowSum]:
+    """Sum the slices of a block by window."""
+    (key, block), slices = element
+    return ((key, start, total) for start, total in slide_block(slices, block, size, period))
