@@ -123,7 +123,7 @@ class SchemaStore:
         body = io.BytesIO(message)
         body.seek(HEADER_SIZE)
         try:
-            record = fastavro.schemaless_reader(body, schema, self.readers[schema["name"]])
+            record = fastavro.schemaless_reader(body, schema, None)
         except EOFError as error:
             raise TruncatedBodyError(f"{len(message)} bytes end inside the body") from error
         except IndexError as error:
@@ -137,7 +137,27 @@ class SchemaStore:
             raise MalformedBodyError(f"no value of {schema['name']}: {type(error).__name__}") from error
         if body.tell() != len(message):
             raise MalformedBodyError(f"{len(message) - body.tell()} bytes follow the body")
+        if not _is_encoding(message[HEADER_SIZE:], schema, record):
+            raise MalformedBodyError("a number is longer or larger than its type allows, or names no branch of a union")
+        reader = self.readers[schema["name"]]
+        if schema is not reader:
+            body.seek(HEADER_SIZE)
+            record = fastavro.schemaless_reader(body, schema, reader)
         return schema["name"], cast(dict[str, Any], record)
+
+
+def _is_encoding(body: bytes, schema: Schema, record: Any) -> bool:
+    """Return whether ``body`` is how Avro writes ``record``.
+
+    fastavro also reads numbers with needless bytes, numbers of more bits than their type has, and negative branches of
+    a union, which it counts from the end.
+    """
+    out = io.BytesIO()
+    try:
+        fastavro.schemaless_writer(out, schema, record)
+    except Exception:  # fastavro's C code raises many kinds of errors for a value that is none of its schema
+        return False
+    return out.getvalue() == body
 
 
 @cache

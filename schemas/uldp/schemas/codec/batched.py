@@ -81,7 +81,7 @@ def _read_bytes(message: bytes, at: int) -> tuple[slice, int]:
         at += 1
         value |= (byte & _SEPTET) << shift
         if byte < _MORE:
-            if value & 1:  # zigzag: odd is negative
+            if value & 1 or (shift and not byte):  # negative by zigzag, or longer than it has to be
                 break
             end = at + (value >> 1)
             return slice(at, end), end

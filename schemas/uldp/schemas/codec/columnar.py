@@ -28,6 +28,8 @@ _WORD_SIZE = 8
 #: Masks of the first 0 to 8 bytes of a word, and of the bits that mark a following byte in a varint.
 _FIRST_BYTES = np.array([(1 << 8 * width) - 1 for width in range(_WORD_SIZE + 1)], dtype=np.uint64)
 _MORE = np.uint64(0x8080808080808080)
+#: The smallest number that needs a varint of 0 to 8 bytes.
+_SMALLEST = np.array([0, 0, *(1 << 7 * width for width in range(1, _WORD_SIZE))], dtype=np.uint64)
 #: Steps that join 8 lanes of 7 bits to 4 lanes of 14, 2 of 28, and 1 of 56: a mask of the lower lane of each pair, and
 #: the gap above that lane.
 _LANES = tuple(
@@ -195,13 +197,13 @@ def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple
 
 
 def _read_varints(words: Words, widths: Rows) -> tuple[Words, Mask]:
-    """Read a varint of ``widths`` bytes, 1 to 8, from the start of each word; also return which have that width."""
+    """Read a varint of ``widths`` bytes, 1 to 8, from the start of each word; also return which need that width."""
     words = words & _FIRST_BYTES[widths]
     fits: Mask = words & _MORE == _MORE & _FIRST_BYTES[widths - 1]
     values = words & ~_MORE
     for lower, gap in _LANES:
         values = values & lower | (values & ~lower) >> gap
-    return values, fits
+    return values, fits & (values >= _SMALLEST[widths])
 
 
 def _zigzag(values: Words) -> Times:
