@@ -79,6 +79,9 @@ ATTEMPTS: tuple[Mapping[str, str], ...] = (
     *({SENDER: key} for key in ("gateway", "\udcff", "")),
 )
 MAX_MESSAGES = 16
+#: Bytes that the records of one message may hold more than the message: what comes before the columns of a batch, once
+#: for each verdict.
+REPEATED = 512
 
 
 def frame(message: bytes, clock: int = 0, attempt: int = 0) -> bytes:
@@ -141,10 +144,11 @@ def outcome(decoded: Decoded) -> tuple[object, ...]:
                 columns.report_ids, columns.slices, columns.payloads, columns.signals, strict=True
             )
         ),
+        decoded.late_reports,
         sorted((late.source, late.data, late.publish_time) for late in decoded.late),
         sorted(
-            (rejected.source, rejected.data, rejected.publish_time, rejected.reason, rejected.detail, rejected.attempt)
-            for rejected in decoded.rejected
+            (each.source, each.data, each.publish_time, each.reason, each.detail, each.attempt, each.reports)
+            for each in decoded.rejected
         ),
         sorted(
             (slot, partial.accounting.received, partial.signals.published())
@@ -163,9 +167,11 @@ def check(data: bytes) -> int:
     both = decode_fast(arrivals), decode_plain(arrivals)
     for decoded in both:
         counted = sum(map(len, decoded.columns))
-        assert decoded.received == counted + len(decoded.late) + len(decoded.rejected)
-        assert sum(partial.accounting.late for partial in decoded.partials.values()) == len(decoded.late)
+        assert decoded.received == counted + decoded.late_reports + decoded.rejected_reports
+        assert sum(partial.accounting.late for partial in decoded.partials.values()) == decoded.late_reports
         assert all(partial.accounting.closes() for partial in decoded.partials.values())
+        kept = sum(len(late.data) for late in decoded.late) + sum(len(each.data) for each in decoded.rejected)
+        assert kept <= sum(len(message.data) + REPEATED for message in arrivals)
         for rejected in decoded.rejected:
             assert isinstance(rejected.reason, Reason)
             assert "MemoryError" not in rejected.detail

@@ -1,19 +1,17 @@
 """Specs, messages and both paths of the decoder, and what became of each report, for the tests of the decoder."""
 
 import math
-import struct
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from tests import build
 from tests.build import HOUR, START
+from tests.reports import reports_of
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.framing import report_store
 from uldp.schemas.records import Accounting, Message, Report
 
 YEAR = 365 * 24 * HOUR
@@ -69,17 +67,8 @@ def accounting(decoded: Decoded) -> dict[tuple[tuple[str, int], int], Accounting
     return {slot: line for slot, line in found.items() if line != Accounting()}
 
 
-def row_of(batch: dict[str, Any]) -> Report | None:
-    """The only report of a batch of symbols; there is none where columns do not fit each other."""
-    ids, times, symbols = batch["report_ids"], batch["event_times"], batch["payload"].get("symbols", b"")
-    if (len(ids), len(times), len(symbols)) != (16, 8, 4):
-        return None
-    time, symbol = struct.unpack("<q", times)[0], struct.unpack("<I", symbols)[0]
-    return Report(batch["collection"], batch["version"], ids, time, symbol)
-
-
 def outcomes(decoded: Decoded) -> Counter[tuple[Report | bytes, str]]:
-    """Each report and where it went. A counted one is dated to its slice; what does not decode stands for itself."""
+    """Each report and where it went. A counted one is dated to its slice; bytes that do not decode are one report."""
     found: Counter[tuple[Report | bytes, str]] = Counter()
     for columns in decoded.columns:
         bits = columns.payloads.ndim == 2
@@ -87,13 +76,13 @@ def outcomes(decoded: Decoded) -> Counter[tuple[Report | bytes, str]]:
             id_, slice_start = columns.report_ids[row].tobytes(), int(columns.slices[row])
             payload = columns.payloads[row].tobytes() if bits else int(columns.payloads[row])
             found[Report(columns.collection, columns.version, id_, slice_start, payload), "counted"] += 1
-    found.update((Report(**report_store().decode(late.data)[1]), "late") for late in decoded.late)
+    for late in decoded.late:
+        found.update((report, "late") for report in reports_of(late.data))
     for rejected in decoded.rejected:
         try:
-            name, record = report_store().decode(rejected.data)
+            reports: list[Report] | list[bytes] = reports_of(rejected.data)
         except ValueError:
-            found[rejected.data, rejected.reason] += 1
-        else:
-            report = Report(**record) if name == "uldp.Report" else row_of(record)
-            found[report or rejected.data, rejected.reason] += 1
+            reports = [rejected.data]
+        assert len(reports) == rejected.reports
+        found.update((report, rejected.reason) for report in reports)
     return found

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from tests.collector.decoding import BITS, ID, START, SYMBOL, decode, report, take_path
+from tests.build import START
+from tests.collector.decoding import BITS, ID, SYMBOL, decode, report, take_path
 from uldp.schemas.framing import header, load_schema
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, ReportBatch

@@ -179,7 +179,7 @@ def test_every_report_goes_where_the_rules_send_it(arrivals: list[Arrival]) -> N
 def test_accounting_closes_call_by_call(arrivals: list[Arrival]) -> None:
     decoded = decode(*map(as_message, arrivals))
     assert decoded.received == sum(len(content) if isinstance(content, list) else 1 for content, _ in arrivals)
-    assert decoded.received == sum(map(len, decoded.columns)) + len(decoded.late) + len(decoded.rejected)
+    assert decoded.received == sum(map(len, decoded.columns)) + decoded.late_reports + decoded.rejected_reports
     assert all(line.closes() for line in accounting(decoded).values())
 
 
@@ -214,5 +214,5 @@ def test_neither_order_nor_company_decides(arrivals: list[Arrival]) -> None:
 )
 def test_no_bytes_raise(data: list[bytes]) -> None:
     decoded = decode(*(Message(one, START) for one in data))
-    assert decoded.received == sum(map(len, decoded.columns)) + len(decoded.late) + len(decoded.rejected)
+    assert decoded.received == sum(map(len, decoded.columns)) + decoded.late_reports + decoded.rejected_reports
     assert all(line.closes() for line in accounting(decoded).values())

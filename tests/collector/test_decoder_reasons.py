@@ -20,7 +20,8 @@ from tests.collector.decoding import (
     report,
 )
 from uldp.collector.collections import YEAR_10000
-from uldp.collector.decoder import KEPT_BYTES, MAX_MESSAGE_BYTES
+from uldp.collector.decoder import KEPT_BYTES
+from uldp.collector.parse import MAX_MESSAGE_BYTES
 from uldp.schemas.framing import header, load_schema, report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Accounting, Message, Rejected, ReportBatch

@@ -15,7 +15,6 @@ from uldp.collector.signals import (
     PartialSignals,
     SenderCounts,
     improbable_counts,
-    one_skew,
     sender_digest,
     signal_bits,
     skew_counts,
@@ -69,7 +68,6 @@ def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...],
     signals = signal_bits(np.array([START - round(1000 * seconds)]), np.array([START]), np.array([True]))
     (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
     assert PartialSignals(skew).published() == Signals(early=early, past=past)
-    assert one_skew(int(signals[0])).published() == Signals(early=early, past=past)
 
 
 def test_the_digest_of_a_key_is_stable() -> None:

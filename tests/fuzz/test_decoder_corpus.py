@@ -22,7 +22,7 @@ from fuzz.decoder import (
     peak,
 )
 from fuzz.seeds import FOLDER, seeds
-from uldp.collector import decoder as decoder
+from uldp.collector import parse
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.arrays import Rows
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns
@@ -111,7 +111,7 @@ def test_decoders_that_disagree_are_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         found, rest = decode_columns(data, layouts)
         return [replace(fast, event_times=fast.event_times - HOUR) for fast in found], rest
 
-    monkeypatch.setattr(decoder, "decode_columns", early)
+    monkeypatch.setattr(parse, "decode_columns", early)
     assert check(frame(REPORT[:-1])) == 1  # left to the plain decoder
     with pytest.raises(AssertionError, match="!="):
         check(frame(REPORT[:-1]) + frame(REPORT))

@@ -16,7 +16,7 @@ from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_finge
 FINGERPRINTS = {
     "estimate": "f6d2ec01313d0ebb",
     "message": "c6bb28b27986b4f9",
-    "rejected": "f834835989a0408c",
+    "rejected": "be8e1900e25e9957",
     "report": "e6a3dbfe76e5d390",
     "report_batch": "3008a78dd07701ed",
     "support_counts": "62d93e0b5a0aa07e",

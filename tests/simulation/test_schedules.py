@@ -28,10 +28,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.build import MINUTE, START
+from tests.reports import reports_of
 from tests.simulation.oracle import Expected, expect
 from tests.simulation.schedules import END, MAX_MESSAGE_BYTES, NUMBERS, POLICIES, Delivery, Row, Schedule, schedules
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
-from uldp.collector import decoder, seen
+from uldp.collector import parse, seen
 from uldp.pipelines.results.read import newest, read_counts, read_rejected
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Accounting, Message, SupportCounts
@@ -85,7 +86,7 @@ def run(batch: Sequence[Schedule], script: Script, out: Path, *, deduplicate: bo
             messages = pipeline | stream_of(batch, script.segment, clock)
             _ = messages | Aggregate(specs, deduplicate=deduplicate, shards=2) | WriteResults(str(out))
 
-    with mock.patch.object(decoder, "MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES):
+    with mock.patch.object(parse, "MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES):
         if script.cut is not None:
             with suppress(InjectedError), failing(script.failures, script.cut):
                 job(script.clocks[0])
@@ -102,6 +103,14 @@ class Actual:
     rejections: Counter[tuple[str, bytes, int]]
 
 
+def one_by_one(data: bytes) -> list[bytes]:
+    """A message for each report in ``data``; ``data`` itself if it does not decode."""
+    try:
+        return [report.encode() for report in reports_of(data)]
+    except ValueError:
+        return [data]
+
+
 def results_of(batch: Sequence[Schedule], out: Path) -> dict[str, Actual]:
     found = {collection: Actual([], Counter(), Counter()) for collection in named(batch)}
 
@@ -114,9 +123,13 @@ def results_of(batch: Sequence[Schedule], out: Path) -> dict[str, Actual]:
         found[pane.collection].panes.append(pane)
     for file in message_files(out / "late") if (out / "late").exists() else []:
         for message in read_messages(file):
-            owner(message.data).late[message.data, message.publish_time] += 1
+            owner(message.data).late.update((data, message.publish_time) for data in one_by_one(message.data))
     for record in read_rejected(out):
-        owner(record.data).rejections[record.reason, record.data, record.publish_time] += 1
+        # A message of an unknown collection or version is one report, although the schema of its body is known.
+        unread = record.reason in (Reason.UNKNOWN_COLLECTION, Reason.UNKNOWN_VERSION)
+        reports = [record.data] if unread else one_by_one(record.data)
+        assert len(reports) == record.reports
+        owner(record.data).rejections.update((record.reason, data, record.publish_time) for data in reports)
     return found
 
 

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from tests import build
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
-from uldp.collector.signals import PartialSignals, SenderCounts, one_skew
+from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.support import SparseCounts
 from uldp.schemas.records import (
     SKEW_RANGES,
@@ -166,7 +166,7 @@ def test_partial_counts_round_trip(counts: Any, accounting: Accounting) -> None:
 )
 def test_signals_round_trip(skew: int | None, improbable: int, senders: list[int] | None) -> None:
     signals = PartialSignals(
-        None if skew is None else one_skew(skew).skew,
+        None if skew is None else np.bincount([skew], minlength=2 * SKEW_RANGES).astype(np.int64),
         improbable,
         None if senders is None else SenderCounts.of(np.array(senders, dtype=np.uint64)),
     )

@@ -3,60 +3,37 @@
 The decoder is pure: it takes messages and returns columns, late messages and rejected records. Each report ends in
 exactly one of the three, so received = decoded + late + rejected holds for each call.
 
-Each report that names a served collection and version is accounted in one time slice. This is the slice of its event
-time; if the decoder refuses that time, or the state of that slice's windows is gone, it is the slice of the publish
-time. So no device can open windows at will, and the accounting of a collection misses no report.
+Each report that names a served collection and version is accounted in one time slice, see ``Judged.slots``, so that
+the accounting of a collection misses no report.
+
+A batch of a hostile sender may hold a hundred thousand reports that cannot be counted. So the decoder keeps the reports
+of one message that share a verdict together, as one batch in one record: the output is no larger than a small multiple
+of the input, and a rejected report costs about as much time as a counted one.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from itertools import chain
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
-from uldp.collector.collections import ServedCollection, serve
-from uldp.collector.columns import ReportColumns
-from uldp.collector.parse import (
-    ParsedReports,
-    PayloadFault,
-    Record,
-    RejectError,
-    fault_of_batch,
-    fault_of_report,
-    from_batches,
-    from_reports,
-)
+from uldp.collector.collections import YEAR_10000, serve
+from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
+from uldp.collector.parse import MessageParser, Unparsed
 from uldp.collector.partial import PartialCounts
-from uldp.collector.signals import PartialSignals, SenderCounts, one_skew, sender_digest, signal_bits
-from uldp.schemas.arrays import Digests, Times
-from uldp.schemas.codec.batched import BatchViews
-from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema
+from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest, signal_bits, skew_counts
+from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
+from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.collection import CollectionKey, CollectionSpec
-from uldp.schemas.framing import (
-    MalformedBodyError,
-    NotSingleObjectError,
-    TruncatedBodyError,
-    UnknownSchemaError,
-    report_store,
-)
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected
 
-#: Pub/Sub's limit for a message. The decoder rejects a longer message without decoding it.
-MAX_MESSAGE_BYTES = 10_000_000
 #: How many bytes of a message that is too large its rejected record keeps.
 KEPT_BYTES = 4096
-_FRAMING_REASONS: dict[type[ValueError], Reason] = {
-    NotSingleObjectError: Reason.NOT_AVRO,
-    UnknownSchemaError: Reason.UNKNOWN_SCHEMA,
-    TruncatedBodyError: Reason.TRUNCATED,
-    MalformedBodyError: Reason.MALFORMED,
-}
-
 
 #: A time slice of a collection and version: (key, start).
 SliceKey = tuple[CollectionKey, int]
@@ -69,8 +46,9 @@ class Decoded:
     Attributes:
         received: Number of reports that arrived; a message that cannot be decoded counts as one report.
         columns: Reports that the next stages count unless they are duplicates.
-        late: One message for each report that was published after its windows had closed.
-        rejected: One record for each report that cannot be counted.
+        late: Messages that hold the reports that were published after their windows had closed.
+        late_reports: Number of these reports.
+        rejected: Records that hold the reports that cannot be counted.
         partials: For each time slice, the accounting and clock skew of its late and rejected reports, and the counts of
             all senders.
     """
@@ -78,8 +56,14 @@ class Decoded:
     received: int = 0
     columns: list[ReportColumns] = field(default_factory=list)
     late: list[Message] = field(default_factory=list)
+    late_reports: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     partials: dict[SliceKey, PartialCounts] = field(default_factory=lambda: defaultdict(PartialCounts))
+
+    @property
+    def rejected_reports(self) -> int:
+        """Number of reports in ``rejected``."""
+        return sum(record.reports for record in self.rejected)
 
 
 class ReportDecoder:
@@ -92,87 +76,53 @@ class ReportDecoder:
     """
 
     def __init__(self, specs: Iterable[CollectionSpec], *, judge_lateness: bool) -> None:
-        self._served = serve(specs)
-        self._collections = {collection for collection, _ in self._served}
+        served = serve(specs)
+        self._parser = MessageParser(served)
         self._judge_lateness = judge_lateness
-        self._by_layout = list(self._served.values())
-        schema = report_schema()
-        self._layouts = [Layout.of(schema, *served.spec.key, served.bits_width) for served in self._by_layout]
-        self._batches = BatchViews.of(self._served)
-        self._store = report_store()
+        self._limits_senders = any(each.spec.limits.max_reports_per_sender is not None for each in served.values())
         self._software = metadata.version("uldp-stream")
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """Decode ``messages``; no input raises, and each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
-        found, rest = decode_columns([message.data for message in messages], self._layouts)
-        singles: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
-        batches: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
-        for index in rest.tolist():
-            try:
-                key, name, record = self._decode_one(messages[index].data)
-                served = self._served[key]
-                if name == "uldp.Report":
-                    singles[key, fault_of_report(served, record)].append((index, record))
-                else:
-                    batches[key, fault_of_batch(served, record)].append((index, record))
-            except RejectError as error:
-                self._reject(messages[index], error, out)
-        # Lazily, so that the columns of a collection are still in the caches when they are validated.
-        parsed = chain(
-            (self._from_columns(fast) for fast in found),
-            (from_reports(self._served[key], fault, records) for (key, fault), records in singles.items()),
-            (from_batches(self._served[key], fault, records) for (key, fault), records in batches.items()),
-        )
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
+        if len(undated := np.flatnonzero((published < 0) | (published >= YEAR_10000))):
+            for origin in undated.tolist():
+                detail = f"publish time {messages[origin].publish_time}"
+                self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), messages, out)
+            dated = np.setdiff1d(np.arange(len(messages)), undated)
+            messages, published = [messages[origin] for origin in dated.tolist()], published[dated]
+        parsed, unparsed = self._parser.parse([message.data for message in messages])
+        for each in unparsed:
+            self._reject(each, messages, out)
         senders = self._senders(messages)
         for reports in parsed:
             if not len(reports.origins):  # the batches hold no reports
                 continue
             out.received += len(reports.origins)
-            self._validate(reports, published[reports.origins], messages, senders, out)
+            judged = judge(reports, published[reports.origins], judge_lateness=self._judge_lateness)
+            self._distribute(judged, messages, senders, out)
         return out
-
-    def _from_columns(self, fast: FastRows) -> ParsedReports:
-        served = self._by_layout[fast.layout]
-        return ParsedReports(served, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
 
     def _senders(self, messages: Sequence[Message]) -> Digests | None:
         """Return a digest of each message's sender key, 0 for no key; or None if no spec limits reports per sender."""
-        if all(served.spec.limits.max_reports_per_sender is None for served in self._by_layout):
+        if not self._limits_senders:
             return None
         keys = [message.attributes.get(SENDER) for message in messages]
         return np.array([0 if key is None else sender_digest(key) for key in keys], dtype=np.uint64)
 
-    def _decode_one(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
-        """Decode one message and return its collection and version, the name of its schema, and the record."""
-        if len(data) > MAX_MESSAGE_BYTES:
-            raise RejectError(Reason.TOO_LARGE, f"{len(data)} bytes, the limit is {MAX_MESSAGE_BYTES}")
-        if (batch := self._batches.read(data)) is not None:
-            key, columns = batch
-            return key, "uldp.ReportBatch", columns
-        try:
-            name, record = self._store.decode(data)
-        except tuple(_FRAMING_REASONS) as error:
-            raise RejectError(_FRAMING_REASONS[type(error)], str(error)) from error
-        key = record["collection"], record["version"]
-        if key not in self._served:
-            known = record["collection"] in self._collections
-            reason = Reason.UNKNOWN_VERSION if known else Reason.UNKNOWN_COLLECTION
-            raise RejectError(reason, f"{record['collection'][:64]!r} version {record['version']}")
-        return key, name, record
-
-    def _reject(self, message: Message, error: RejectError, out: Decoded) -> None:
+    def _reject(self, unparsed: Unparsed, messages: Sequence[Message], out: Decoded) -> None:
         out.received += 1
-        if error.reason is Reason.TOO_LARGE:
+        message = messages[unparsed.origin]
+        if unparsed.reason is Reason.TOO_LARGE:
             message = message._replace(data=message.data[:KEPT_BYTES])
-        out.rejected.append(self._rejected(message, error.reason, error.detail))
-        if error.served is not None:
+        out.rejected.append(self._rejected(message, unparsed.reason, unparsed.detail, 1))
+        if unparsed.served is not None:
             published = np.array([message.publish_time], dtype=np.int64)
-            start = int(error.served.slice_start(published)[0])
-            out.partials[error.served.spec.key, start] += PartialCounts(accounting=_REJECTED)
+            start = int(unparsed.served.slice_start(published)[0])
+            out.partials[unparsed.served.spec.key, start] += PartialCounts(accounting=_REJECTED)
 
-    def _rejected(self, message: Message, reason: Reason, detail: str) -> Rejected:
+    def _rejected(self, message: Message, reason: Reason, detail: str, reports: int) -> Rejected:
         return Rejected(
             stage="decode",
             reason=reason,
@@ -183,59 +133,74 @@ class ReportDecoder:
             source=message.source,
             attempt=_attempt(message.attributes),
             software=self._software,
+            reports=reports,
         )
 
-    def _slots(self, served: ServedCollection, times: Times, published: Times) -> Times:
-        """Return the start of the time slice in which each report is accounted."""
-        slices = served.slice_start(times)
-        named = served.admits(times, published) & (not served.spec.retired)
-        if self._judge_lateness:
-            named &= published < slices + served.amendable_for
-        return np.where(named, slices, served.slice_start(published))
-
-    def _validate(
-        self,
-        parsed: ParsedReports,
-        published: Times,
-        messages: Sequence[Message],
-        senders: Digests | None,
-        out: Decoded,
-    ) -> None:
-        """Check all reports of one collection at once and distribute them to the fields of ``out``."""
-        served, times = parsed.served, parsed.event_times
-        key, limits = served.spec.key, served.spec.limits
-        good = served.admits(times, published)
-        improbable = np.zeros_like(good)
-        if parsed.fault is not None or served.spec.retired:
-            good[:] = False
-        else:
-            possible, improbable = served.inspect(parsed.payloads)
-            good &= possible
-        slices = served.slice_start(times)
-        late = good & (published >= slices + served.closes_after) if self._judge_lateness else np.zeros_like(good)
-        counted = good & ~late
-        signals = signal_bits(times, published, improbable)
-        columns = ReportColumns(*key, parsed.report_ids, slices, parsed.payloads, signals)
-        slots = slices if counted.all() else self._slots(served, times, published)
-        if senders is not None and limits.max_reports_per_sender is not None:
-            _count_senders(key, slots, senders[parsed.origins], out)
-        if counted.all():
+    def _distribute(self, judged: Judged, messages: Sequence[Message], senders: Digests | None, out: Decoded) -> None:
+        """Distribute the reports of one collection to the fields of ``out`` by their verdicts."""
+        parsed, verdicts = judged.parsed, judged.verdicts
+        spec = parsed.served.spec
+        signals = signal_bits(parsed.event_times, judged.published, judged.improbable)
+        columns = ReportColumns(*spec.key, parsed.report_ids, judged.slices, parsed.payloads, signals)
+        slots = judged.slots()
+        if senders is not None and spec.limits.max_reports_per_sender is not None:
+            _count_senders(spec.key, slots, senders[parsed.origins], out)
+        uncounted = np.flatnonzero(verdicts)
+        if not len(uncounted):
             out.columns.append(columns)
             return
-        if counted.any():
-            out.columns.append(columns.take(counted))
-        # A loop suffices, because these rows are few and each needs its own record.
-        for row in np.flatnonzero(~counted).tolist():
-            message = messages[parsed.origins[row]]
-            message = message._replace(data=parsed.message_data(row, message))
-            if late[row]:
+        if len(uncounted) < len(verdicts):
+            out.columns.append(columns.take(verdicts == COUNTED))
+        _account(judged, uncounted, slots, signals, out)
+        for rows in _by_message(judged, uncounted):
+            message = messages[parsed.origins[rows[0]]]
+            message = message._replace(data=_only(judged, rows, message))
+            verdict = int(verdicts[rows[0]])
+            if verdict == LATE:
                 out.late.append(message)
-                outcome = _LATE
+                out.late_reports += len(rows)
             else:
-                reason, detail = parsed.reason(row, int(published[row]))
-                out.rejected.append(self._rejected(message, reason, detail))
-                outcome = _REJECTED
-            out.partials[key, int(slots[row])] += PartialCounts(None, outcome, one_skew(int(signals[row])))
+                out.rejected.append(self._rejected(message, reason_of(verdict), judged.detail(int(rows[0])), len(rows)))
+
+
+def _account(judged: Judged, rows: Rows, slots: Times, signals: SignalBits, out: Decoded) -> None:
+    """Add the late and rejected reports at ``rows`` to the accounting and the clock skew of their time slices."""
+    served = judged.parsed.served
+    starts, groups = slice_groups(slots[rows], served.slice_size)
+    k = len(starts)
+    received = np.bincount(groups, minlength=k)
+    late = np.bincount(groups[judged.verdicts[rows] == LATE], minlength=k)
+    skews = skew_counts(signals[rows], groups, k)
+    for group in np.flatnonzero(received).tolist():
+        n, of_late = int(received[group]), int(late[group])
+        accounting = Accounting(received=n, late=of_late, rejected=n - of_late)
+        out.partials[served.spec.key, int(starts[group])] += PartialCounts(
+            None, accounting, PartialSignals(skews[group])
+        )
+
+
+def _by_message(judged: Judged, rows: Rows) -> Iterator[Rows]:
+    """Split ``rows`` into groups of one verdict and one message."""
+    verdicts = judged.verdicts[rows]
+    for verdict in np.flatnonzero(np.bincount(verdicts)).tolist():
+        of_verdict = rows[verdicts == verdict]
+        origins = judged.parsed.origins[of_verdict]
+        changes = np.flatnonzero(origins[1:] != origins[:-1]) + 1
+        for start, end in pairwise([0, *changes.tolist(), len(of_verdict)]):
+            yield of_verdict[start:end]
+
+
+def _only(judged: Judged, rows: Rows, message: Message) -> bytes:
+    """Return a message that holds only the reports at ``rows``, which all come from ``message``."""
+    parsed = judged.parsed
+    if not parsed.batched:
+        return message.data
+    first, end = np.searchsorted(parsed.origins, [parsed.origins[rows[0]], parsed.origins[rows[0]] + 1])
+    if len(rows) == end - first:
+        return message.data
+    return encode_batch(
+        *parsed.served.spec.key, parsed.report_ids[rows], parsed.event_times[rows], parsed.payloads[rows]
+    )
 
 
 def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Decoded) -> None:
@@ -249,7 +214,6 @@ def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Deco
         out.partials[key, start] += PartialCounts(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
 
 
-_LATE = Accounting(received=1, late=1)
 _REJECTED = Accounting(received=1, rejected=1)
 
 

@@ -1,24 +1,39 @@
-"""Columns of decoded reports of one collection and version, before validation, with the message of each report."""
+"""Parse messages into columns of reports, one set of columns for each collection and version, before any check."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from uldp.collector.collections import YEAR_10000, ServedCollection
+from uldp.collector.collections import ServedCollection
 from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
+from uldp.schemas.codec.batched import BatchViews
+from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema
+from uldp.schemas.collection import CollectionKey
+from uldp.schemas.framing import (
+    MalformedBodyError,
+    NotSingleObjectError,
+    TruncatedBodyError,
+    UnknownSchemaError,
+    report_store,
+)
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Report, ReportBatch
 
+#: Pub/Sub's limit for a message. The parser rejects a longer message without decoding it.
+MAX_MESSAGE_BYTES = 10_000_000
+_FRAMING_REASONS: dict[type[ValueError], Reason] = {
+    NotSingleObjectError: Reason.NOT_AVRO,
+    UnknownSchemaError: Reason.UNKNOWN_SCHEMA,
+    TruncatedBodyError: Reason.TRUNCATED,
+    MalformedBodyError: Reason.MALFORMED,
+}
 #: The reason why the collection cannot count a payload, and a detail for the reader of the rejected report.
 PayloadFault = tuple[Reason, str]
 #: The index of a message, and the record that was decoded from it.
 Record = tuple[int, dict[str, Any]]
-#: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
-_UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
-#: The largest symbol that a single report can hold, because its field is an Avro int.
-MAX_INT = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +41,7 @@ class ParsedReports:
     """Reports of one collection and version after decoding, before any check.
 
     Attributes:
-        origins: Shape (n,): index of the message that held each report.
+        origins: Shape (n,): index of the message that held each report; ascending if the messages are batches.
         batched: Whether the messages are batches, which can hold several reports.
         fault: Why none of these payloads can be counted; None if they fit the collection.
     """
@@ -39,53 +54,94 @@ class ParsedReports:
     payloads: Payloads
     fault: PayloadFault | None = None
 
-    def message_data(self, row: int, message: Message) -> bytes:
-        """Return a message that holds only the report of ``row``."""
-        if not self.batched:
-            return message.data
-        key, report_id, time = self.served.spec.key, self.report_ids[row].tobytes(), self.event_times[row]
-        payload = self.payloads[row]
-        if self.payloads.ndim == 2:
-            return Report(*key, report_id, int(time), payload.tobytes()).encode()
-        if payload > MAX_INT:  # a single report cannot hold this symbol, but a batch can
-            return ReportBatch(*key, report_id, time.tobytes(), symbols=payload.tobytes()).encode()
-        return Report(*key, report_id, int(time), int(payload)).encode()
 
-    def reason(self, row: int, published: int) -> tuple[Reason, str]:
-        """Return the reason and detail of the first check that the report of ``row`` fails."""
-        served, time = self.served, int(self.event_times[row])
-        (earliest,), (latest,) = served.event_times(np.array([published], dtype=np.int64))
-        if served.spec.retired:
-            return Reason.RETIRED_VERSION, f"{served.spec.collection!r} version {served.spec.version}"
-        if self.fault is not None:
-            return self.fault
-        if not 0 <= time < YEAR_10000:
-            return Reason.INVALID_TIME, f"event time {time}{_other_unit(time, earliest, latest)}"
-        if time > latest:
-            return Reason.TOO_EARLY, f"event time is {time - published} ms ahead of the stream's clock"
-        if time < earliest:
-            unit = _other_unit(time, earliest, latest)
-            return Reason.EXPIRED, f"event time is {published - time} ms before the stream's clock{unit}"
-        if served.bits_width is None:
-            return Reason.OUT_OF_DOMAIN, f"symbol {self.payloads[row]} of {served.mechanism.size}"
-        return Reason.IMPOSSIBLE_BITS, f"not an output of {served.spec.mechanism.name}"
+class Unparsed(NamedTuple):
+    """A message whose reports the parser cannot separate, so that it counts as one rejected report.
+
+    Attributes:
+        origin: Index of the message.
+        served: The collection that the message names, if the parser could read that.
+    """
+
+    origin: int
+    reason: Reason
+    detail: str
+    served: ServedCollection | None = None
 
 
-def _other_unit(time: int, earliest: int, latest: int) -> str:
-    """Return a hint that names the unit in which an event time would be admitted, or an empty string if none is."""
-    unit = next((unit for unit, number in _UNITS.items() if earliest <= time / number <= latest), None)
-    return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
+class MessageParser:
+    """Parses messages, thousands at a time.
+
+    Args:
+        served: The served collections; the parser rejects messages of other collections.
+    """
+
+    def __init__(self, served: Mapping[CollectionKey, ServedCollection]) -> None:
+        self._served = served
+        self._collections = {collection for collection, _ in served}
+        self._by_layout = list(served.values())
+        schema = report_schema()
+        self._layouts = [Layout.of(schema, *each.spec.key, each.bits_width) for each in self._by_layout]
+        self._batches = BatchViews.of(served)
+        self._store = report_store()
+
+    def parse(self, messages: Sequence[bytes]) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
+        """Parse the bodies of messages; no input raises.
+
+        Returns:
+            The reports, and the messages that hold none that can be separated. The iterator makes the columns of each
+            collection when the caller asks for them, so that the caller finds them in the processor's caches.
+        """
+        found, rest = decode_columns(messages, self._layouts)
+        unparsed: list[Unparsed] = []
+        singles: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
+        batches: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
+        for origin in rest.tolist():
+            try:
+                key, name, record = self._decode(messages[origin])
+                if name == "uldp.Report":
+                    singles[key, _fault_of_report(self._served[key], record)].append((origin, record))
+                else:
+                    batches[key, _fault_of_batch(self._served[key], record)].append((origin, record))
+            except _UnparsedError as error:
+                unparsed.append(Unparsed(origin, *error.args))
+        return (
+            chain(
+                (self._from_columns(fast) for fast in found),
+                (_from_reports(self._served[key], fault, records) for (key, fault), records in singles.items()),
+                (_from_batches(self._served[key], fault, records) for (key, fault), records in batches.items()),
+            ),
+            unparsed,
+        )
+
+    def _from_columns(self, fast: FastRows) -> ParsedReports:
+        served = self._by_layout[fast.layout]
+        return ParsedReports(served, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
+
+    def _decode(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
+        """Decode one message and return its collection and version, the name of its schema, and the record."""
+        if len(data) > MAX_MESSAGE_BYTES:
+            raise _UnparsedError(Reason.TOO_LARGE, f"{len(data)} bytes, the limit is {MAX_MESSAGE_BYTES}")
+        if (batch := self._batches.read(data)) is not None:
+            key, columns = batch
+            return key, "uldp.ReportBatch", columns
+        try:
+            name, record = self._store.decode(data)
+        except tuple(_FRAMING_REASONS) as error:
+            raise _UnparsedError(_FRAMING_REASONS[type(error)], str(error)) from error
+        key = record["collection"], record["version"]
+        if key not in self._served:
+            known = record["collection"] in self._collections
+            reason = Reason.UNKNOWN_VERSION if known else Reason.UNKNOWN_COLLECTION
+            raise _UnparsedError(reason, f"{record['collection'][:64]!r} version {record['version']}")
+        return key, name, record
 
 
-class RejectError(Exception):
-    """A message whose reports the decoder cannot separate: the reason, a detail, and its collection if it is known."""
-
-    def __init__(self, reason: Reason, detail: str, served: ServedCollection | None = None):
-        super().__init__(detail)
-        self.reason, self.detail, self.served = reason, detail, served
+class _UnparsedError(Exception):
+    """A message whose reports cannot be separated; its arguments are those of ``Unparsed`` behind ``origin``."""
 
 
-def fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
+def _fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
     """Return why the payload of a single report does not fit into a column of its collection; None if it fits."""
     payload = record["payload"]
     if isinstance(payload, bytes):
@@ -95,12 +151,11 @@ def fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> Payl
     return _fault_of_symbol(served)
 
 
-def fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
+def _fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> PayloadFault | None:
     """Return why the collection can count none of the payloads of a batch; None if the payloads fit.
 
     Raises:
-        RejectError: if the columns have different lengths. The decoder then cannot tell the reports apart and rejects
-            the batch as a whole.
+        _UnparsedError: if the columns have different lengths. The reports of the batch cannot be told apart then.
     """
     ids, times = record["report_ids"], record["event_times"]
     kind, column = next(iter(record["payload"].items()))
@@ -108,7 +163,7 @@ def fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> Paylo
     width = 4 if kind == "symbols" else len(column) // max(n, 1)
     if (len(ids), len(times), len(column)) != (16 * n, 8 * n, width * n):
         detail = f"columns of {len(ids)} bytes of ids, {len(times)} of times and {len(column)} of {kind}"
-        raise RejectError(Reason.MALFORMED, detail, served)
+        raise _UnparsedError(Reason.MALFORMED, detail, served)
     return _fault_of_symbol(served) if kind == "symbols" else _fault_of_bits(served, width)
 
 
@@ -126,7 +181,7 @@ def _fault_of_symbol(served: ServedCollection) -> PayloadFault | None:
     return Reason.WRONG_PAYLOAD, f"a symbol, but {served.spec.mechanism.name} reports bits"
 
 
-def from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
+def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
     """Make columns of single reports that share one fault or have none. Zeros replace payloads that do not fit."""
     payloads: Payloads
     if fault is not None:
@@ -138,7 +193,7 @@ def from_reports(served: ServedCollection, fault: PayloadFault | None, reports: 
         payloads = np.frombuffer(joined, np.uint8).reshape(-1, served.bits_width)
     return ParsedReports(
         served,
-        np.array([index for index, _ in reports], dtype=np.intp),
+        np.array([origin for origin, _ in reports], dtype=np.intp),
         False,
         np.frombuffer(b"".join([record["report_id"] for _, record in reports]), np.uint64).reshape(-1, 2),
         np.array([record["event_time"] for _, record in reports], dtype=np.int64),
@@ -147,7 +202,7 @@ def from_reports(served: ServedCollection, fault: PayloadFault | None, reports: 
     )
 
 
-def from_batches(served: ServedCollection, fault: PayloadFault | None, batches: list[Record]) -> ParsedReports:
+def _from_batches(served: ServedCollection, fault: PayloadFault | None, batches: list[Record]) -> ParsedReports:
     """Join the columns of batches that share one fault or have none; checking them all costs little more than one."""
     times = np.frombuffer(b"".join([record["event_times"] for _, record in batches]), np.int64)
     column = b"".join([next(iter(record["payload"].values())) for _, record in batches])
@@ -159,7 +214,7 @@ def from_batches(served: ServedCollection, fault: PayloadFault | None, batches: 
     return ParsedReports(
         served,
         np.repeat(
-            np.array([index for index, _ in batches], dtype=np.intp),
+            np.array([origin for origin, _ in batches], dtype=np.intp),
             [len(record["event_times"]) // 8 for _, record in batches],
         ),
         True,

@@ -6,7 +6,6 @@ counted.
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -104,12 +103,6 @@ class SenderCounts:
             return None
         at = int(self.reports.argmax())
         return Sender(f"{int(self.digests[at]):016x}", int(self.reports[at]))
-
-
-@cache
-def one_skew(signals: int) -> "PartialSignals":
-    """Return the signals of one report that is not counted: its clock skew only."""
-    return PartialSignals(skew_counts(np.array([signals], dtype=np.uint8), np.zeros(1, dtype=np.int64), 1)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

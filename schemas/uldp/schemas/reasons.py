@@ -28,7 +28,7 @@ MEANING: dict[Reason, str] = {
     Reason.NOT_AVRO: "the message does not begin with the two bytes of Avro's single-object encoding",
     Reason.UNKNOWN_SCHEMA: "the writer's schema fingerprint is not in the schema store",
     Reason.TRUNCATED: "the message ends inside its body",
-    Reason.MALFORMED: "the body is no value of its schema, or bytes follow it, or batch columns differ in length",
+    Reason.MALFORMED: "the body is not what Avro writes for a value of its schema, or batch columns differ in length",
     Reason.TOO_LARGE: "the message is longer than the limit; it is not decoded",
     Reason.UNKNOWN_COLLECTION: "no spec has this collection",
     Reason.UNKNOWN_VERSION: "the collection is known, this version of it is not",
@@ -37,7 +37,7 @@ MEANING: dict[Reason, str] = {
     Reason.WRONG_LENGTH: "the bits are not ceil(|Z|/8) bytes",
     Reason.OUT_OF_DOMAIN: "the symbol is not an index into Z",
     Reason.IMPOSSIBLE_BITS: "the mechanism cannot produce these bits: two non-sensitive symbols are set, or padding is",
-    Reason.INVALID_TIME: "the event time is outside of the years 1970 to 9999",
+    Reason.INVALID_TIME: "the event time, or the publish time of the message, is outside of the years 1970 to 9999",
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",
 }

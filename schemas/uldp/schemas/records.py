@@ -3,7 +3,8 @@
 Times are integers: milliseconds since 1970-01-01 UTC.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -350,7 +351,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """One report that could not be counted; see ``rejected.avsc`` for each field."""
+    """Reports of one message that could not be counted for one reason; see ``rejected.avsc`` for each field."""
 
     stage: str
     reason: str
@@ -361,6 +362,7 @@ class Rejected:
     source: str
     attempt: int
     software: str
+    reports: int = 1
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``rejected.avsc`` describes."""
@@ -371,3 +373,11 @@ class Rejected:
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
         """Read a value that ``to_avro`` returned."""
         return cls(**value)
+
+
+def count_reasons(rejected: Iterable[Rejected]) -> Counter[str]:
+    """Return the number of rejected reports by reason."""
+    counts: Counter[str] = Counter()
+    for record in rejected:
+        counts[record.reason] += record.reports
+    return counts

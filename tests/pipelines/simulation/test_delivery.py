@@ -24,7 +24,7 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Accounting, Message
+from uldp.schemas.records import Accounting, Message, count_reasons
 
 START = build.START + 7 * MINUTE  # inside of a window, as is the end
 
@@ -73,7 +73,7 @@ def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness:
 def account(decoded: Decoded) -> Accounting:
     """Count each id once, in the plainest way."""
     ids = [id_.tobytes() for columns in decoded.columns for id_ in columns.report_ids]
-    counted, late, rejected = len(set(ids)), len(decoded.late), len(decoded.rejected)
+    counted, late, rejected = len(set(ids)), decoded.late_reports, decoded.rejected_reports
     return Accounting(decoded.received, counted, len(ids) - counted, late, rejected)
 
 
@@ -261,7 +261,7 @@ def test_each_fault_is_rejected_for_its_reason(
 ) -> None:
     spec = make_spec(name, domain)
     messages, summary = run(make_fleet(spec, users=1000, malformed=1.0, batch_size=batch_size))
-    rejected = Counter(rejection.reason for rejection in decode(spec, messages).rejected)
+    rejected = count_reasons(decode(spec, messages).rejected)
     assert summary.malformed == sum(rejected.values()) == 1000
     always = {Reason.TOO_EARLY, Reason.NOT_AVRO, Reason.TRUNCATED, Reason.UNKNOWN_SCHEMA, Reason.UNKNOWN_VERSION}
     assert set(rejected) == always | reasons

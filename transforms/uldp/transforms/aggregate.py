@@ -30,8 +30,8 @@ class Aggregated(NamedTuple):
     Attributes:
         estimates: Each pane of each window, by each estimator of its spec.
         counts: The sufficient statistic of each pane, even if no estimate is published.
-        late: A message for each report that arrived after its windows had closed; backfill them.
-        rejected: A record for each report that cannot be counted.
+        late: Messages that hold the reports that arrived after their windows had closed; backfill them.
+        rejected: Records that hold the reports that cannot be counted, one record for each message and reason.
     """
 
     estimates: PCollection[Estimate]

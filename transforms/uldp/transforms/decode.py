@@ -1,7 +1,7 @@
 """The first stage: messages to report columns."""
 
 import gc
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,13 +11,13 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.typehints.decorators import no_annotations
 
-from uldp.collector.collections import serve
+from uldp.collector.collections import YEAR_10000, serve
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.partial import PartialCounts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Rejected, count_reasons
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import counter
@@ -31,8 +31,8 @@ class DecodedReports(NamedTuple):
         columns: Reports to be counted unless they are duplicates, keyed by collection and shard of their ids.
         accounting: The accounting of late and rejected reports, for each collection and version, at the time of their
             slice.
-        late: A message for each late report; none in a bounded collection.
-        rejected: A record for each report that cannot be counted.
+        late: Messages that hold the late reports; none in a bounded collection.
+        rejected: Records that hold the reports that cannot be counted.
     """
 
     columns: PCollection[tuple[str, ReportColumns]]
@@ -117,15 +117,16 @@ class _DecodeFn(beam.DoFn):
         decoded = self._decoder.decode(self._messages)
         self._clear()
         self._received.inc(decoded.received)
-        self._late.inc(len(decoded.late))
-        self._rejected.inc(len(decoded.rejected))
-        reasons = Counter(rejected.reason for rejected in decoded.rejected)
+        self._late.inc(decoded.late_reports)
+        self._rejected.inc(decoded.rejected_reports)
+        reasons = count_reasons(decoded.rejected)
         self._too_early.inc(reasons[Reason.TOO_EARLY])
         self._expired.inc(reasons[Reason.EXPIRED])
         for message in decoded.late:
             yield beam.pvalue.TaggedOutput("late", at_time(message.publish_time, message))
         for rejected in decoded.rejected:
-            yield beam.pvalue.TaggedOutput("rejected", at_time(rejected.publish_time, rejected))
+            at = min(max(rejected.publish_time, 0), YEAR_10000 - 1)  # Beam has no later times
+            yield beam.pvalue.TaggedOutput("rejected", at_time(at, rejected))
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)
             self._held += columns.nbytes

@@ -13,7 +13,7 @@ from uldp.pipelines.results.text import accounting_text, minute_text, number_of,
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.flags import Flag, withheld
-from uldp.schemas.records import Accounting, Estimate, PaneKind, SupportCounts, iso
+from uldp.schemas.records import Accounting, Estimate, PaneKind, SupportCounts, count_reasons, iso
 
 #: The labels of all values, by collection and version.
 Labels = Mapping[tuple[str, int], Sequence[str]]
@@ -166,7 +166,7 @@ def summary(out: Path, damaged: Damaged = refuse) -> str:
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
     """
     specs = read_specs(out)
-    reasons = Counter(record.reason for record in read_rejected(out, damaged))
+    reasons = count_reasons(read_rejected(out, damaged))
     panes = newest(read_counts(out, damaged))
     lines = []
     total = Accounting()

@@ -2,7 +2,6 @@
 
 import math
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.reasons import MEANING
-from uldp.schemas.records import Estimate
+from uldp.schemas.records import Estimate, count_reasons
 
 #: How many of the largest values the page lists.
 TOP = 20
@@ -311,6 +310,6 @@ def _uri(svg: bytes) -> str:
 
 def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:
     """Return reason, count and meaning of the rejections, the most frequent first."""
-    counts = Counter(rejected.reason for rejected in read_rejected(out, damaged))
+    counts = count_reasons(read_rejected(out, damaged))
     meaning: Mapping[str, str] = {reason.value: text for reason, text in MEANING.items()}
     return [(reason, n, meaning.get(reason, "")) for reason, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]

@@ -52,23 +52,22 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
     """
     if isinstance(stream, LocalStream) and stream.closed:  # a broker's stream has no end
         raise StreamError(f"{stream.path}: is closed; replay into a new directory and backfill both")
-    exhausted = cut = 0
+    sent = exhausted = cut = 0
 
     def messages() -> Iterable[Message]:
-        nonlocal exhausted, cut
+        nonlocal sent, exhausted, cut
         now = stream.now()
         for record in rejected:
             if record.reason == Reason.TOO_LARGE:
-                cut += 1
+                cut += record.reports
             elif record.attempt >= max_attempts:
-                exhausted += 1
+                exhausted += record.reports
             else:
+                sent += record.reports
                 attributes = {**record.attributes, ATTEMPT: str(record.attempt + 1)}
                 yield Message(record.data, max(now, record.publish_time), attributes)
 
-    sent = 0
     pending = iter(messages())
     while segment := sorted(islice(pending, SEGMENT_MESSAGES), key=lambda message: message.publish_time):
         stream.append(segment)
-        sent += len(segment)
     return Replayed(sent, exhausted, cut)

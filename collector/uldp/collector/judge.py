@@ -1,0 +1,126 @@
+"""Judge parsed reports: is a report counted, is it late, or is it rejected, and for which reason.
+
+The judge works on columns. It finds the verdict of each report once; each later stage reads that verdict.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.collector.collections import YEAR_10000, ServedCollection
+from uldp.collector.parse import ParsedReports
+from uldp.schemas.arrays import Mask, Times
+from uldp.schemas.reasons import Reason
+
+#: Shape (n,): ``COUNTED``, ``LATE``, or the verdict of a reason.
+Verdicts = npt.NDArray[np.uint8]
+COUNTED, LATE = 0, 1
+_REASONS = tuple(Reason)
+_VERDICTS = {reason: LATE + 1 + index for index, reason in enumerate(_REASONS)}
+#: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
+_UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
+
+
+def reason_of(verdict: int) -> Reason:
+    """Return the reason of a verdict that is neither ``COUNTED`` nor ``LATE``."""
+    return _REASONS[verdict - LATE - 1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """Parsed reports with their verdicts.
+
+    Attributes:
+        parsed: The reports.
+        published: Shape (n,): publish time of the message of each report.
+        verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
+        slices: Shape (n,): start of the time slice that holds each event time.
+        improbable: Shape (n,): which payloads have an improbable number of set bits.
+        judge_lateness: Whether a report can be late.
+    """
+
+    parsed: ParsedReports
+    published: Times
+    verdicts: Verdicts
+    slices: Times
+    improbable: Mask
+    judge_lateness: bool
+
+    def slots(self) -> Times:
+        """Return the start of the time slice in whose accounting each report is, late and rejected ones included.
+
+        This is the slice of the event time, if the collection admits that time and the state of that slice's windows
+        still exists; else the slice of the publish time. So no device can open windows at will.
+        """
+        served, published = self.parsed.served, self.published
+        if not self.verdicts.any():
+            return self.slices
+        named = served.admits(self.parsed.event_times, published) & (not served.spec.retired)
+        if self.judge_lateness:
+            named &= published < self.slices + served.amendable_for
+        return np.where(named, self.slices, served.slice_start(published))
+
+    def detail(self, row: int) -> str:
+        """Return the value for which the report of ``row`` was rejected, and the limit that it breaks."""
+        parsed, reason = self.parsed, reason_of(int(self.verdicts[row]))
+        served, time, published = parsed.served, int(parsed.event_times[row]), int(self.published[row])
+        match reason:
+            case Reason.RETIRED_VERSION:
+                return f"{served.spec.collection!r} version {served.spec.version}"
+            case Reason.INVALID_TIME:
+                return f"event time {time}{_other_unit(served, time, published)}"
+            case Reason.TOO_EARLY:
+                return f"event time is {time - published} ms ahead of the stream's clock"
+            case Reason.EXPIRED:
+                unit = _other_unit(served, time, published)
+                return f"event time is {published - time} ms before the stream's clock{unit}"
+        if parsed.fault is not None:
+            return parsed.fault[1]
+        if reason is Reason.OUT_OF_DOMAIN:
+            return f"symbol {parsed.payloads[row]} of {served.mechanism.size}"
+        return f"not an output of {served.spec.mechanism.name}"
+
+
+def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> Judged:
+    """Find the verdict of each report.
+
+    If several checks fail, the verdict is that of the first in this order: a retired version, a payload that does not
+    fit its column, an event time, a payload that the mechanism cannot produce, lateness.
+
+    Args:
+        parsed: One or more reports.
+        published: Shape (n,): publish time of the message of each report.
+        judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
+            window has closed.
+    """
+    served, times = parsed.served, parsed.event_times
+    verdicts = np.full(len(times), COUNTED, dtype=np.uint8)
+    improbable = np.zeros(len(times), dtype=np.bool_)
+    slices = served.slice_start(times)
+    if served.spec.retired:
+        verdicts[:] = _VERDICTS[Reason.RETIRED_VERSION]
+    elif parsed.fault is not None:
+        verdicts[:] = _VERDICTS[parsed.fault[0]]
+    else:
+        possible, improbable = served.inspect(parsed.payloads)
+        if not possible.all():
+            symbols = served.bits_width is None
+            verdicts[~possible] = _VERDICTS[Reason.OUT_OF_DOMAIN if symbols else Reason.IMPOSSIBLE_BITS]
+        if not served.admits(times, published).all():
+            earliest, latest = served.event_times(published)
+            verdicts[times < earliest] = _VERDICTS[Reason.EXPIRED]
+            verdicts[times > latest] = _VERDICTS[Reason.TOO_EARLY]
+            verdicts[(times < 0) | (times >= YEAR_10000)] = _VERDICTS[Reason.INVALID_TIME]
+        if judge_lateness:
+            late = published >= slices + served.closes_after
+            if late.any():
+                verdicts[late & (verdicts == COUNTED)] = LATE
+    return Judged(parsed, published, verdicts, slices, improbable, judge_lateness)
+
+
+def _other_unit(served: ServedCollection, time: int, published: int) -> str:
+    """Return a hint that names the unit in which an event time would be admitted, or an empty string if none is."""
+    (earliest,), (latest,) = served.event_times(np.array([published], dtype=np.int64))
+    unit = next((unit for unit, number in _UNITS.items() if earliest <= time / number <= latest), None)
+    return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
