@@ -16,6 +16,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
+from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import PublishResults, keyed_estimate, keyed_rejected
@@ -118,7 +119,7 @@ def follow_broker(
             topic.check("WRITE")
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
-    with claimed(out, specs, job) as results:
+    with claimed(out, specs, job) as results, loopback_servers():
         build(
             pipeline,
             specs,

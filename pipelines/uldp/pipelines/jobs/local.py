@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.pvalue import PCollection
 
 from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
@@ -98,6 +99,7 @@ def backfill(
         messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
         results = stack.enter_context(claimed(str(out), specs, job))
+        stack.enter_context(loopback_servers())
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> aggregate
         _ = aggregated | "WriteResults" >> WriteResults(results)

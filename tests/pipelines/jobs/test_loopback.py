@@ -1,0 +1,71 @@
+"""Servers of a job on one machine: no other machine reaches one."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import grpc
+import pytest
+
+from tests.listening import Listener, listeners_below
+from uldp.pipelines.jobs.loopback import loopback_servers
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's tables of sockets")
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "manhattan"
+TWO_WORKERS = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+
+
+def uldp(*arguments: object) -> list[str]:
+    return [str(Path(sys.executable).with_name("uldp")), *map(str, arguments)]
+
+
+def seen_while(command: Sequence[str]) -> set[Listener]:
+    """Run a command to its end, and return the ports that it and its processes have opened."""
+    seen: set[Listener] = set()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while still_runs(process):
+            seen |= listeners_below(process.pid)
+    assert process.returncode == 0
+    return seen
+
+
+def still_runs(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has not ended, after a while that leaves it the processor."""
+    try:
+        process.wait(timeout=0.1)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("command", "options"), [("backfill", TWO_WORKERS), ("stream", ())])
+def test_a_job_on_one_machine_listens_to_this_machine_alone(
+    command: str, options: Sequence[str], tmp_path: Path
+) -> None:
+    spec = EXAMPLE / "spec.yaml"
+    simulate = uldp("simulate", spec, "--truth", EXAMPLE / "truth.csv", "--users", 100, "--to", tmp_path / "stream")
+    subprocess.run(simulate, check=True, capture_output=True)
+    job = uldp(command, "--spec", spec, "--from", tmp_path / "stream", "--to", tmp_path / "out", *options)
+    seen = seen_while(job)
+    assert seen
+    assert {listener for listener in seen if not listener.is_loopback} == set()
+
+
+def test_the_worker_pool_listens_to_this_machine_alone() -> None:
+    pool = [sys.executable, "-m", "uldp.pipelines.jobs.pool", "--service_port=0"]
+    with subprocess.Popen(pool, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not (seen := listeners_below(process.pid)):
+                assert still_runs(process)
+        finally:
+            process.terminate()
+    assert all(listener.is_loopback for listener in seen)
+
+
+def test_servers_of_others_are_left_alone() -> None:
+    make = grpc.server
+    with loopback_servers():
+        assert grpc.server is not make
+    assert grpc.server is make
