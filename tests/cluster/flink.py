@@ -230,7 +230,7 @@ class WorkerPool(Server):
     def _command(self, port: int) -> Daemon:
         # It starts "python", whichever is first on the path.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={port}"]
+        command = [sys.executable, "-m", "uldp.pipelines.jobs.pool", f"--service_port={port}"]
         # Jobs of tests have sources that are defined in tests.
         environment = {"PATH": path, "PYTHONPATH": str(ROOT), **self.environment}
         return Daemon(command, self.folder / "workers.log", environment, starts_others=True)

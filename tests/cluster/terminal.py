@@ -15,6 +15,7 @@ from typing import Self
 from tests.cluster.daemons import wait_until
 from tests.docs.test_documents import Block, blocks
 from tests.downloads import ROOT
+from tests.listening import Listener, listeners_of_session
 
 #: What the text above a block says where nobody here can run it.
 ELSEWHERE = re.compile(r"\b[Nn]eeds (an engine|a cluster|a cloud account)\b")
@@ -71,6 +72,10 @@ class Terminal:
         self._shell.stdin.write(f"{block.text}\ntouch '{done}'\n".encode())
         self._shell.stdin.flush()
         self.wait_until(done.exists, block.where, seconds)
+
+    def listeners(self) -> set[Listener]:
+        """Return the ports of all that the shell has started and that still runs."""
+        return listeners_of_session(self._shell.pid)
 
     def wait_until(self, condition: Callable[[], object], what: str, seconds: float = 300) -> None:
         """Wait for what commands bring about.

@@ -7,7 +7,20 @@ from pathlib import Path
 from tests.cluster.following import Results
 from tests.cluster.terminal import Terminal, typed
 from tests.downloads import ROOT
+from tests.listening import Listener
 from uldp.schemas.records import PaneKind
+
+#: The programs of Beam that cannot be bound to the loopback interface, as docs/ports.md says.
+OPEN = {
+    "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
+    "org.apache.beam.runners.flink.FlinkJobServerDriver",
+}
+
+
+def main_class(listener: Listener) -> str:
+    """Return the class that a JVM runs, or the arguments of another program."""
+    found = re.search(r" (org\.apache\.[\w.]+|kafka\.Kafka)( |$)", listener.program)
+    return found[1] if found else listener.program
 
 
 def test_a_newcomer_gets_the_same_counts_from_each_runner_and_keeps_them(tmp_path: Path) -> None:
@@ -27,6 +40,7 @@ def test_a_newcomer_gets_the_same_counts_from_each_runner_and_keeps_them(tmp_pat
                 if f"--to {name}" not in block.text:  # what runs in the background takes its time
                     terminal.wait_until(partial(complete, name), f"{name} is complete")
             terminal.type_in(block)
+        assert {main_class(listener) for listener in terminal.listeners() if not listener.is_loopback} == OPEN
         counted = by_flink.total()
         for block in typed(ROOT / "docs" / "runbook.md"):
             terminal.type_in(block)

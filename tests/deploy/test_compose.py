@@ -21,8 +21,8 @@ SERVICES: dict[str, dict[str, Any]] = PROJECT["services"]
 TASK_MANAGERS = [name for name, service in SERVICES.items() if service.get("command") == "taskmanager"]
 #: What is another here than in deploy/flink.
 FOLDERS = {"state.checkpoints.dir", "state.savepoints.dir"}
-#: Beam's entrypoint has no option for it.
-POOL_PORT = 50000
+#: Our worker pool, which listens on the loopback interface, and its port.
+POOL, POOL_PORT = ["python", "-m", "uldp.pipelines.jobs.pool"], 50000
 
 
 def flink_config() -> dict[str, Any]:
@@ -51,8 +51,9 @@ def test_flink_is_configured_as_in_deploy_flink(name: str) -> None:
 
 
 def test_each_task_manager_has_a_pool_of_its_own() -> None:
-    pools = [service for service in SERVICES.values() if service.get("command") == ["--worker_pool"]]
+    pools = [service for service in SERVICES.values() if service.get("entrypoint") == POOL]
     assert [pool["network_mode"] for pool in pools] == [f"service:{name}" for name in TASK_MANAGERS]
+    assert all(options(pool["command"])["service_port"] == str(POOL_PORT) for pool in pools)
     assert int(JOB["parallelism"]) == len(TASK_MANAGERS) * flink_config()["taskmanager.numberOfTaskSlots"]
     assert JOB["environment_config"] == f"localhost:{POOL_PORT}"
 

@@ -42,12 +42,12 @@ def test_the_job_of_compose_counts_what_is_sent(image: Image, tmp_path: Path) ->
 
     @dataclass
     class Pool(Server):
-        """What the entrypoint runs as a worker pool, at a port of its own."""
+        """The worker pool of compose, at a port of its own."""
 
         def _command(self, port: int) -> Daemon:
-            pool = ["python", "-m", "apache_beam.runners.worker.worker_pool_main"]
-            options = [f"--service_port={port}", f"--container_executable={boot()}"]
-            return Daemon(["env", "-i", *variables, *pool, *options], self.folder / "pool.log")
+            here = {"50000": str(port), "/opt/apache/beam/boot": str(boot())}
+            pool = [*SERVICES["pool-1"]["entrypoint"], *moved(SERVICES["pool-1"]["command"], here)]
+            return Daemon(["env", "-i", *variables, *pool], self.folder / "pool.log")
 
     @dataclass
     class JobServer(Server):
