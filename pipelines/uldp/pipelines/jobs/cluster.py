@@ -119,7 +119,9 @@ def follow_broker(
             topic.check("WRITE")
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
-    with claimed(out, specs, job) as results, loopback_servers():
+    # An option of Flink's job server, which Beam's Python SDK does not know.
+    from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
+    with claimed(out, specs, job, from_savepoint=from_savepoint) as results, loopback_servers():
         build(
             pipeline,
             specs,

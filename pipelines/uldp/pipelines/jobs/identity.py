@@ -13,6 +13,12 @@ from uldp.schemas.collection import CollectionSpec
 
 Command = Literal["backfill", "stream"]
 
+#: The version of the state that a job keeps in checkpoints and savepoints. Raise it when a job cannot read the state of
+#: the version before, for example because a class has moved: the state of a source holds the paths of its classes.
+STATE = 2
+#: The version of jobs that did not write it down: the packages were not yet parts of ``uldp``.
+_UNNAMED_STATE = 1
+
 
 @dataclass(frozen=True)
 class JobIdentity:
@@ -26,6 +32,7 @@ class JobIdentity:
         resumes: Whether the job can resume where it was stopped. Such a job may then serve other specs and reject other
             reports. A job that reads its source again may not: its earlier rejected records would stay, and it would
             count these reports too.
+        state: The version of the job's state, see ``STATE``.
     """
 
     command: Command
@@ -33,6 +40,7 @@ class JobIdentity:
     content: str
     specs: Mapping[str, Mapping[str, Any]]
     resumes: bool = False
+    state: int = STATE
 
     @classmethod
     def of(
@@ -56,6 +64,8 @@ class JobIdentity:
             fields = json.loads(text)
         except ValueError:
             fields = None
+        if isinstance(fields, dict):
+            fields = {"state": _UNNAMED_STATE} | fields
         if not isinstance(fields, dict) or fields.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("not the identity of a job")
         return cls(**fields)
@@ -65,7 +75,9 @@ class JobIdentity:
 
     def join(self, later: Self) -> Self:
         """Return the identity of this job continued as ``later``, with the specs of both."""
-        return type(self)(later.command, later.source, later.content, {**self.specs, **later.specs}, later.resumes)
+        return type(self)(
+            later.command, later.source, later.content, {**self.specs, **later.specs}, later.resumes, later.state
+        )
 
     def difference(self, later: Self) -> str | None:
         """Return how ``later`` differs from this job, which wrote the results; None if they are the same job."""

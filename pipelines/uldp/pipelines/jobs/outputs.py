@@ -28,7 +28,9 @@ LOCK_SECONDS = 20.0
 
 
 @contextmanager
-def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iterator[str]:
+def claimed(
+    out: str, specs: Sequence[CollectionSpec], job: JobIdentity, *, from_savepoint: bool = False
+) -> Iterator[str]:
     """Prepare the results directory of a job: write the job's identity and the specs that readers of the results need.
 
     The function locks a directory on this machine until the context ends. Only processes on this machine see the lock.
@@ -37,13 +39,15 @@ def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iter
         out: A new or empty directory, or a directory of the same job; or a URL of another of Beam's file systems.
         specs: The specs of the job.
         job: The identity of the job.
+        from_savepoint: Whether the job begins with the state of the job that wrote the directory.
 
     Yields:
         The location of the directory for the workers: the URL, or an absolute path.
 
     Raises:
-        ResultsError: if the directory holds anything but results of the same job, another process writes to it, or
-            its counts come from another channel. The function then writes nothing.
+        ResultsError: if the directory holds anything but results of the same job, another process writes to it, its
+            counts come from another channel, or this job cannot read the state of the job that wrote it. The function
+            then writes nothing.
         RemoteError: if the URL's file system returns an error.
     """
     with ExitStack() as stack:
@@ -56,6 +60,8 @@ def claimed(out: str, specs: Sequence[CollectionSpec], job: JobIdentity) -> Iter
             _refuse_others(kept)
             stack.enter_context(_locked(kept))
         _refuse_other_job(out, kept, job)
+        if from_savepoint:
+            _refuse_other_state(out, kept, job)
         _refuse_other_channels(out, kept, specs)
         # Write the identity before the specs, because specs alone do not name their job.
         write_file(FileSystems.join(out, JOB), _joined(kept, job).encode())
@@ -106,6 +112,15 @@ def _refuse_other_job(out: str, kept: Path, job: JobIdentity) -> None:
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another --to, or remove {out}")
+
+
+def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:
+    before = _kept_identity(kept)
+    if before is not None and before.state != job.state:
+        raise ResultsError(
+            f"{out}: holds the results of a job with state of version {before.state}, and this is version {job.state},"
+            " which cannot read its savepoint; leave out --savepoint_path, and choose another --to"
+        )
 
 
 def _joined(kept: Path, job: JobIdentity) -> JobIdentity:

@@ -1,0 +1,129 @@
+"""State that another version of this software wrote: a job that cannot read it is refused before it is submitted."""
+
+import json
+import pickle
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apache_beam.io.unbounded_source import UnboundedSource
+
+from uldp.pipelines.jobs import cluster
+from uldp.pipelines.jobs.cluster import cluster_options, follow_broker
+from uldp.pipelines.jobs.identity import STATE, JobIdentity
+from uldp.pipelines.results.read import ResultsError
+from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
+from uldp.transforms.io.kafka.source import KafkaSource
+from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.pubsub.source import PubSubSource
+from uldp.transforms.io.pubsub.subscription import Subscription
+
+SPEC = CollectionSpec.parse(
+    {
+        "collection": "c",
+        "version": 1,
+        "domain": {"size": 3},
+        "mechanism": {"name": "rr", "epsilon": 1.0},
+        "window": {"size": "1h"},
+    }
+)
+TOPIC = KafkaTopic("broker:9092", "reports")
+FLINK = ["--runner=PortableRunner", "--job_endpoint=127.0.0.1:1"]
+SAVEPOINT = "--savepoint_path=file:///savepoint"
+#: An identity of a job that ran when the packages were ``schemas``, ``transforms`` and others at the top.
+OLD_LAYOUT = {
+    "command": "stream",
+    "source": "kafka:broker:9092/reports",
+    "content": "topic",
+    "specs": {
+        "c-v1": {
+            "window.size": "1h",
+            "window.period": None,
+            "window.allowed_lateness": "0d",
+            "limits.max_clock_skew": "10m",
+            "limits.max_age": None,
+            "retired": False,
+        }
+    },
+    "resumes": True,
+}
+
+
+class SubmittedError(Exception):
+    """The job would run now."""
+
+
+@pytest.fixture(autouse=True)
+def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker with the topic, and a cluster that takes the job."""
+
+    def submit(*_: object, **__: object) -> None:
+        raise SubmittedError
+
+    monkeypatch.setattr(KafkaEndpoint, "check", lambda *_: None)
+    monkeypatch.setattr(KafkaEndpoint, "identity", lambda _: "topic")
+    monkeypatch.setattr(cluster, "_follow", submit)
+
+
+def start(source: Endpoint, out: Path, *options: str) -> None:
+    nothing: dict[str, Any] = {"estimates_to": None, "rejected_to": None, "watermark_delay_ms": 0}
+    options_of_job = cluster_options([*FLINK, *options])
+    follow_broker([SPEC], source, str(out), options_of_job, simulated_clock=False, say=lambda _: None, **nothing)
+
+
+def test_a_savepoint_of_the_old_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    kept = json.dumps(OLD_LAYOUT).encode()
+    (tmp_path / "job.json").write_bytes(kept)
+    with pytest.raises(
+        ResultsError,
+        match=r"state of version 1, and this is version \d, which cannot read its savepoint; "
+        r"leave out --savepoint_path, and choose another --to$",
+    ):
+        start(KafkaEndpoint(TOPIC), tmp_path, SAVEPOINT)
+    assert (tmp_path / "job.json").read_bytes() == kept
+
+
+@pytest.mark.parametrize("options", [(), (SAVEPOINT,)])
+def test_a_savepoint_of_this_layout_is_not(options: tuple[str, ...], tmp_path: Path) -> None:
+    for given in ((), options):
+        with pytest.raises(SubmittedError):
+            start(KafkaEndpoint(TOPIC), tmp_path, *given)
+
+
+def test_results_of_the_old_layout_are_written_to_without_a_savepoint(tmp_path: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "job.json").write_text(json.dumps(OLD_LAYOUT), encoding="utf-8")
+    with pytest.raises(SubmittedError):
+        start(KafkaEndpoint(TOPIC), tmp_path)
+    assert JobIdentity.decode((tmp_path / "job.json").read_bytes()).state == STATE
+
+
+class Paths(pickle.Unpickler):
+    """Notes the classes of this project that pickled bytes name."""
+
+    def __init__(self, pickled: bytes) -> None:
+        super().__init__(BytesIO(pickled))
+        self.found: set[str] = set()
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("uldp."):
+            self.found.add(f"{module}.{name}")
+        return super().find_class(module, name)
+
+
+@pytest.mark.parametrize(
+    ("source", "classes"),
+    [
+        (KafkaSource(TOPIC), {"kafka.source.KafkaSource", "kafka.topic.KafkaTopic"}),
+        (PubSubSource(Subscription("p", "s")), {"pubsub.source.PubSubSource", "pubsub.subscription.Subscription"}),
+    ],
+)
+def test_state_names_the_classes_of_this_version(source: UnboundedSource, classes: set[str]) -> None:
+    """If one of these moves, a job cannot read the state of the version before: raise STATE with the path."""
+    paths = Paths(pickle.dumps(source))
+    paths.load()
+    assert (STATE, paths.found) == (2, {f"uldp.transforms.io.{name}" for name in classes})
