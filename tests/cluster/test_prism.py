@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,10 @@ from tests.cluster.daemons import wait_until
 from tests.cluster.devices import Devices, assert_counted_once, one_each, write_spec
 from tests.cluster.following import Results, run_uldp, uldp
 from tests.cluster.kafka import KafkaBroker
-from tests.cluster.prism import on_prism
+from tests.cluster.prism import on_prism, prism
 from tests.cluster.streams import KafkaStream
 from tests.downloads import ROOT
+from tests.listening import listeners_of_session
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import PaneKind
 
@@ -32,12 +34,15 @@ def stream(broker: KafkaBroker) -> KafkaStream:
 
 
 @contextmanager
-def following(source: str, spec: Path, out: Path, stop: signal.Signals) -> Iterator[None]:
-    """Follow a topic, and stop at the end as a terminal does it: the command, and all that it has started."""
+def following(source: str, spec: Path, out: Path, stop: signal.Signals) -> Iterator[int]:
+    """Follow a topic, and stop at the end as a terminal does it: the command, and all that it has started.
+
+    Gives the process of the command.
+    """
     arguments = ["--spec", spec, "--from", source, "--to", out, "--watermark-delay", "2s", *on_prism()]
     command = subprocess.Popen(uldp("stream", *arguments), stderr=subprocess.PIPE, start_new_session=True)
     try:
-        yield
+        yield command.pid
         (os.killpg if stop is signal.SIGINT else os.kill)(command.pid, stop)
         _, said = command.communicate(timeout=60)
         assert (command.returncode, said.count(b"error: "), said.count(b"Traceback")) == (STOPPED, 1, 0), said.decode()
@@ -76,9 +81,11 @@ def test_a_topic_is_followed_stopped_and_followed_again(stream: KafkaStream, tmp
         for _ in range(batches):
             stream.publish(devices.batch(EACH))
 
-    with following(stream.uri, spec, results.folder, signal.SIGINT):
+    with following(stream.uri, spec, results.folder, signal.SIGINT) as command:
         send(BATCHES // 3)
         wait_until(lambda: results.total() == devices.sent, "all is counted", seconds=60)
+        programs = {(listener.is_loopback, listener.program.split()[0]) for listener in listeners_of_session(command)}
+        assert programs == {(True, str(Path(sys.executable))), (False, str(prism()))}  # as docs/ports.md says
         send(BATCHES // 3)
         wait_until(lambda: results.total() == devices.sent, "all is counted", seconds=60)
     left = [pane for pane in results.panes() if pane.pane.kind is PaneKind.EARLY]
