@@ -20,9 +20,9 @@ from uldp.transforms.io.results import (
     WriteResults,
     container_bytes,
     counts_file,
+    encode_record,
     estimate_file,
-    late_file,
-    rejected_file,
+    kept_file,
     window_folder,
     write_file,
 )
@@ -46,6 +46,14 @@ def late(number: int) -> Message:
 
 def rejected(number: int) -> Rejected:
     return Rejected("decode", "malformed", "", b"x", MappingProxyType({}), number, "s:1", 1, "0.1.0")
+
+
+def late_file(messages: list[Message]) -> tuple[str, bytes]:
+    return kept_file("late", "message", [encode_record("message", message.to_avro()) for message in messages])
+
+
+def rejected_file(records: list[Rejected]) -> tuple[str, bytes]:
+    return kept_file("rejected", "rejected", [encode_record("rejected", record.to_avro()) for record in records])
 
 
 def read(content: bytes) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from uldp.schemas.framing import load_schema, parse_schema
 from uldp.schemas.records import Message, Rejected
 from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
-from uldp.transforms.io.results import container_bytes
+from uldp.transforms.io.results import container_bytes, encode_record
 
 
 def messages(*numbers: int) -> list[Message]:
@@ -249,7 +249,7 @@ REJECTED = Rejected("decode", "malformed", "", b"", {}, 0, "", 1, "0")
         b"junk",
         b"Obj\x01",
         b"Obj\x01" + b"\xff" * 40,
-        container_bytes("message", [message.to_avro() for message in messages(1, 2)])[:-20],
+        container_bytes("message", [encode_record("message", message.to_avro()) for message in messages(1, 2)])[:-20],
         json.dumps({"data": "x"}).encode(),
     ],
     ids=["empty", "text", "magic", "garbage", "truncated", "json"],
@@ -264,7 +264,7 @@ def test_a_file_that_holds_no_messages_is_named(tmp_path: Path, content: bytes) 
 
 def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "other.avro"
-    path.write_bytes(container_bytes("rejected", [REJECTED.to_avro()]))
+    path.write_bytes(container_bytes("rejected", [encode_record("rejected", REJECTED.to_avro())]))
     with pytest.raises(StreamError) as refused:
         list(read_messages(path))
     assert str(refused.value) == f"{path}: holds rejected reports, not messages; give files of messages alone"
@@ -275,7 +275,7 @@ def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> Non
         list(read_messages(tmp_path / "no.avro"))
 
 
-WHOLE = container_bytes("message", [message.to_avro() for message in messages(1, 2, 3)])
+WHOLE = container_bytes("message", [encode_record("message", message.to_avro()) for message in messages(1, 2, 3)])
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=3), st.integers(0, len(WHOLE)))

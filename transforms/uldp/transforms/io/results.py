@@ -8,7 +8,7 @@ content. The sink writes a file under a temporary name and renames it, so that a
 import hashlib
 import io
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,24 +17,48 @@ import apache_beam as beam
 import fastavro
 from apache_beam.io.filesystems import FileSystems
 
+from uldp.schemas.codec.columnar import write_varint
+from uldp.schemas.codec.container import BLOCK_SIZE
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
 from uldp.transforms.aggregate import Aggregated
 
-#: Records of one file of late or rejected reports; this bounds the memory of a bundle.
+#: The maximum number of records in one file of late or rejected reports.
 MAX_RECORDS = 10_000
+#: The maximum bytes of encoded records in one file of late or rejected reports; its last record may exceed them. With
+#: ``MAX_RECORDS``, this bounds the memory of a bundle, whatever clients send.
+MAX_BYTES = 8 << 20
 
 
-def container_bytes(schema: str, records: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return an Avro container file; equal records give equal bytes."""
+def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
+    """Return a record as it is in a block of a container file."""
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, load_schema(schema), record)
+    return body.getvalue()
+
+
+def container_bytes(schema: str, encoded: Sequence[bytes]) -> bytes:
+    """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes."""
     digest = hashlib.sha256()
-    for record in records:
-        body = io.BytesIO()
-        fastavro.schemaless_writer(body, load_schema(schema), record)
-        digest.update(body.getbuffer())
-    out = io.BytesIO()
-    fastavro.writer(out, load_schema(schema), records, sync_marker=digest.digest()[:16])
-    return out.getvalue()
+    for record in encoded:
+        digest.update(record)
+    marker = digest.digest()[:16]
+    header = io.BytesIO()
+    fastavro.writer(header, load_schema(schema), [], sync_marker=marker)
+    parts = [header.getvalue()]
+    for block in _blocks(encoded):
+        parts += [write_varint(len(block)), write_varint(sum(map(len, block))), *block, marker]
+    return b"".join(parts)  # the only copy of the records
+
+
+def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Cut records into blocks of ``BLOCK_SIZE``, because a reader holds a whole block in memory."""
+    first = size = 0
+    for end, record in enumerate(encoded, 1):
+        size += len(record)
+        if size >= BLOCK_SIZE or end == len(encoded):
+            yield encoded[first:end]
+            first, size = end, 0
 
 
 def write_file(path: str, content: bytes) -> None:
@@ -67,29 +91,19 @@ def estimate_file(estimate: Estimate) -> tuple[str, bytes]:
     """Return the name of an estimate's file, below the results' folder, and its content."""
     name = f"{estimate.support.pane.revision:06d}.{estimate.estimator}.avro"
     path = FileSystems.join("estimates", window_folder(estimate.support), name)
-    return path, container_bytes("estimate", [estimate.to_avro()])
+    return path, container_bytes("estimate", [encode_record("estimate", estimate.to_avro())])
 
 
 def counts_file(counts: SupportCounts) -> tuple[str, bytes]:
     """Return the name of the file of a pane's counts, below the results' folder, and its content."""
     path = FileSystems.join("counts", window_folder(counts), f"{counts.pane.revision:06d}.avro")
-    return path, container_bytes("support_counts", [counts.to_avro()])
+    return path, container_bytes("support_counts", [encode_record("support_counts", counts.to_avro())])
 
 
-def late_file(late: Sequence[Message]) -> tuple[str, bytes]:
-    """Return the name of a file of late messages, below the results' folder, and its content."""
-    content = container_bytes("message", [message.to_avro() for message in late])
-    return FileSystems.join("late", _digest(content)), content
-
-
-def rejected_file(rejected: Sequence[Rejected]) -> tuple[str, bytes]:
-    """Return the name of a file of rejected reports, below the results' folder, and its content."""
-    content = container_bytes("rejected", [record.to_avro() for record in rejected])
-    return FileSystems.join("rejected", _digest(content)), content
-
-
-def _digest(content: bytes) -> str:
-    return f"{hashlib.sha256(content).hexdigest()[:32]}.avro"
+def kept_file(folder: str, schema: str, encoded: Sequence[bytes]) -> tuple[str, bytes]:
+    """Return the name of a file of late or rejected reports, below the results' folder, and its content."""
+    content = container_bytes(schema, encoded)
+    return FileSystems.join(folder, f"{hashlib.sha256(content).hexdigest()[:32]}.avro"), content
 
 
 @dataclass
@@ -107,8 +121,8 @@ class WriteResults(beam.PTransform[Any, None]):
         assert isinstance(aggregated, Aggregated)
         _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEachFn(self.out, estimate_file))
         _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteEachFn(self.out, counts_file))
-        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteBundleFn(self.out, late_file))
-        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteBundleFn(self.out, rejected_file))
+        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteBundleFn(self.out, "late", "message"))
+        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteBundleFn(self.out, "rejected", "rejected"))
 
 
 class _WriteEachFn(beam.DoFn):
@@ -121,22 +135,26 @@ class _WriteEachFn(beam.DoFn):
 
 
 class _WriteBundleFn(beam.DoFn):
-    def __init__(self, out: str, file_of: Callable[[Sequence[Any]], tuple[str, bytes]]) -> None:
-        self._out, self._file_of = out, file_of
+    """Writes the records of a bundle. It holds them encoded, so that their size is known and the objects are freed."""
+
+    def __init__(self, out: str, folder: str, schema: str) -> None:
+        self._out, self._folder, self._schema = out, folder, schema
 
     def start_bundle(self) -> None:
-        self._records: list[Any] = []
+        self._encoded: list[bytes] = []
+        self._nbytes = 0
 
-    def process(self, record: Any) -> None:
-        self._records.append(record)
-        if len(self._records) >= MAX_RECORDS:
+    def process(self, record: Message | Rejected) -> None:
+        self._encoded.append(encode_record(self._schema, record.to_avro()))
+        self._nbytes += len(self._encoded[-1])
+        if len(self._encoded) >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
             self._write()
 
     def finish_bundle(self) -> None:
-        if self._records:
+        if self._encoded:
             self._write()
 
     def _write(self) -> None:
-        path, content = self._file_of(self._records)
+        path, content = kept_file(self._folder, self._schema, self._encoded)
+        self.start_bundle()  # frees the records before the content is written
         write_file(FileSystems.join(self._out, path), content)
-        self._records = []
