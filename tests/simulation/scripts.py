@@ -65,8 +65,8 @@ def failing(failures: frozenset[Call], cut: Call | None = None) -> Iterator[None
     calls: Counter[str] = Counter()
 
     def wrap(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            result = function(*arguments)
+        def call(*arguments: Any, **named: Any) -> Any:
+            result = function(*arguments, **named)
             calls[step] += 1
             if (step, calls[step]) in failures or (cut is not None and cut[0] == step and calls[step] >= cut[1]):
                 raise InjectedError(f"{step} {calls[step]}")

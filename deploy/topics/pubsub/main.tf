@@ -139,6 +139,18 @@ resource "google_storage_bucket" "results" {
   location                    = var.region
   uniform_bucket_level_access = true
   public_access_prevention    = "enforced"
+
+  # Late and rejected reports hold whatever clients have sent. These are their folders if a job writes to
+  # gs://BUCKET/results, or with --private-to=gs://BUCKET/private.
+  lifecycle_rule {
+    condition {
+      age            = 30 # days
+      matches_prefix = ["results/late/", "results/rejected/", "private/late/", "private/rejected/"]
+    }
+    action {
+      type = "Delete"
+    }
+  }
 }
 
 resource "google_storage_bucket_iam_member" "job" {

@@ -136,7 +136,14 @@ def simulate(
     sources="Messages: a file, a directory or a URL of files, or a topic, kafka:HOST:PORT/TOPIC.",
     results="Directory of the results, or a URL such as gs://...",
 )
-def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str, kafka_config: Path | None) -> None:
+def backfill(
+    ctx: click.Context,
+    specs: tuple[Path, ...],
+    source: str,
+    out: str,
+    private_to: str | None,
+    kafka_config: Path | None,
+) -> None:
     """Aggregate an archive, or all that a stream holds; one pane a window. Other options go to Beam.
 
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
@@ -148,8 +155,8 @@ def backfill(ctx: click.Context, specs: tuple[Path, ...], source: str, out: str,
     reading.setLevel(logging.INFO)
     reading.handlers, reading.propagate = [logging.StreamHandler()], False
     archive = parse_endpoint(source, kafka_config)
-    local.backfill(_load(specs), archive, out, local.pipeline_options(ctx.args))
-    _summarize(out)
+    local.backfill(_load(specs), archive, out, local.pipeline_options(ctx.args), private=private_to)
+    _summarize(out, private_to)
 
 
 @cli.command(context_settings=BEAM)
@@ -173,6 +180,7 @@ def stream(
     specs: tuple[Path, ...],
     source: str,
     out: str,
+    private_to: str | None,
     kafka_config: Path | None,
     watermark_delay: int,
     simulated_clock: bool,
@@ -205,6 +213,7 @@ def stream(
             followed,
             out,
             cluster.cluster_options(ctx.args),
+            private=private_to,
             watermark_delay_ms=watermark_delay,
             simulated_clock=simulated_clock,
             estimates_to=named.get("estimates_to"),
@@ -216,9 +225,15 @@ def stream(
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
     options = local.pipeline_options(ctx.args)
     local.follow(
-        loaded, here, FOLDER.convert(out, None, None), options, watermark_delay_ms=watermark_delay, say=click.echo
+        loaded,
+        here,
+        FOLDER.convert(out, None, None),
+        options,
+        private=private_to,
+        watermark_delay_ms=watermark_delay,
+        say=click.echo,
     )
-    _summarize(out)
+    _summarize(out, private_to)
 
 
 @cli.command()
@@ -336,7 +351,7 @@ def _load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
     return [CollectionSpec.load(path) for path in paths]
 
 
-def _summarize(out: str) -> None:
+def _summarize(out: str, private: str | None) -> None:
     from uldp.pipelines.jobs.progress import summary
     from uldp.transforms.io.remote import is_remote
 
@@ -344,7 +359,10 @@ def _summarize(out: str) -> None:
         click.echo(f"{out}: written; copy it here to show it")
         return
     damaged: list[ResultsError] = []
-    click.echo(summary(Path(out), damaged.append))
+    here = None if private is None or is_remote(private) else Path(private)
+    click.echo(summary(Path(out), damaged.append, private=here))
+    if private is not None and here is None:
+        click.echo(f"{private}: holds the rejected reports; the total leaves out those that name no window")
     _name(damaged)
 
 

@@ -70,9 +70,9 @@ def grid_shape(text: str) -> tuple[int, int]:
     return int(rows), int(columns)
 
 
-def results_place(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def results_place(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a topic: results are files."""
-    if scheme_of(value) is not None:
+    if value is not None and scheme_of(value) is not None:
         raise click.BadParameter(f"{value}: results go to a directory, or to a URL such as gs://BUCKET/results")
     return value
 
@@ -83,6 +83,12 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
     def add(command: Any) -> Any:
         for option in (
             KAFKA_CONFIG,
+            click.option(
+                "--private-to",
+                callback=results_place,
+                metavar="DIR_OR_URL",
+                help="Place of late and rejected reports, which hold what clients sent.  [default: --to]",
+            ),
             click.option("--to", "out", required=True, callback=results_place, help=results),
             click.option("--from", "source", required=True, help=sources),
             click.option("--spec", "specs", required=True, multiple=True, type=SPEC, help="A spec; may be repeated."),

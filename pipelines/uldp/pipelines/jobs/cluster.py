@@ -17,7 +17,7 @@ from apache_beam.runners.runner import PipelineResult
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
+from uldp.pipelines.jobs.outputs import claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import PublishResults, keyed_estimate, keyed_rejected
 from uldp.schemas.collection import CollectionSpec
@@ -77,6 +77,7 @@ def build(
     source: Endpoint,
     out: str,
     *,
+    private: str | None = None,
     watermark_delay_ms: int,
     simulated_clock: bool = False,
     estimates_to: Endpoint | None = None,
@@ -86,7 +87,7 @@ def build(
     native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
     messages = source.read(pipeline, Following(watermark_delay_ms, simulated_clock, native))
     aggregated: Aggregated = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
-    _ = aggregated | "WriteResults" >> WriteResults(out)
+    _ = aggregated | "WriteResults" >> WriteResults(out, private)
     if estimates_to is not None:
         _ = aggregated.estimates | "PublishEstimates" >> PublishResults(estimates_to, keyed_estimate, native)
     if rejected_to is not None:
@@ -99,6 +100,7 @@ def follow_broker(
     out: str,
     options: PipelineOptions,
     *,
+    private: str | None = None,
     watermark_delay_ms: int,
     simulated_clock: bool,
     estimates_to: Endpoint | None,
@@ -121,12 +123,14 @@ def follow_broker(
     job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
-    with claimed(out, specs, job, from_savepoint=from_savepoint) as results, loopback_servers():
+    claim = claimed_both(out, private, specs, job, from_savepoint=from_savepoint)
+    with claim as (results, kept), loopback_servers():
         build(
             pipeline,
             specs,
             source,
             results,
+            private=kept,
             watermark_delay_ms=watermark_delay_ms,
             simulated_clock=simulated_clock,
             estimates_to=estimates_to,

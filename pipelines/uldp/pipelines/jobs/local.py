@@ -17,7 +17,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.outputs import claimed, mark_open_windows
+from uldp.pipelines.jobs.outputs import claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import (
     Heartbeat,
     announce_pane,
@@ -76,7 +76,12 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
 
 
 def backfill(
-    specs: Sequence[CollectionSpec], source: Endpoint | Path, out: str | Path, options: PipelineOptions
+    specs: Sequence[CollectionSpec],
+    source: Endpoint | Path,
+    out: str | Path,
+    options: PipelineOptions,
+    *,
+    private: str | None = None,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
@@ -85,6 +90,7 @@ def backfill(
         source: The endpoint to read; a path is one of files.
         out: A directory, or a URL of another of Beam's file systems.
         options: Beam's.
+        private: Another directory or URL for late and rejected reports.
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
@@ -92,17 +98,17 @@ def backfill(
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
     whole = FilesEndpoint(str(source)) if isinstance(source, Path) else source
-    refuse_overlap(whole, str(out))
+    refuse_overlap(whole, str(out), private)
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
-        results = stack.enter_context(claimed(str(out), specs, job))
+        results, kept = stack.enter_context(claimed_both(str(out), private, specs, job))
         stack.enter_context(loopback_servers())
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> aggregate
-        _ = aggregated | "WriteResults" >> WriteResults(results)
+        _ = aggregated | "WriteResults" >> WriteResults(results, kept)
 
 
 def follow(
@@ -112,6 +118,7 @@ def follow(
     options: PipelineOptions,
     *,
     watermark_delay_ms: int,
+    private: str | None = None,
     say: Callable[[str], None],
 ) -> None:
     """Aggregate a local stream into ``out`` until the stream is closed, and announce each pane when it fires.
@@ -130,18 +137,18 @@ def follow(
     stream = LocalStream.open(source)
     aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock)
     endpoint = FilesEndpoint(str(source))
-    refuse_overlap(endpoint, str(out))
+    refuse_overlap(endpoint, str(out), private)
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs)
     with ExitStack() as stack:
-        stack.enter_context(claimed(str(out), specs, job))
+        results, kept = stack.enter_context(claimed_both(str(out), private, specs, job))
         say(following(specs, source, out))
         events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> aggregate
-        _ = aggregated | "WriteResults" >> WriteResults(str(out))
+        _ = aggregated | "WriteResults" >> WriteResults(results, kept)
         labels = {spec.key: spec.labels for spec in specs}
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, labels))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
@@ -159,14 +166,17 @@ def follow(
             raise
 
 
-def refuse_overlap(source: Endpoint, out: str) -> None:
+def refuse_overlap(source: Endpoint, out: str, private: str | None = None) -> None:
     """Refuse results in the directory that is read, or one inside of the other: the next job would read them too.
 
     Raises:
         EndpointError: if it is so.
     """
-    if source.overlaps(out):
-        raise EndpointError(f"--from {source} and --to {out} overlap; choose a --to apart from what is read")
+    for option, folder in (("--to", out), ("--private-to", private)):
+        if folder is not None and source.overlaps(folder):
+            raise EndpointError(
+                f"--from {source} and {option} {folder} overlap; choose a {option} apart from what is read"
+            )
 
 
 def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str:

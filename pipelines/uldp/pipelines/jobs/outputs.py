@@ -28,8 +28,45 @@ LOCK_SECONDS = 20.0
 
 
 @contextmanager
+def claimed_both(
+    out: str, private: str | None, specs: Sequence[CollectionSpec], job: JobIdentity, *, from_savepoint: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Claim the results directory of a job, and its directory of late and rejected reports if that is another one.
+
+    A private directory is a results directory of the same job, without specs. So it is locked and refused as one, and
+    the commands that take a results directory take it too.
+
+    Yields:
+        The locations of both directories for the workers.
+
+    Raises:
+        ResultsError, RemoteError: as ``claimed``.
+    """
+    with claimed(out, specs, job, from_savepoint=from_savepoint) as results:
+        if private is None or _same_place(out, private):
+            yield results, results
+        else:
+            if not is_remote(private):
+                Path(private).parent.mkdir(parents=True, exist_ok=True)
+                Path(private).mkdir(mode=0o700, exist_ok=True)
+            with claimed(private, (), job, option="--private-to") as kept:
+                yield results, kept
+
+
+def _same_place(one: str, other: str) -> bool:
+    if is_remote(one) or is_remote(other):
+        return one.rstrip("/") == other.rstrip("/")
+    return Path(one).resolve() == Path(other).resolve()
+
+
+@contextmanager
 def claimed(
-    out: str, specs: Sequence[CollectionSpec], job: JobIdentity, *, from_savepoint: bool = False
+    out: str,
+    specs: Sequence[CollectionSpec],
+    job: JobIdentity,
+    *,
+    option: str = "--to",
+    from_savepoint: bool = False,
 ) -> Iterator[str]:
     """Prepare the results directory of a job: write the job's identity and the specs that readers of the results need.
 
@@ -39,6 +76,7 @@ def claimed(
         out: A new or empty directory, or a directory of the same job; or a URL of another of Beam's file systems.
         specs: The specs of the job.
         job: The identity of the job.
+        option: The option that names the directory, for errors.
         from_savepoint: Whether the job begins with the state of the job that wrote the directory.
 
     Yields:
@@ -57,9 +95,9 @@ def claimed(
             kept = Path(stack.enter_context(TemporaryDirectory()))
             _fetch(out, kept)
         else:
-            _refuse_others(kept)
-            stack.enter_context(_locked(kept))
-        _refuse_other_job(out, kept, job)
+            _refuse_others(kept, option)
+            stack.enter_context(_locked(kept, option))
+        _refuse_other_job(out, kept, job, option)
         if from_savepoint:
             _refuse_other_state(out, kept, job)
         _refuse_other_channels(out, kept, specs)
@@ -79,20 +117,20 @@ def _fetch(out: str, folder: Path) -> None:
                 path.write_bytes(file.read())
 
 
-def _refuse_others(out: Path) -> None:
+def _refuse_others(out: Path, option: str) -> None:
     if out.exists() and (kind := kind_of(out)) not in (Kind.RESULTS, Kind.EMPTY):
-        raise ResultsError(f"{out}: holds {kind}; choose another --to, a new or empty directory")
+        raise ResultsError(f"{out}: holds {kind}; choose another {option}, a new or empty directory")
 
 
 @contextmanager
-def _locked(out: Path) -> Iterator[None]:
+def _locked(out: Path, option: str) -> Iterator[None]:
     """Lock a directory until the context ends; the operating system also ends the lock if this process dies."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / ".lock").open("w") as lock:
         deadline = time.monotonic() + LOCK_SECONDS
         while not _lock(lock):
             if time.monotonic() > deadline:
-                raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another --to")
+                raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another {option}")
             time.sleep(0.1)
         yield
 
@@ -105,13 +143,13 @@ def _lock(file: TextIO) -> bool:
     return True
 
 
-def _refuse_other_job(out: str, kept: Path, job: JobIdentity) -> None:
+def _refuse_other_job(out: str, kept: Path, job: JobIdentity, option: str) -> None:
     before = _kept_identity(kept)
     if before is None and any(kept.glob("specs/*")):
-        raise ResultsError(f"{out}: holds results, but no {JOB} that says of which job; choose another --to")
+        raise ResultsError(f"{out}: holds results, but no {JOB} that says of which job; choose another {option}")
     difference = None if before is None else before.difference(job)
     if difference is not None:
-        raise ResultsError(f"{out}: {difference}. Choose another --to, or remove {out}")
+        raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
 
 
 def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:

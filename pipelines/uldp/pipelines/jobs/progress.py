@@ -153,7 +153,7 @@ def next_end(window: WindowSpec, after: int) -> int:
     return after + period - after % period
 
 
-def summary(out: Path, damaged: Damaged = refuse) -> str:
+def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None) -> str:
     """Summarize the accounting of all reports in ``out``, by collection and in total.
 
     If the decoder rejected a report before it could assign a window, only the total includes the report.
@@ -161,12 +161,13 @@ def summary(out: Path, damaged: Damaged = refuse) -> str:
     Args:
         out: A results directory.
         damaged: Called for each damaged file; no figure includes the contents of such a file.
+        private: The directory that holds the late and rejected reports, if that is another one.
 
     Raises:
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
     """
     specs = read_specs(out)
-    reasons = count_reasons(read_rejected(out, damaged))
+    reasons = count_reasons(read_rejected(private or out, damaged))
     panes = newest(read_counts(out, damaged))
     lines = []
     total = Accounting()

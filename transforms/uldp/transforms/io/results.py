@@ -7,10 +7,12 @@ content. The sink writes a file under a temporary name and renames it, so that a
 
 import hashlib
 import io
+import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -22,6 +24,7 @@ from uldp.schemas.codec.container import BLOCK_SIZE
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
 from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.io.remote import is_remote
 
 #: The maximum number of records in one file of late or rejected reports.
 MAX_RECORDS = 10_000
@@ -61,10 +64,24 @@ def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
             first, size = end, 0
 
 
-def write_file(path: str, content: bytes) -> None:
-    """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems."""
+def write_file(path: str, content: bytes, *, private: bool = False) -> None:
+    """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
+
+    Args:
+        path: A path, or a URL of another file system.
+        content: The bytes of the file.
+        private: Whether only the owner may read the file, and its folder if the function has to create it. Applies to
+            this machine; on other file systems, rights belong to a bucket and not to a file.
+    """
     folder, name = FileSystems.split(path)
     aside = FileSystems.join(folder, f".tmp-{secrets.token_hex(8)}-{name}")
+    if is_remote(path):
+        _write_remote(aside, path, content)
+    else:
+        _write_here(Path(aside), Path(path), content, private=private)
+
+
+def _write_remote(aside: str, path: str, content: bytes) -> None:
     try:
         with FileSystems.create(aside) as file:
             file.write(content)
@@ -72,6 +89,18 @@ def write_file(path: str, content: bytes) -> None:
     except BaseException:
         if FileSystems.exists(aside):
             FileSystems.delete([aside])
+        raise
+
+
+def _write_here(aside: Path, path: Path, content: bytes, *, private: bool) -> None:
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+    try:
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb") as file:
+            file.write(content)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
         raise
 
 
@@ -108,21 +137,26 @@ def kept_file(folder: str, schema: str, encoded: Sequence[bytes]) -> tuple[str, 
 
 @dataclass
 class WriteResults(beam.PTransform[Any, None]):
-    """Write all outputs of ``Aggregate`` below one folder.
+    """Write all outputs of ``Aggregate`` below one folder, or late and rejected reports below another one.
+
+    Late and rejected reports hold whatever clients have sent, so only the owner may read their files.
 
     Attributes:
         out: The folder, on any of Beam's file systems.
+        private: Another folder for late and rejected reports; None to write them below ``out`` too.
     """
 
     out: str
+    private: str | None = None
 
     def expand(self, aggregated: Any) -> None:
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
         _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEachFn(self.out, estimate_file))
         _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteEachFn(self.out, counts_file))
-        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteBundleFn(self.out, "late", "message"))
-        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteBundleFn(self.out, "rejected", "rejected"))
+        private = self.private or self.out
+        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteBundleFn(private, "late", "message"))
+        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteBundleFn(private, "rejected", "rejected"))
 
 
 class _WriteEachFn(beam.DoFn):
@@ -157,4 +191,4 @@ class _WriteBundleFn(beam.DoFn):
     def _write(self) -> None:
         path, content = kept_file(self._folder, self._schema, self._encoded)
         self.start_bundle()  # frees the records before the content is written
-        write_file(FileSystems.join(self._out, path), content)
+        write_file(FileSystems.join(self._out, path), content, private=True)

@@ -1,0 +1,112 @@
+"""Late and rejected reports hold what clients sent: only the owner reads them, in a place of their own if wanted."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from stat import S_IMODE
+
+import pytest
+
+from uldp.pipelines.cli import main
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.local import refuse_overlap
+from uldp.pipelines.jobs.outputs import claimed_both
+from uldp.pipelines.results.read import ResultsError, read_rejected
+from uldp.schemas.records import Message, Report
+from uldp.transforms.io.endpoints import EndpointError, parse_endpoint
+from uldp.transforms.io.local.stream import LocalStream
+
+NINE, HOUR = 1_767_603_600_000, 3_600_000
+SPEC = """
+collection: c
+version: 1
+domain: {size: 2}
+mechanism: {name: identity}
+window: {size: 1h}
+limits: {min_reports: 1}
+"""
+
+Run = Callable[..., list[str]]
+
+
+@pytest.fixture(autouse=True)
+def _stops() -> Iterator[None]:
+    """Restore what ``uldp stream`` sets."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def uldp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run a job over a stream with a counted, a late and a rejected report; returns the lines that it prints."""
+    monkeypatch.chdir(tmp_path)
+    Path("spec.yaml").write_text(SPEC)
+    stream = LocalStream.create(Path("stream"), simulated_clock=True)
+    stream.append([Message(Report("c", 1, bytes(16), NINE, 1).encode(), NINE), Message(b"{}", NINE + 1)])
+    stream.append([Message(Report("c", 1, bytes(15) + b"1", NINE, 1).encode(), NINE + 9 * HOUR)])
+    stream.close()
+
+    def run(command: str, *options: str) -> list[str]:
+        monkeypatch.setattr(sys, "argv", ["uldp", command, "--spec", "spec.yaml", "--from", "stream", *options])
+        main()
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("private", ["out", "apart/private"])
+def test_only_the_owner_reads_late_and_rejected_reports(uldp: Run, private: str) -> None:
+    uldp("stream", "--to", "out", *(["--private-to", private] if private != "out" else []))
+    found = modes(Path(private))
+    kept = {name: mode for name, mode in found.items() if name.startswith(("late", "rejected"))}
+    assert len(kept) == 4  # two folders, with a file each
+    assert {name: mode for name, mode in kept.items() if mode != (0o600 if name.endswith(".avro") else 0o700)} == {}
+    assert {mode & 0o044 for name, mode in modes(Path("out")).items() if name.startswith("estimates")} == {0o044}
+
+
+def test_a_private_place_holds_all_that_clients_sent(uldp: Run) -> None:
+    lines = uldp("stream", "--to", "out", "--private-to", "private")
+    assert "in all: 3 received = 1 counted + 0 duplicate + 1 late + 1 rejected" in lines
+    assert "rejected: 1 not_avro" in lines
+    assert S_IMODE(Path("private").stat().st_mode) == 0o700
+    assert {path.name for path in Path("out").iterdir()} == {".lock", "job.json", "specs", "estimates", "counts"}
+    assert {path.name for path in Path("private").iterdir()} == {".lock", "job.json", "late", "rejected"}
+    assert [record.data for record in read_rejected(Path("private"))] == [b"{}"]
+
+
+def test_a_rerun_writes_the_same_files(uldp: Run) -> None:
+    def run() -> dict[Path, bytes]:
+        uldp("backfill", "--to", "out", "--private-to", "private")
+        return {path: path.read_bytes() for place in ("out", "private") for path in Path(place).rglob("*.avro")}
+
+    once = run()
+    assert sorted(path.parts[:2] for path in once) == [("out", "counts"), ("out", "estimates"), ("private", "rejected")]
+    assert run() == once
+
+
+def test_a_private_place_that_is_the_results_is_the_default(uldp: Run) -> None:
+    uldp("backfill", "--to", "out", "--private-to", "out/../out")
+    assert len(list(read_rejected(Path("out")))) == 1
+
+
+def test_a_private_place_is_of_one_job(tmp_path: Path) -> None:
+    one, other = (JobIdentity.of("backfill", source, source, []) for source in ("one", "other"))
+    private = str(tmp_path / "private")
+    with claimed_both(str(tmp_path / "out"), private, [], one):
+        pass
+    with (
+        pytest.raises(ResultsError, match=r"private: holds the results of another job.* Choose another --private-to"),
+        claimed_both(str(tmp_path / "other"), private, [], other),
+    ):
+        pass
+
+
+def test_a_private_place_is_not_what_is_read(tmp_path: Path) -> None:
+    with pytest.raises(EndpointError, match=r"and --private-to .* overlap; choose a --private-to apart"):
+        refuse_overlap(parse_endpoint(str(tmp_path)), "mem://out", str(tmp_path / "private"))
