@@ -219,6 +219,8 @@ class Signals:
 class SupportCounts:
     """The sufficient statistic of a window: ``counts[z]`` of ``n`` reports support symbol z of Z.
 
+    If n is 0, ``counts`` is a single 0, which NumPy adds to the counts of any other window.
+
     The ``flags`` come from the closed set in ``uldp.schemas.flags``.
     """
 

@@ -49,11 +49,11 @@ def rejected(number: int) -> Rejected:
 
 
 def late_file(messages: list[Message]) -> tuple[str, bytes]:
-    return kept_file("late", "message", [encode_record("message", message.to_avro()) for message in messages])
+    return kept_file("late", [encode_record("message", message.to_avro()) for message in messages], "message")
 
 
 def rejected_file(records: list[Rejected]) -> tuple[str, bytes]:
-    return kept_file("rejected", "rejected", [encode_record("rejected", record.to_avro()) for record in records])
+    return kept_file("rejected", [encode_record("rejected", record.to_avro()) for record in records], "rejected")
 
 
 def read(content: bytes) -> list[dict[str, Any]]:

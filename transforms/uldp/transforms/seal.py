@@ -49,14 +49,18 @@ def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]
 
 
 def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:
-    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds."""
+    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds.
+
+    If no report was counted, the counts are a single 0 and not one for each symbol: late and rejected reports may name
+    any number of windows, and a domain may be large. NumPy adds a single 0 to the counts of any other window.
+    """
     counts = partial.counts
     return SupportCounts(
         *served.spec.key,
         window_start=start,
         window_end=end,
         pane=pane,
-        counts=np.zeros(served.mechanism.size, dtype=np.int64) if counts is None else as_dense(counts),
+        counts=np.zeros(1, dtype=np.int64) if counts is None else as_dense(counts),
         accounting=partial.accounting,
         flags=tuple(flags_of(served, partial)),
         signals=partial.signals.published(),

@@ -196,10 +196,13 @@ def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
 def mark_open_windows(out: Path) -> int:
     """Flag the newest pane of each window without an on-time pane as incomplete, because its job has ended.
 
+    The function leaves out panes that count no report: they have no estimate, and no file of their own to replace.
+
     Returns:
         The number of these windows.
     """
-    windows = {pane.key: pane for pane in newest(read_counts(out, _pass_over)) if pane.pane.kind is PaneKind.EARLY}
+    panes = [pane for pane in newest(read_counts(out, _pass_over)) if pane.n]
+    windows = {pane.key: pane for pane in panes if pane.pane.kind is PaneKind.EARLY}
     for pane in windows.values():
         _write(out, *counts_file(_incomplete(pane)))
     for estimate in newest(read_estimates(out, _pass_over)):

@@ -3,6 +3,7 @@
     OUT/specs/<collection>-v<version>/spec.yaml
     OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
     OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
+    OUT/counts/<collection>-v<version>/uncounted/*.avro
     OUT/rejected/*.avro
 
 Writers rename a dot-prefixed file into place, so every other file is complete and can be read while a job runs. If a

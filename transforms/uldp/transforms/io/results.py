@@ -2,14 +2,17 @@
 
 The file of a pane is named by collection, version, window, revision and estimator. The number of late and rejected
 reports is unknown in advance, so the sink collects them within a bundle and names the file by the digest of its
-content. The sink writes a file under a temporary name and renames it, so that a reader never sees half of one.
+content. The same holds for panes that count no report: they carry the accounting of windows that late and rejected
+reports name, and a sender can name as many windows as it likes. The sink writes a file under a temporary name and
+renames it, so that a reader never sees half of one.
 """
 
 import hashlib
 import io
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,10 +29,10 @@ from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.remote import is_remote
 
-#: The maximum number of records in one file of late or rejected reports.
+#: The maximum number of records that a bundle holds for files of several records, such as late reports.
 MAX_RECORDS = 10_000
-#: The maximum bytes of encoded records in one file of late or rejected reports; its last record may exceed them. With
-#: ``MAX_RECORDS``, this bounds the memory of a bundle, whatever clients send.
+#: The maximum bytes of these records, encoded; the last one may exceed them. With ``MAX_RECORDS``, this bounds the
+#: memory of a bundle, whatever clients send.
 MAX_BYTES = 8 << 20
 
 
@@ -129,8 +132,13 @@ def counts_file(counts: SupportCounts) -> tuple[str, bytes]:
     return path, container_bytes("support_counts", [encode_record("support_counts", counts.to_avro())])
 
 
-def kept_file(folder: str, schema: str, encoded: Sequence[bytes]) -> tuple[str, bytes]:
-    """Return the name of a file of late or rejected reports, below the results' folder, and its content."""
+def uncounted_folder(counts: SupportCounts) -> str:
+    """Return the folder, below the results' folder, of a collection's panes that count no report."""
+    return FileSystems.join("counts", f"{counts.collection}-v{counts.version}", "uncounted")
+
+
+def kept_file(folder: str, encoded: Sequence[bytes], schema: str) -> tuple[str, bytes]:
+    """Return the name of a file of several records, below the results' folder, and its content."""
     content = container_bytes(schema, encoded)
     return FileSystems.join(folder, f"{hashlib.sha256(content).hexdigest()[:32]}.avro"), content
 
@@ -152,43 +160,68 @@ class WriteResults(beam.PTransform[Any, None]):
     def expand(self, aggregated: Any) -> None:
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
-        _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEachFn(self.out, estimate_file))
-        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteEachFn(self.out, counts_file))
+        _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEstimateFn(self.out))
+        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteCountsFn(self.out))
         private = self.private or self.out
-        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteBundleFn(private, "late", "message"))
-        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteBundleFn(private, "rejected", "rejected"))
+        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message"))
+        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
 
 
-class _WriteEachFn(beam.DoFn):
-    def __init__(self, out: str, file_of: Callable[[Any], tuple[str, bytes]]) -> None:
-        self._out, self._file_of = out, file_of
+class _WriteEstimateFn(beam.DoFn):
+    def __init__(self, out: str) -> None:
+        self._out = out
 
-    def process(self, record: Any) -> None:
-        path, content = self._file_of(record)
+    def process(self, estimate: Estimate) -> None:
+        path, content = estimate_file(estimate)
         write_file(FileSystems.join(self._out, path), content)
 
 
 class _WriteBundleFn(beam.DoFn):
-    """Writes the records of a bundle. It holds them encoded, so that their size is known and the objects are freed."""
+    """Writes records of a bundle together. It holds them encoded: their size is then known, and the objects freed."""
 
-    def __init__(self, out: str, folder: str, schema: str) -> None:
-        self._out, self._folder, self._schema = out, folder, schema
+    def __init__(self, out: str, schema: str, *, private: bool) -> None:
+        self._out, self._schema, self._private = out, schema, private
 
     def start_bundle(self) -> None:
-        self._encoded: list[bytes] = []
-        self._nbytes = 0
+        self._encoded: dict[str, list[bytes]] = defaultdict(list)
+        self._records = self._nbytes = 0
 
-    def process(self, record: Message | Rejected) -> None:
-        self._encoded.append(encode_record(self._schema, record.to_avro()))
-        self._nbytes += len(self._encoded[-1])
-        if len(self._encoded) >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
-            self._write()
+    def hold(self, folder: str, record: Message | Rejected | SupportCounts) -> None:
+        """Hold a record for a file of a folder, and write all files once they reach a limit."""
+        encoded = encode_record(self._schema, record.to_avro())
+        self._encoded[folder].append(encoded)
+        self._records += 1
+        self._nbytes += len(encoded)
+        if self._records >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
+            self.finish_bundle()
 
     def finish_bundle(self) -> None:
-        if self._encoded:
-            self._write()
+        while self._encoded:
+            path, content = kept_file(*self._encoded.popitem(), self._schema)
+            write_file(FileSystems.join(self._out, path), content, private=self._private)
+        self._records = self._nbytes = 0
 
-    def _write(self) -> None:
-        path, content = kept_file(self._folder, self._schema, self._encoded)
-        self.start_bundle()  # frees the records before the content is written
-        write_file(FileSystems.join(self._out, path), content, private=True)
+
+class _WritePrivateFn(_WriteBundleFn):
+    """Writes late or rejected reports."""
+
+    def __init__(self, out: str, folder: str, schema: str) -> None:
+        super().__init__(out, schema, private=True)
+        self._folder = folder
+
+    def process(self, record: Message | Rejected) -> None:
+        self.hold(self._folder, record)
+
+
+class _WriteCountsFn(_WriteBundleFn):
+    """Writes each pane that counts a report to a file of its window, and the other panes of a bundle together."""
+
+    def __init__(self, out: str) -> None:
+        super().__init__(out, "support_counts", private=False)
+
+    def process(self, counts: SupportCounts) -> None:
+        if counts.n:
+            path, content = counts_file(counts)
+            write_file(FileSystems.join(self._out, path), content)
+        else:
+            self.hold(uncounted_folder(counts), counts)

@@ -1,0 +1,78 @@
+"""Windows that count no report: late and rejected reports may name any number, and each keeps its accounting."""
+
+from pathlib import Path
+
+import pytest
+
+from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.outputs import mark_open_windows
+from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.results.read import current, newest, read_counts, read_specs
+from uldp.pipelines.results.selection import Selection
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting, Message, Report
+from uldp.transforms.io.local.stream import LocalStream
+
+NINE, MINUTE = 1_767_603_600_000, 60_000
+#: Windows that late or rejected reports name.
+WINDOWS = 200
+SPEC = CollectionSpec.parse(
+    {
+        "collection": "c",
+        "version": 1,
+        "domain": {"size": 5000},
+        "mechanism": {"name": "identity"},
+        "window": {"size": "1m"},
+    }
+)
+
+
+def message(number: int, *, minute: int, symbol: int, published: int) -> Message:
+    return Message(Report("c", 1, number.to_bytes(16), NINE + minute * MINUTE, symbol).encode(), published)
+
+
+@pytest.fixture(params=["late", "rejected"])
+def fate(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def out(fate: str, tmp_path: Path) -> Path:
+    """Results of a stream with one counted report, and one that is late or rejected for each of the other windows."""
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    end = NINE + WINDOWS * MINUTE
+    stream.append([message(0, minute=WINDOWS, symbol=1, published=end)])
+    symbol = 1 if fate == "late" else 5000
+    published = end + MINUTE if fate == "late" else end
+    stream.append([message(1 + minute, minute=minute, symbol=symbol, published=published) for minute in range(WINDOWS)])
+    stream.close()
+    options = local.pipeline_options([])
+    local.follow([SPEC], stream.path, tmp_path / "out", options, watermark_delay_ms=0, say=lambda _: None)
+    return tmp_path / "out"
+
+
+def test_they_share_files_and_keep_the_accounting_law(out: Path, fate: str) -> None:
+    panes = newest(read_counts(out))
+    once = Accounting(received=1, **{fate: 1})
+    assert [pane.accounting for pane in panes] == [once] * WINDOWS + [Accounting(1, 1)]
+    assert sum(len(pane.counts) for pane in panes) == WINDOWS + 5000
+    files = list((out / "counts").rglob("*.avro"))
+    assert len(files) < 20
+    total = Accounting(WINDOWS + 1, 1, **{fate: WINDOWS})
+    assert f"c v1: {WINDOWS + 1} windows, {total.received} received = 1 counted" in summary(out)
+    assert f"in all: {total.received} received = 1 counted" in summary(out)
+
+
+def test_they_are_shown_without_an_estimate(out: Path) -> None:
+    estimates, unpublished = current(out, read_specs(out))
+    assert (len(estimates), len(unpublished)) == (1, WINDOWS)
+    estimates, unpublished = current(out, read_specs(out), Selection(last=2))
+    assert (len(estimates), len(unpublished)) == (1, 1)
+
+
+def test_they_are_not_marked_incomplete(out: Path) -> None:
+    assert mark_open_windows(out) == 0
+
+
+def test_their_counts_are_added_to_others(out: Path) -> None:
+    assert sum(pane.counts for pane in newest(read_counts(out))).tolist() == [0, 1] + [0] * 4998  # type: ignore[union-attr]
