@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -325,6 +326,32 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
     with parse_endpoint(to, kafka_config).writing(simulated_clock=False) as stream:
         sent = send_again(records, stream, max_attempts=max_attempts)
     click.echo(f"{to}: {sent}")
+
+
+@cli.command()
+@click.argument("out", type=FOLDER)
+@click.option(
+    "--keep",
+    default="30d",
+    show_default=True,
+    type=duration_ms,
+    metavar="DURATION",
+    help="How long late and rejected reports stay.",
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing; say what would be removed.")
+def prune(out: Path, keep: int, dry_run: bool) -> None:
+    """Remove older panes of each window, and old late and rejected reports. A job may run meanwhile.
+
+    The newest pane of each window and estimator stays. OUT may also be the directory of --private-to.
+
+    Example: uldp prune results --keep 7d --dry-run
+    """
+    from uldp.pipelines.results.prune import prune as remove
+
+    damaged: list[ResultsError] = []
+    pruned = remove(out, before=time.time() - keep / 1000, dry_run=dry_run, damaged=damaged.append)
+    click.echo(f"{out}: {'would remove' if dry_run else 'removed'} {pruned}")
+    _name(damaged)
 
 
 @cli.command()

@@ -88,6 +88,23 @@ def read_counts(out: Path, damaged: Damaged = refuse) -> list[SupportCounts]:
     return _read(out, _COUNTS, damaged)
 
 
+def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path, list[Estimate] | list[SupportCounts]]]:
+    """Yield the panes of each window by file, in a dictionary for its counts and one for its estimates.
+
+    Args:
+        out: A results directory.
+        damaged: Called for each damaged file. The function yields nothing of the folder of a damaged file.
+
+    Raises:
+        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
+    """
+    _check_directory(out)
+    for folder in sorted(_folders(out, _COUNTS)):
+        yield {**(_read_files(out, _COUNTS, folder, ALL, damaged) or {})}
+    for folder in sorted(_folders(out, _ESTIMATES)):
+        yield {**(_read_files(out, _ESTIMATES, folder, ALL, damaged) or {})}
+
+
 def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
     """Read the rejected reports, one at a time; a results directory may hold none.
 
@@ -271,18 +288,27 @@ def _read_window(
     out: Path, kind: _Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
 ) -> list[PaneRecord] | None:
     """Read the panes of one window; return None if one of its files is damaged."""
-    panes: list[PaneRecord] = []
+    files = _read_files(out, kind, folder, selection, damaged)
+    return None if files is None else [pane for panes in files.values() for pane in panes]
+
+
+def _read_files(
+    out: Path, kind: _Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
+) -> dict[Path, list[PaneRecord]] | None:
+    """Read the panes of one window by file; return None if one of its files is damaged."""
+    files: dict[Path, list[PaneRecord]] = {}
     whole = True
     for path in _finished(out / kind.folder / folder):
         estimator = _estimator_of(path)
         if not selection.has_estimator(estimator):
             continue
+        named = partial(_named, kind.read, window_of(folder), estimator)
         try:
-            panes += _read_container(path, kind.schema, partial(_named, kind.read, window_of(folder), estimator))
+            files[path] = list(_read_container(path, kind.schema, named))
         except ResultsError as error:
             whole = False
             damaged(error)
-    return panes if whole else None
+    return files if whole else None
 
 
 def _named(
@@ -323,6 +349,8 @@ def _read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]],
         with path.open("rb") as file:
             for value in cast("Iterator[dict[str, Any]]", fastavro.reader(file, load_schema(schema))):
                 yield read(value)
+    except FileNotFoundError:
+        return  # uldp prune has removed the file since it was listed
     except OSError as error:
         raise ResultsError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
     except Exception as error:  # fastavro's C code raises many kinds of errors for a damaged file

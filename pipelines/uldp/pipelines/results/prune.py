@@ -1,0 +1,111 @@
+"""Remove files of a results directory that nobody reads again.
+
+These are panes that a newer pane replaces, and old late and rejected reports, which hold what clients sent.
+
+This is safe beside a running job and beside readers. A job reads no pane back except the newest. A writer renames each
+new file into place, and a file that was replaced since it was read is not removed.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+
+from uldp.pipelines.results.read import Damaged, ResultsError, read_pane_files, refuse
+from uldp.pipelines.results.text import number_of
+from uldp.schemas.records import SupportCounts
+from uldp.transforms.io.folders import Kind, kind_of, mismatch
+
+#: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
+_KEPT = re.compile(r"(\.tmp-[0-9a-f]{16}-)?[0-9a-f]{32}\.avro")
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Numbers of files that were removed, or would be, and their bytes."""
+
+    panes: int = 0
+    late: int = 0
+    rejected: int = 0
+    nbytes: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{number_of(self.panes, 'file')} of older panes, {self.late:,} of late reports, "
+            f"{self.rejected:,} of rejected reports; {self.nbytes:,} bytes"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A regular file as it was when it was listed."""
+
+    path: Path
+    status: os.stat_result
+
+    def remove(self) -> None:
+        """Remove the file, unless a writer has replaced or another process has removed it."""
+        now = _status(self.path)
+        if now is not None and (now.st_ino, now.st_mtime_ns) == (self.status.st_ino, self.status.st_mtime_ns):
+            self.path.unlink(missing_ok=True)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status if S_ISREG(status.st_mode) else None
+
+
+def _listed(paths: Iterable[Path]) -> Iterator[_File]:
+    return (_File(path, status) for path in sorted(paths) if (status := _status(path)) is not None)
+
+
+def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged = refuse) -> Pruned:
+    """Remove all panes but the newest of each window and estimator, and old late and rejected reports.
+
+    Args:
+        out: A results directory, or the private directory of one.
+        before: A time in seconds since 1970; late and rejected reports that were written before it are removed.
+        dry_run: Whether to remove nothing, and only count.
+        damaged: Called for each damaged file. The function leaves all panes of its folder alone.
+
+    Raises:
+        ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
+    """
+    if kind_of(out) is not Kind.RESULTS:
+        raise ResultsError(mismatch(out, Kind.RESULTS))
+    panes = list(_superseded(out, damaged))
+    late, rejected = (
+        [
+            file
+            for file in _listed((out / kind).glob("*.avro"))
+            if _KEPT.fullmatch(file.path.name) and file.status.st_mtime < before
+        ]
+        for kind in ("late", "rejected")
+    )
+    files = [*panes, *late, *rejected]
+    if not dry_run:
+        for file in files:
+            file.remove()
+    return Pruned(len(panes), len(late), len(rejected), sum(file.status.st_size for file in files))
+
+
+def _superseded(out: Path, damaged: Damaged) -> Iterator[_File]:
+    """Yield each file if all of its panes have a newer pane in another file."""
+    # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
+    listed = {file.path: file for kind in ("counts", "estimates") for file in _listed(out.glob(f"{kind}/*/*/*.avro"))}
+    newest: dict[tuple[object, ...], tuple[tuple[object, ...], Path]] = {}
+    read: list[Path] = []
+    for files in read_pane_files(out, damaged):
+        read += files
+        for path, panes in files.items():
+            for pane in panes:
+                support, estimator = (pane, "") if isinstance(pane, SupportCounts) else (pane.support, pane.estimator)
+                key, found = (*support.key, estimator), (support.age, path)
+                newest[key] = max(newest.get(key, found), found)
+    kept = {path for _, path in newest.values()}
+    yield from (listed[path] for path in read if path in listed and path not in kept)

@@ -1,0 +1,172 @@
+"""Older panes and old late and rejected reports are removed: readers find the same results, and all else stays."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from uldp.pipelines.cli import main
+from uldp.pipelines.results.prune import Pruned, prune
+from uldp.pipelines.results.read import ResultsError, newest, read_counts, read_estimates, read_pane_files
+from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Superseded, SupportCounts
+from uldp.transforms.io.results import (
+    counts_file,
+    encode_record,
+    estimate_file,
+    kept_file,
+    uncounted_folder,
+    write_file,
+)
+
+HOUR, DAY = 3_600_000, 86_400
+NOW = 1_800_000_000.0
+
+
+def pane(hour: int, revision: int, n: int, *, late: int = 0) -> SupportCounts:
+    support = SupportCounts(
+        "c", 1, hour * HOUR, hour * HOUR + HOUR, Pane(PaneKind.LATE, revision), np.array([n, 0]), Accounting(n, n)
+    )
+    before = Superseded(revision - 1, n - 1, np.array([n - 1, 0])) if revision and n else None
+    return replace(support, accounting=Accounting(n + late, n, 0, late), supersedes=before)
+
+
+def save(out: Path, name: str, content: bytes, *, days: float = 0) -> Path:
+    path = out / name
+    write_file(str(path), content)
+    os.utime(path, (NOW - days * DAY,) * 2)
+    return path
+
+
+def save_pane(out: Path, support: SupportCounts) -> None:
+    save(out, *counts_file(support))
+    for estimator in ("mle", "em"):
+        estimate = Estimate(support, "rr", 1.0, estimator, np.array([1.0, 0.0]), np.array([0.1, 0.1]), {}, 0.0)
+        save(out, *estimate_file(estimate))
+
+
+def save_uncounted(out: Path, *panes: SupportCounts) -> Path:
+    encoded = [encode_record("support_counts", replace(each, counts=np.array([0])).to_avro()) for each in panes]
+    return save(out, *kept_file(uncounted_folder(panes[0]), encoded, "support_counts"))
+
+
+def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> Path:
+    encoded = [encode_record("message", Message(b"%d" % number, 1).to_avro())]
+    return save(out, *kept_file(folder, encoded, "message"), days=days)
+
+
+def files(out: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A directory of two windows: one with four panes, the newest of a restarted job; and one with a single pane."""
+    (tmp_path / "job.json").write_text("{}")
+    for support in (pane(0, 0, 3), pane(0, 1, 9), pane(0, 2, 5), pane(0, 3, 7), pane(1, 0, 4)):
+        save_pane(tmp_path, support)
+    return tmp_path
+
+
+def test_the_newest_pane_of_each_window_and_estimator_stays(out: Path) -> None:
+    counts, estimates = newest(read_counts(out)), newest(read_estimates(out))
+    pruned = prune(out, before=NOW)
+    assert (pruned.panes, pruned.late, pruned.rejected) == (9, 0, 0)
+    assert read_counts(out) == counts
+    assert newest(read_estimates(out)) == estimates
+    assert [(each.pane.revision, each.n) for each in counts] == [(1, 9), (0, 4)]
+    assert counts[0].supersedes == pane(0, 1, 9).supersedes
+
+
+def test_to_prune_twice_is_to_prune_once(out: Path) -> None:
+    prune(out, before=NOW)
+    left = files(out)
+    assert prune(out, before=NOW) == Pruned()
+    assert files(out) == left
+
+
+def test_a_dry_run_says_the_same_and_removes_nothing(out: Path) -> None:
+    save_late(out, 1, days=31)
+    before = files(out)
+    planned = prune(out, before=NOW - 30 * DAY, dry_run=True)
+    assert files(out) == before
+    assert prune(out, before=NOW - 30 * DAY) == planned
+    assert planned.nbytes == sum(map(len, before.values())) - sum(map(len, files(out).values())) > 0
+
+
+def test_late_and_rejected_reports_go_by_age(out: Path) -> None:
+    old = [save_late(out, 1, days=31), save_late(out, 1, days=31, folder="rejected")]
+    old.append(save_late(out, 2, days=31).rename(out / "late" / f".tmp-{'0' * 16}-{'a' * 32}.avro"))  # a killed job's
+    young = save_late(out, 3, days=29)
+    foreign = save(out, "late/notes.avro", b"of somebody else", days=99)
+    pruned = prune(out, before=NOW - 30 * DAY)
+    assert (pruned.late, pruned.rejected) == (2, 1)
+    assert [path.exists() for path in (*old, young, foreign)] == [False, False, False, True, True]
+
+
+def test_a_file_of_uncounted_panes_stays_while_one_of_them_is_the_newest(out: Path) -> None:
+    replaced = save_uncounted(out, pane(0, 0, 0, late=1), pane(1, 0, 0, late=2))
+    twice = save_uncounted(out, pane(2, 0, 0, late=1))
+    last = save_uncounted(out, pane(0, 0, 0, late=1), pane(2, 1, 0, late=2))
+    panes = newest(read_counts(out))
+    prune(out, before=NOW)
+    assert [path.exists() for path in (replaced, twice, last)] == [False, False, True]
+    assert newest(read_counts(out)) == panes
+
+
+def test_a_damaged_file_keeps_its_window(out: Path) -> None:
+    (damage := out / counts_file(pane(0, 2, 5))[0]).write_bytes(b"damaged")
+    damaged: list[ResultsError] = []
+    assert prune(out, before=NOW, damaged=damaged.append).panes == 6  # of the estimates
+    assert len(list(damage.parent.iterdir())) == 4
+    assert len(damaged) == 1
+
+
+def test_a_file_that_a_job_has_replaced_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, content = counts_file(pane(0, 0, 99))
+
+    def read_then_replace(*arguments: Any) -> Iterator[Any]:
+        yield from list(read_pane_files(*arguments))
+        write_file(str(out / name), content)
+
+    monkeypatch.setattr("uldp.pipelines.results.prune.read_pane_files", read_then_replace)
+    prune(out, before=NOW)
+    assert [each.n for each in newest(read_counts(out))] == [99, 4]
+
+
+def test_a_file_that_is_removed_while_it_is_read_is_no_damage(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = out / counts_file(pane(0, 0, 3))[0]
+    listed = sorted(gone.parent.iterdir())
+    gone.unlink()
+    monkeypatch.setattr(
+        "uldp.pipelines.results.read._finished", lambda folder, *_: listed if folder == gone.parent else []
+    )
+    assert [each.n for each in read_counts(out)] == [9, 5, 7]
+
+
+@pytest.mark.parametrize("name", ["stream.json", "notes.txt", "late/0.avro"])
+def test_another_folder_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(ResultsError, match=r"holds .*; give a directory that holds results"):
+        prune(tmp_path, before=NOW)
+    assert (tmp_path / name).exists()
+
+
+def test_the_command_says_what_it_removes(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("time.time", lambda: NOW)
+    save_late(out, 1, days=8)
+    for options, said in (
+        (["--dry-run"], "would remove 9 files of older panes, 0 of late"),
+        (["--keep", "7d"], "removed 9 files of older panes, 1 of late reports, 0 of rejected reports; "),
+        (["--keep", "7d"], "removed 0 files of older panes, 0 of late reports, 0 of rejected reports; 0 bytes\n"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["uldp", "prune", str(out), *options])
+        main()
+        assert capsys.readouterr().out.startswith(f"{out}: {said}")
