@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 from unittest import mock
 
@@ -63,13 +64,16 @@ class InjectedError(Exception):
 def failing(failures: frozenset[Call], cut: Call | None = None) -> Iterator[None]:
     """Let calls of ``STEPS`` raise in the middle of their bundles, with a file written or state added to."""
     calls: Counter[str] = Counter()
+    lock = Lock()  # files are written by several threads
 
     def wrap(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             result = function(*arguments, **named)
-            calls[step] += 1
-            if (step, calls[step]) in failures or (cut is not None and cut[0] == step and calls[step] >= cut[1]):
-                raise InjectedError(f"{step} {calls[step]}")
+            with lock:
+                calls[step] += 1
+                number = calls[step]
+            if (step, number) in failures or (cut is not None and cut[0] == step and number >= cut[1]):
+                raise InjectedError(f"{step} {number}")
             return result
 
         return call

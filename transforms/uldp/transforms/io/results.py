@@ -13,6 +13,7 @@ import os
 import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,10 @@ MAX_RECORDS = 10_000
 #: The maximum bytes of these records, encoded; the last one may exceed them. With ``MAX_RECORDS``, this bounds the
 #: memory of a bundle, whatever clients send.
 MAX_BYTES = 8 << 20
+
+
+#: Files that are written at a time.
+_THREADS = 4
 
 
 def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
@@ -70,6 +75,8 @@ def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
 
+    On this machine, the disk then holds the file and its name. A power cut before leaves the file as it was.
+
     Args:
         path: A path, or a URL of another file system.
         content: The bytes of the file.
@@ -82,6 +89,20 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
         _write_remote(aside, path, content)
     else:
         _write_here(Path(aside), Path(path), content, private=private)
+
+
+def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) -> None:
+    """Write files, each as ``write_file`` does, several at a time if they are on this machine.
+
+    A thread waits for the disk for most of its time, and a disk commits the files of several threads at once: four
+    threads write as many files a second as one thread that waits for nothing.
+    """
+    if len(files) > 1 and not is_remote(files[0][0]):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(lambda file: write_file(*file, private=private), files))
+    else:
+        for path, content in files:
+            write_file(path, content, private=private)
 
 
 def _write_remote(aside: str, path: str, content: bytes) -> None:
@@ -101,10 +122,22 @@ def _write_here(aside: Path, path: Path, content: bytes, *, private: bool) -> No
     try:
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut could leave an empty file under the name
         aside.replace(path)
+        _sync_folder(path.parent)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def window_folder(counts: SupportCounts) -> str:
@@ -167,38 +200,64 @@ class WriteResults(beam.PTransform[Any, None]):
         _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
 
 
-class _WriteEstimateFn(beam.DoFn):
-    def __init__(self, out: str) -> None:
-        self._out = out
+class _WriteFn(beam.DoFn):
+    """Writes the files of a bundle together."""
 
-    def process(self, estimate: Estimate) -> None:
-        path, content = estimate_file(estimate)
-        write_file(FileSystems.join(self._out, path), content)
-
-
-class _WriteBundleFn(beam.DoFn):
-    """Writes records of a bundle together. It holds them encoded: their size is then known, and the objects freed."""
-
-    def __init__(self, out: str, schema: str, *, private: bool) -> None:
-        self._out, self._schema, self._private = out, schema, private
+    def __init__(self, out: str, *, private: bool = False) -> None:
+        self._out, self._private = out, private
 
     def start_bundle(self) -> None:
+        self._files: list[tuple[str, bytes]] = []
+        self._file_bytes = 0
+
+    def add(self, name: str, content: bytes) -> None:
+        """Add a file, named below the folder, and write all files once they reach ``MAX_BYTES``."""
+        self._files.append((FileSystems.join(self._out, name), content))
+        self._file_bytes += len(content)
+        if self._file_bytes >= MAX_BYTES:
+            self._write_added()
+
+    def finish_bundle(self) -> None:
+        self._write_added()
+
+    def _write_added(self) -> None:
+        write_files(self._files, private=self._private)
+        self._files, self._file_bytes = [], 0
+
+
+class _WriteEstimateFn(_WriteFn):
+    def process(self, estimate: Estimate) -> None:
+        self.add(*estimate_file(estimate))
+
+
+class _WriteBundleFn(_WriteFn):
+    """Joins records of a bundle in a file. It holds them encoded: their size is then known, and the objects freed."""
+
+    def __init__(self, out: str, schema: str, *, private: bool) -> None:
+        super().__init__(out, private=private)
+        self._schema = schema
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
         self._encoded: dict[str, list[bytes]] = defaultdict(list)
         self._records = self._nbytes = 0
 
     def hold(self, folder: str, record: Message | Rejected | SupportCounts) -> None:
-        """Hold a record for a file of a folder, and write all files once they reach a limit."""
+        """Hold a record for a file of a folder, and add a file for each folder once the records reach a limit."""
         encoded = encode_record(self._schema, record.to_avro())
         self._encoded[folder].append(encoded)
         self._records += 1
         self._nbytes += len(encoded)
         if self._records >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
-            self.finish_bundle()
+            self._add_held()
 
     def finish_bundle(self) -> None:
+        self._add_held()
+        super().finish_bundle()
+
+    def _add_held(self) -> None:
         while self._encoded:
-            path, content = kept_file(*self._encoded.popitem(), self._schema)
-            write_file(FileSystems.join(self._out, path), content, private=self._private)
+            self.add(*kept_file(*self._encoded.popitem(), self._schema))
         self._records = self._nbytes = 0
 
 
@@ -221,7 +280,6 @@ class _WriteCountsFn(_WriteBundleFn):
 
     def process(self, counts: SupportCounts) -> None:
         if counts.n:
-            path, content = counts_file(counts)
-            write_file(FileSystems.join(self._out, path), content)
+            self.add(*counts_file(counts))
         else:
             self.hold(uncounted_folder(counts), counts)

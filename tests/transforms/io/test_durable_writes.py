@@ -1,0 +1,67 @@
+"""A file is on the disk before it has its name, and its name before the writer returns."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from stat import S_ISDIR
+
+import pytest
+
+from tests.fakes import memory
+from uldp.transforms.io import results
+from uldp.transforms.io.results import write_file, write_files
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is done to the disk, in order; an fsync of a file says how many bytes the file holds by then."""
+    done: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        done.append("folder" if S_ISDIR(status.st_mode) else f"file of {status.st_size}")
+
+    def rename(path: Path, target: Path) -> Path:
+        done.append("rename")
+        return replace(path, target)
+
+    replace: Callable[[Path, Path], Path] = Path.replace
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", rename)
+    return done
+
+
+def test_a_file_is_synchronized_before_it_is_named_and_its_folder_after(tmp_path: Path, steps: list[str]) -> None:
+    write_file(str(tmp_path / "a" / "b"), b"four")
+    assert steps == ["file of 4", "rename", "folder"]
+
+
+def test_a_file_that_cannot_be_synchronized_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        write_file(str(tmp_path / "a"), b"four")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 100])
+def test_files_are_written_together(tmp_path: Path, number: int) -> None:
+    write_files([(str(tmp_path / f"{n % 7}" / f"{n}"), b"%d" % n) for n in range(number)])
+    assert sorted(int(path.read_bytes()) for path in tmp_path.glob("*/*")) == list(range(number))
+
+
+def test_a_file_that_cannot_be_written_fails_all(tmp_path: Path) -> None:
+    (tmp_path / "1").write_text("in the way")
+    with pytest.raises(FileExistsError):
+        write_files([(str(tmp_path / f"{n}" / "x" / "y"), b"") for n in range(3)])
+
+
+def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(results, "ThreadPoolExecutor")
+    try:
+        write_files([(f"mem://out/{n}", b"%d" % n) for n in range(3)])
+        assert {f"mem://out/{n}": b"%d" % n for n in range(3)} == memory.FILES
+    finally:
+        memory.FILES.clear()
