@@ -27,6 +27,7 @@ from uldp.pipelines.options import (
     time_ms,
 )
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mistakes import printable
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.read import ResultsError
@@ -66,9 +67,9 @@ def check(specs: tuple[Path, ...], users: int) -> None:
 
     for path in specs:
         spec = CollectionSpec.load(path)
-        click.echo(f"{path}: {spec_text(spec, users)}")
+        _say(f"{path}: {spec_text(spec, users)}")
         for caveat in caveats(spec, users):
-            click.echo(f"warning: {path}: {caveat}")
+            _say(f"warning: {path}: {caveat}")
 
 
 @cli.command()
@@ -129,7 +130,7 @@ def simulate(
                 sent = publish(fleet, stream, speed=speed, progress=lambda done: bar.update(done - bar.pos))
         else:  # click would print the label and nothing else
             sent = publish(fleet, stream, speed=speed)
-    click.echo(f"{to}: {sent}")
+    _say(f"{to}: {sent}")
 
 
 @cli.command(context_settings=BEAM)
@@ -219,7 +220,7 @@ def stream(
             simulated_clock=simulated_clock,
             estimates_to=named.get("estimates_to"),
             rejected_to=named.get("rejected_to"),
-            say=click.echo,
+            say=_say,
         )
         return
     if named or simulated_clock:
@@ -232,7 +233,7 @@ def stream(
         options,
         private=private_to,
         watermark_delay_ms=watermark_delay,
-        say=click.echo,
+        say=_say,
     )
     _summarize(out, private_to)
 
@@ -261,13 +262,13 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     estimates, unpublished = read.current(out, specs, selection, damaged.append)
     for estimate, spec in read.with_specs(estimates, specs, damaged.append):
         if as_json:
-            click.echo(json.dumps(read.to_json(estimate)))
+            _say(json.dumps(read.to_json(estimate)))
         else:
-            click.echo(text.estimate_text(estimate, spec.labels, top=top))
+            _say(text.estimate_text(estimate, spec.labels, top=top))
     for pane in unpublished:
-        click.echo(text.unpublished_text(pane), err=as_json)
+        _say(text.unpublished_text(pane), err=as_json)
     if not (estimates or unpublished or damaged):
-        click.echo(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
+        _say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
     _name(damaged)
 
 
@@ -299,7 +300,7 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
     damaged: list[ResultsError] = []
     write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
-    click.echo(f"wrote {out}")
+    _say(f"wrote {out}")
     _name(damaged)
 
 
@@ -325,7 +326,7 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
     records = read_rejected_folder(rejected)
     with parse_endpoint(to, kafka_config).writing(simulated_clock=False) as stream:
         sent = send_again(records, stream, max_attempts=max_attempts)
-    click.echo(f"{to}: {sent}")
+    _say(f"{to}: {sent}")
 
 
 @cli.command()
@@ -350,7 +351,7 @@ def prune(out: Path, keep: int, dry_run: bool) -> None:
 
     damaged: list[ResultsError] = []
     pruned = remove(out, before=time.time() - keep / 1000, dry_run=dry_run, damaged=damaged.append)
-    click.echo(f"{out}: {'would remove' if dry_run else 'removed'} {pruned}")
+    _say(f"{out}: {'would remove' if dry_run else 'removed'} {pruned}")
     _name(damaged)
 
 
@@ -371,7 +372,13 @@ def demo(out: Path, users: int, speed: float) -> None:
     """
     from uldp.pipelines.simulation.demo import run_demo
 
-    run_demo(out, users=users, speed=speed, say=click.echo)
+    run_demo(out, users=users, speed=speed, say=_say)
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    """Print lines; all output passes through here, because labels, names of files and ids in it may be hostile."""
+    for line in text.split("\n"):
+        click.echo(printable(line), err=err)
 
 
 def _load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
@@ -383,20 +390,20 @@ def _summarize(out: str, private: str | None) -> None:
     from uldp.transforms.io.remote import is_remote
 
     if is_remote(out):
-        click.echo(f"{out}: written; copy it here to show it")
+        _say(f"{out}: written; copy it here to show it")
         return
     damaged: list[ResultsError] = []
     here = None if private is None or is_remote(private) else Path(private)
-    click.echo(summary(Path(out), damaged.append, private=here))
+    _say(summary(Path(out), damaged.append, private=here))
     if private is not None and here is None:
-        click.echo(f"{private}: holds the rejected reports; the total leaves out those that name no window")
+        _say(f"{private}: holds the rejected reports; the total leaves out those that name no window")
     _name(damaged)
 
 
 def _name(damaged: "list[ResultsError]") -> None:
     """Fail if files are damaged, when all else has been shown."""
     if damaged:
-        raise ValueError("\n".join(map(str, damaged)))
+        raise ValueError("\n".join(printable(str(error)) for error in damaged))
 
 
 def main() -> None:
@@ -405,7 +412,7 @@ def main() -> None:
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        _say(error.format_message())
         sys.exit(2)
     except click.ClickException as error:
         _fail(error.format_message(), 2)
@@ -426,5 +433,5 @@ def main() -> None:
 
 def _fail(message: str, code: int) -> None:
     for line in message.splitlines():
-        click.echo(f"error: {line}", err=True)
+        _say(f"error: {line}", err=True)
     sys.exit(code)

@@ -65,6 +65,18 @@ def plain(text: str) -> str:
     return text if text.isprintable() else repr(text)
 
 
+def printable(text: str) -> str:
+    r"""Replace each character that commands a terminal or reorders text: labels, names and ids from files are data.
+
+    These are the characters that Unicode calls control, format, surrogate, private or unassigned, and all separators
+    but the space. Among them are the escape, the bidirectional overrides and isolates, and the ends of lines.
+
+    >>> printable("red" + chr(0x202E) + chr(27) + "[2J")
+    'red��[2J'
+    """
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def near(word: str, words: Collection[str]) -> str:
     """Return a question about the known word that is most similar to ``word``, or an empty string if none is similar.
 

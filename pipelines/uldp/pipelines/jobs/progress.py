@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.pipelines.results.read import Damaged, newest, read_counts, read_rejected, read_specs, refuse
-from uldp.pipelines.results.text import accounting_text, minute_text, number_of, printable
+from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.flags import Flag, withheld
+from uldp.schemas.mistakes import printable
 from uldp.schemas.records import Accounting, Estimate, PaneKind, SupportCounts, count_reasons, iso
 
 #: The labels of all values, by collection and version.

@@ -17,6 +17,7 @@ from uldp.schemas import flags
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Estimate, count_reasons
 
@@ -169,6 +170,7 @@ def write_report(
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("uldp.pipelines.report"),
         autoescape=True,  # labels, flags and file names are data
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -186,6 +188,11 @@ def write_report(
         unread=number_of(unread, "file") if unread else "",
     )
     target.write_text(page, encoding="utf-8")
+
+
+def _shown(value: object) -> object:
+    """Replace the characters of a text that reorder or hide what a reader sees; HTML needs no escape for them."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _chapter(

@@ -9,6 +9,7 @@ from uldp.mechanisms.catalog import build_mechanism
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.mistakes import printable
 from uldp.schemas.records import SKEW_RANGES, Accounting, Estimate, SupportCounts, iso
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
@@ -156,11 +157,6 @@ def accounting_text(accounting: Accounting) -> str:
         f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
     )
     return text if accounting.closes() else f"{text} (does not add up: reports were lost or counted twice)"
-
-
-def printable(text: str) -> str:
-    """Replace control characters, because labels and other text from files are data, not commands to a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def number_of(number: int, noun: str) -> str:

@@ -1,0 +1,123 @@
+"""Hostile text of files, names and records neither commands a terminal nor reorders a page."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uldp.pipelines.cli import main
+from uldp.schemas.mistakes import printable
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
+from uldp.transforms.io.results import counts_file, encode_record, estimate_file, kept_file, write_file
+
+#: Escape, C1's control sequence introducer, bell, delete, overrides, isolates, marks, and separators of lines.
+HOSTILE = (
+    "\x1b[2J\x9b2J\x07\x7f\r\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\x85"
+)
+#: The part of it that a file name may hold; an end of a line too.
+NAME = f"x{HOSTILE}\ny"
+BAD = {character for character in HOSTILE if not character.isprintable()}
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def uldp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; returns its exit code, and all that it prints."""
+
+    def run(*arguments: str | Path) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["uldp", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return code, "".join(capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A results folder with a hostile name, hostile labels, flags and reasons, and damaged files of hostile names."""
+    out = tmp_path / NAME
+    labels = [f"red{HOSTILE}", "blue"]
+    spec = {"collection": "c", "version": 1, "domain": {"labels": labels}, "window": {"size": "1h"}}
+    (out / "specs" / "c-v1").mkdir(parents=True)
+    (out / "specs" / "c-v1" / "spec.yaml").write_text(json.dumps(spec | {"mechanism": {"name": "rr", "epsilon": 1.0}}))
+    counts = SupportCounts(
+        "c", 1, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), np.array([6, 4]), Accounting(10, 10), (f"flag{HOSTILE}",)
+    )
+    estimate = Estimate(counts, "rr", 1.0, "mle", np.array([0.6, 0.4]), np.array([0.1, 0.1]), {}, 0.0)
+    rejected = Rejected("decode", f"reason{HOSTILE}", HOSTILE, b"", {}, 0, "", 1, "0")
+    for name, content in (
+        counts_file(counts),
+        estimate_file(estimate),
+        kept_file("rejected", [encode_record("rejected", rejected.to_avro())], "rejected"),
+        (f"counts/c-v1/{NAME}/000000.avro", b"damaged"),
+        (f"rejected/{NAME}.avro", b"damaged"),
+        estimate_file(replace(estimate, support=replace(counts, collection=NAME))),
+    ):
+        write_file(str(out / name), content)
+    return out
+
+
+def bad_in(text: str) -> set[str]:
+    return BAD & set(text)
+
+
+@pytest.mark.parametrize(("command", "problems"), [("show", 2), ("prune", 1)])
+def test_no_hostile_text_reaches_a_terminal(uldp: Run, out: Path, command: str, problems: int) -> None:
+    code, text = uldp(command, out)
+    assert code == 1
+    assert bad_in(text) == set()
+    assert sum(line.startswith("error: ") for line in text.splitlines()) == problems  # a line each
+
+
+def test_no_hostile_text_reaches_a_page(uldp: Run, out: Path, tmp_path: Path) -> None:
+    for needed in ("jinja2", "matplotlib"):
+        pytest.importorskip(needed)
+    code, text = uldp("report", out, "--out", tmp_path / "page.html")
+    assert code == 1
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "reason�" in page
+    assert "red�" in page
+    assert bad_in(text + page) == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", NAME),
+        ("check", f"{NAME}.yaml"),
+        ("backfill", "--spec", f"{NAME}.yaml", "--from", NAME, "--to", "out"),
+        ("replay", NAME, "--to", "stream"),
+        ("show", "out", f"--{HOSTILE}"),
+        (HOSTILE,),
+    ],
+    ids=["results", "spec", "job", "rejected", "option", "command"],
+)
+def test_no_hostile_argument_comes_back(
+    uldp: Run, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, text = uldp(*arguments)
+    assert code in (1, 2)
+    assert text.startswith("error: ")
+    assert bad_in(text) == set()
+
+
+@pytest.mark.parametrize(
+    "code", [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E]
+)
+def test_control_characters_and_overrides_are_replaced(code: int) -> None:
+    assert printable(f"a{chr(code)}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+@pytest.mark.parametrize("text", ["", "red", "ε = 1, ±0.5 %", "中文", "العربية", "naïve"])
+def test_text_of_any_language_stays(text: str) -> None:
+    assert printable(text) == text
