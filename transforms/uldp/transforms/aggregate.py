@@ -48,6 +48,12 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     on time when all messages published before its end have been read. Devices' clocks decide the window of a report,
     but never the watermark.
 
+    No message may have a ``publish_time`` before the watermark that the source had announced when it gave the message.
+    The sources of this package keep that (see ``uldp.transforms.io.publish_times``), except ``ReadSubscription`` if it
+    is ``native``: there the promise is the runner's. If a message breaks it by up to a day, its reports are counted in
+    windows that have fired, and a copy may be counted again. If by more, Beam drops the reports: no output has them,
+    and no accounting. Bounded input need not keep it.
+
     Attributes:
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Set it to false only if the source cannot repeat a report.

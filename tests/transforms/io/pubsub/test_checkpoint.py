@@ -16,6 +16,7 @@ from uldp.transforms.io.pubsub.checkpoint import (
     GIVE_UP_SECONDS,
     PER_REQUEST,
     SHORTEST_SECONDS,
+    UNKNOWN,
     AckMark,
     AckMarkCoder,
     Leases,
@@ -276,14 +277,14 @@ def test_a_chain_goes_on_behind_its_mark(queue: Queue) -> None:
     assert Leases(queue, mark).make_mark() == AckMark(mark.chain, 42)
 
 
-@given(st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1))
-def test_a_mark_is_read_back(chain: bytes, number: int) -> None:
-    mark, coder = AckMark(chain, number), AckMarkCoder()
+@given(st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1), st.integers(UNKNOWN, -UNKNOWN))
+def test_a_mark_is_read_back(chain: bytes, number: int, watermark: int) -> None:
+    mark, coder = AckMark(chain, number, watermark), AckMarkCoder()
     assert coder.decode(coder.encode(mark)) == mark
-    assert len(coder.encode(mark)) == 25
+    assert len(coder.encode(mark)) == 33
 
 
-@pytest.mark.parametrize("encoded", [b"", b"\2" + bytes(24), b"\1" + bytes(23), b"\1" + bytes(25)])
+@pytest.mark.parametrize("encoded", [b"", b"\1" + bytes(32), b"\1" + bytes(24), b"\2" + bytes(31), b"\2" + bytes(33)])
 def test_other_bytes_are_no_mark(encoded: bytes) -> None:
-    with pytest.raises(StateLayoutError, match="not a mark of layout 1"):
+    with pytest.raises(StateLayoutError, match="not a mark of layout 2"):
         AckMarkCoder().decode(encoded)

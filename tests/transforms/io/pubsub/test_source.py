@@ -97,11 +97,11 @@ def commit(reader: PubSubReader) -> None:
 
 
 def test_a_pull_is_a_chunk_at_its_oldest_message() -> None:
-    messages = [message("b", NOW + 1), message("a", NOW)]
+    messages = [message("b", NOW), message("a", NOW - 1)]
     reader = reader_of(messages)
     assert reader.start()
     assert list(reader.get_current().messages) == messages
-    assert reader.get_current_timestamp() == Timestamp(micros=NOW * 1000)
+    assert reader.get_current_timestamp() == Timestamp(micros=(NOW - 1) * 1000)
     assert not reader.advance()
 
 
@@ -269,7 +269,7 @@ def test_a_reader_goes_on_with_the_leases_of_this_process() -> None:
     assert not reader.advance()
     assert len(leases) == 0
     assert watermark(reader) > before
-    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
+    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1, watermark(reader))
 
 
 def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> None:
@@ -279,7 +279,7 @@ def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> No
     before = watermark(reader)
     assert not reader.advance()
     assert watermark(reader) == before
-    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1)
+    assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1, before)
 
 
 @pytest.mark.parametrize("native", [False, True])

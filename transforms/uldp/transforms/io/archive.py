@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from uldp.schemas.codec.container import sync_marker
 from uldp.transforms.io.chunks import Chunk, chunked
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of
+from uldp.transforms.io.publish_times import LATEST, bounded, bounded_messages
 from uldp.transforms.io.remote import fetched, is_remote, matching
 
 LOGGER = logging.getLogger(__name__)
@@ -165,22 +166,22 @@ class _ReadSegmentsFn(beam.DoFn):
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
 
-    def process(self, path: str) -> Iterator[Chunk]:
-        messages = 0
+    def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
+        events, watermark, messages = _LISTENING[self._endpoint], announced.micros // 1000, 0
         with open(path, "rb") as file:
-            for chunk in chunked(messages_of(file, path)):
+            for chunk in chunked(bounded_messages(messages_of(file, path), watermark, events.latest())):
                 messages += len(chunk)
                 yield chunk
-        if events := _LISTENING.get(self._endpoint):
-            events.read(messages)
+        events.read(messages)
 
 
 class LocalStreamEvents(service_api.TestStreamServiceServicer):
     """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
 
     The ``BundleBasedDirectRunner`` has no live source of its own, but its ``TestStream`` takes events from a service
-    like this one. The watermark is the publish time of the messages that were read, less ``watermark_delay``. If the
-    stream is idle, the watermark is the present, less the same delay, because every message to come is published later.
+    like this one. The watermark is the latest publish time of the messages that were read, less ``watermark_delay``. If
+    the stream is idle, the watermark is the present, less the same delay, because every message to come is published
+    later. A message that comes out of order by more has the watermark as its publish time; see ``publish_times``.
 
     A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
 
@@ -194,10 +195,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     #: Seconds between polls of the directory, and so between clock events: the resolution of early firings.
     POLL_SECONDS = 0.1
 
-    def __init__(self, stream: LocalStream, watermark_delay_ms: int) -> None:
+    def __init__(self, stream: LocalStream, watermark_delay_ms: int, clock: Callable[[], float] = time.time) -> None:
         self._stream = stream
         self._current = stream.path
         self._delay = watermark_delay_ms
+        self._clock = clock
         self.announced = self.segments = self.messages = 0
         self.watermark: int | None = None
         self._stopping = threading.Event()
@@ -216,6 +218,10 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         del _LISTENING[self.endpoint]
         self._stopping.set()
         self._server.stop(grace=None)
+
+    def latest(self) -> int:
+        """Return the latest publish time that a message may have now, in milliseconds."""
+        return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
 
     def read(self, messages: int) -> None:
         """Count a segment that has been read, and its messages."""
@@ -240,12 +246,12 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             elapsed = time.monotonic() - clock
             clock += elapsed
             yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
-            published = None if self._stream.simulated_clock else int(time.time() * 1000)
+            published = None if self._stream.simulated_clock else self.latest()
             if segment is not None:
                 self._current = segment
                 self.announced += 1
                 yield _segment_event(segment, self.watermark)
-                published = last_publish_time(segment)
+                published = bounded(last_publish_time(segment), 0, self.latest())
             if published is not None and (self.watermark is None or published - self._delay > self.watermark):
                 self.watermark = published - self._delay
                 yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=self.watermark * 1000, tag=_TAG))

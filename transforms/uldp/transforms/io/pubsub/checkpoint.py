@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from apache_beam.io.unbounded_source import CheckpointMark
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from uldp.schemas.records import Message
 from uldp.transforms.coders import DeterministicCoder, StateLayoutError
@@ -26,6 +27,8 @@ EXTENSION_SECONDS = 60
 GIVE_UP_SECONDS = 600.0
 #: Seconds between checks for deadlines to extend and messages to acknowledge.
 TEND_SECONDS = 1.0
+#: The watermark, in milliseconds, of a reader that does not know one.
+UNKNOWN = MIN_TIMESTAMP.micros // 1000
 #: Messages of one request: an ack id may have 200 bytes, and a request 512 KiB.
 PER_REQUEST = 1000
 
@@ -131,14 +134,14 @@ class Leases:
             self.newest = newest if self.newest is None else max(self.newest, newest)
             self._loans.append(_Loan(ack_ids, oldest, now, now + SHORTEST_SECONDS / 2))
 
-    def make_mark(self) -> "AckMark":
-        """Make a mark that covers the messages taken since the last mark."""
+    def make_mark(self, watermark: int = UNKNOWN) -> "AckMark":
+        """Make a mark that covers the messages taken since the last mark, and holds the reader's watermark."""
         with self._lock:
             self._last_mark += 1
             for loan in self._loans:
                 if loan.mark is None:
                     loan.mark = self._last_mark
-            return AckMark(self.chain, self._last_mark)
+            return AckMark(self.chain, self._last_mark, watermark)
 
     def commit(self, number: int) -> None:
         """Acknowledge the messages committed before this mark was made, and record that its own are committed."""
@@ -235,10 +238,16 @@ class AckMark(CheckpointMark):
     It does not hold their ack ids, which have 200 bytes each and would be written several times for each bundle. Only
     the process that took the messages can use the ack ids: a reader in another process cannot know whether the messages
     were acknowledged, so there they come again.
+
+    Attributes:
+        chain: The owner of the mark; see ``Leases``.
+        number: The number of the mark in its chain.
+        watermark: The watermark that the reader had announced, in milliseconds. The next reader announces none before.
     """
 
     chain: bytes
     number: int
+    watermark: int = UNKNOWN
 
     def finalize_checkpoint(self) -> None:
         """Commit the mark, if this process has its leases; see ``Leases``. Idempotent."""
@@ -248,14 +257,14 @@ class AckMark(CheckpointMark):
 
 
 class AckMarkCoder(DeterministicCoder):
-    """Encodes a version, the chain and the number."""
+    """Encodes a version, the chain, the number and the watermark."""
 
-    _LAYOUT = struct.Struct("<B16sQ")
-    _VERSION = 1
+    _LAYOUT = struct.Struct("<B16sQq")
+    _VERSION = 2
 
     def encode(self, value: AckMark) -> bytes:
-        """Write 25 bytes."""
-        return self._LAYOUT.pack(self._VERSION, value.chain, value.number)
+        """Write 33 bytes."""
+        return self._LAYOUT.pack(self._VERSION, value.chain, value.number, value.watermark)
 
     def decode(self, encoded: bytes) -> AckMark:
         """Read the mark back.
@@ -265,5 +274,5 @@ class AckMarkCoder(DeterministicCoder):
         """
         if not encoded or encoded[0] != self._VERSION or len(encoded) != self._LAYOUT.size:
             raise StateLayoutError(f"not a mark of layout {self._VERSION}: {encoded[:32]!r}")
-        _, chain, number = self._LAYOUT.unpack(encoded)
-        return AckMark(chain, number)
+        _, chain, number, watermark = self._LAYOUT.unpack(encoded)
+        return AckMark(chain, number, watermark)

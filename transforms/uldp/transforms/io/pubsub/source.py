@@ -14,11 +14,19 @@ from apache_beam.coders import Coder
 from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.io.unbounded_source import CheckpointMark, ReadFromUnboundedSource, UnboundedReader, UnboundedSource
 from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.timestamp import Timestamp
 
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
-from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, AckMark, AckMarkCoder, Leases, Unavailable
+from uldp.transforms.io.publish_times import LATEST, bounded_messages
+from uldp.transforms.io.pubsub.checkpoint import (
+    EXTENSION_SECONDS,
+    UNKNOWN,
+    AckMark,
+    AckMarkCoder,
+    Leases,
+    Unavailable,
+)
 from uldp.transforms.io.pubsub.client import Publisher, Puller
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
@@ -84,7 +92,7 @@ class PubSubSource(UnboundedSource):
         return PubSubReader(self, leases, mark, recovering=recovering)
 
     def get_checkpoint_mark_coder(self) -> Coder:
-        """Return the coder of marks, which take 25 bytes."""
+        """Return the coder of marks, which take 33 bytes."""
         return AckMarkCoder()
 
     def default_output_coder(self) -> Coder:
@@ -97,11 +105,12 @@ class PubSubReader(UnboundedReader):
 
     The watermark is the publish time of the oldest unacknowledged message, less the delay. So a message that comes
     again after a failure is not late. If all messages are acknowledged and the subscription answers that it has none,
-    the watermark is the present, less the delay. The watermark never goes back.
+    the watermark is the present, less the delay. The watermark never goes back, and each mark holds it.
 
     Pub/Sub does not order messages, and does not tell a reader the age of its oldest message. So a message in the
-    subscription may be older than the watermark: in a long backlog, after a seek, or after another reader's death. If
-    the allowed lateness has passed too, the message is late, and the job counts it as late.
+    subscription may be older than the watermark: in a long backlog, after a seek, or after another reader's death. The
+    reader gives it the watermark as its publish time (see ``publish_times``). If the allowed lateness has passed too,
+    its reports are late, and the job counts and keeps them as late.
 
     A reader that continues in another process holds its watermark until the messages of the reader before it have come
     again.
@@ -124,7 +133,8 @@ class PubSubReader(UnboundedReader):
         self._clock, self._pause = clock, pause
         self._recovered = clock() + EXTENSION_SECONDS + POLL_SECONDS if recovering else 0.0
         stamped = source.timestamp_attribute is not None
-        self._watermark = None if stamped else int(clock() * 1000) - RETENTION_MS
+        kept = UNKNOWN if stamped else int(clock() * 1000) - RETENTION_MS
+        self._watermark = kept if mark is None else max(kept, mark.watermark)
         self._idle_at: int | None = None
         self._chunk = Chunk(())
 
@@ -152,9 +162,10 @@ class PubSubReader(UnboundedReader):
         if not messages:
             self._idle_at = asked
             return False
-        self._leases.take(ack_ids, [message.publish_time for message in messages])
+        latest = LATEST if self._source.simulated_clock else int(self._clock() * 1000)
+        self._chunk = Chunk(list(bounded_messages(messages, self._watermark, latest)))
+        self._leases.take(ack_ids, [message.publish_time for message in self._chunk.messages])
         self._leases.keep_tending()
-        self._chunk = Chunk(messages)
         return True
 
     def _wait(self, why: str, detail: object) -> bool:
@@ -179,13 +190,12 @@ class PubSubReader(UnboundedReader):
         if reached is None and self._idle_at is not None:
             reached = self._leases.newest if self._source.simulated_clock else self._idle_at
         if reached is not None and self._clock() >= self._recovered:
-            reached -= self._source.delay_ms
-            self._watermark = reached if self._watermark is None else max(self._watermark, reached)
-        return MIN_TIMESTAMP if self._watermark is None else Timestamp(micros=self._watermark * 1000)
+            self._watermark = max(self._watermark, reached - self._source.delay_ms)
+        return Timestamp(micros=self._watermark * 1000)
 
     def get_checkpoint_mark(self) -> AckMark:
-        """Make a mark that covers the messages pulled since the last mark."""
-        self._mark = self._leases.make_mark()
+        """Make a mark that covers the messages pulled since the last mark, and holds the watermark."""
+        self._mark = self._leases.make_mark(self._watermark)
         return self._mark
 
 

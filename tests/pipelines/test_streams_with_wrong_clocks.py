@@ -1,0 +1,106 @@
+"""A local stream whose publish times jump: each report that was sent is accounted, whatever a clock says."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uldp.mechanisms.catalog import build_mechanism
+from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.results.read import newest, read_counts
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Accounting, Message, Report
+from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.local.stream import LocalStream, read_messages
+
+SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
+START = 1_767_603_600_000  # 2026-01-05T09:00:00Z
+SPEC = CollectionSpec.parse(
+    {
+        "collection": "small",
+        "version": 1,
+        "domain": {"size": 6},
+        "mechanism": {"name": "rr", "epsilon": 1.5},
+        "sensitive": "all",
+        "window": {"size": "1h", "allowed_lateness": "30m"},
+    }
+)
+
+
+def sent(n: int, start: int, clock: int = 0) -> list[Message]:
+    """One report each second, on a stream whose clock is ahead by ``clock`` ms."""
+    rng = np.random.default_rng(start)
+    symbols = build_mechanism(SPEC).perturb(rng.integers(0, 6, n), rng).tolist()
+    times = range(start, start + n * SECOND, SECOND)
+    return [
+        Message(Report(*SPEC.key, rng.bytes(16), at, symbol).encode(), at + clock)
+        for at, symbol in zip(times, symbols, strict=True)
+    ]
+
+
+def follow(tmp_path: Path, *segments: Sequence[Message], simulated_clock: bool = True) -> tuple[Accounting, int]:
+    """What a job accounts in all windows, and how many late messages it keeps."""
+    stream, out = LocalStream.create(tmp_path / "stream", simulated_clock=simulated_clock), tmp_path / "out"
+    for segment in segments:
+        stream.append(segment)
+    stream.close()
+    jobs.follow([SPEC], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=10_000, say=lambda _: None)
+    total = sum((pane.accounting for pane in newest(read_counts(out))), Accounting())
+    late = [message for file in message_files(out / "late") for message in read_messages(file)] if total.late else []
+    return total, len(late)
+
+
+@pytest.mark.parametrize("ahead", [10 * DAY, 100 * 365 * DAY, 2**62])
+def test_one_message_from_the_future_empties_no_stream(tmp_path: Path, ahead: int) -> None:
+    (liar,) = sent(1, START + 50 * SECOND)
+    total, late = follow(
+        tmp_path,
+        sent(100, START),
+        [liar._replace(publish_time=START + ahead)],
+        sent(100, START + 200 * SECOND),
+        sent(100, START + 2 * HOUR),
+    )
+    assert total.received == 301
+    assert total.closes()
+    assert (total.counted, late) == (100, total.late)
+
+
+@pytest.mark.parametrize("jump", [3 * DAY, -3 * DAY, DAY + 3 * HOUR, 2 * HOUR])
+def test_a_clock_that_jumps_and_returns_loses_nothing(tmp_path: Path, jump: int) -> None:
+    total, late = follow(tmp_path, sent(100, START), sent(100, START + 200 * SECOND, jump), sent(100, START + 2 * HOUR))
+    assert total.received == 300
+    assert total.closes()
+    assert late == total.late
+
+
+def test_on_a_real_clock_a_message_from_the_future_is_of_now(tmp_path: Path) -> None:
+    (liar,) = sent(1, START + 50 * SECOND)
+    segments = [sent(100, START), [liar._replace(publish_time=2**62)], sent(100, START + 2 * HOUR)]
+    total, _ = follow(tmp_path, *segments, simulated_clock=False)
+    assert total.received == 201
+    assert total.closes()
+
+
+def test_publish_times_before_1970_are_accounted(tmp_path: Path) -> None:
+    early = [message._replace(publish_time=-(2**63)) for message in sent(5, START)]
+    total, _ = follow(tmp_path, early, sent(100, START), early)
+    assert total.received == 110
+    assert total.closes()
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(
+    st.lists(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(START, START + 9 * DAY), min_size=1), max_size=5)
+)
+def test_no_publish_times_lose_a_report(published: list[list[int]]) -> None:
+    reports = iter(sent(sum(map(len, published)), START))
+    segments = [[next(reports)._replace(publish_time=time) for time in times] for times in published]
+    with tempfile.TemporaryDirectory() as folder:
+        total, late = follow(Path(folder), *segments)
+    assert total.received == sum(map(len, published))
+    assert total.closes()
+    assert late == total.late

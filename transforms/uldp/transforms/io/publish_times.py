@@ -1,0 +1,45 @@
+"""Publish times that agree with the watermark of the reader that gives the messages.
+
+The decoder judges by publish time whether a report is late, and counts and keeps it if it is. Beam judges by its
+watermark whether to drop an element, and says nothing. So a stream loses reports in silence if the watermark is far
+ahead of their publish times: a sender wrote a time in the future, a clock was set back, or a broker gave a backlog.
+
+Each reader of ours therefore gives a message no publish time before the watermark that the reader had announced when it
+fetched the message. Beam's watermark is the earliest of all readers' watermarks, and waits for elements that are under
+way. So it is not ahead of the publish time, and what Beam would drop, the decoder has called late before.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from uldp.schemas.records import Message
+
+#: The latest publish time of a simulation, in milliseconds: 9000-01-01, so that the windows at that time end before the
+#: year 10000, which Python cannot write. On a real clock, the latest publish time is the present.
+LATEST = 221_845_392_000_000
+
+
+def bounded(published: int, watermark: int, latest: int) -> int:
+    """Return the publish time that a reader gives to a message.
+
+    A publish time in the future is not true, and would take the watermark there. The watermark prevails over the
+    present, because it may be in the future too: the clock was set back, or another machine's clock is ahead.
+
+    >>> [bounded(published, 500, 900) for published in (-1, 499, 700, 901)], bounded(100, 500, 300)
+    ([500, 500, 700, 900], 500)
+
+    Args:
+        published: The publish time by the source, in milliseconds.
+        watermark: The watermark that the reader announced before it fetched the message.
+        latest: The present, or ``LATEST`` in a simulation.
+    """
+    return max(min(published, latest), watermark, 0)
+
+
+def bounded_messages(messages: Iterable[Message], watermark: int, latest: int) -> Iterator[Message]:
+    """Bound the publish times of messages that were fetched together."""
+    earliest = max(watermark, 0)
+    for message in messages:
+        if earliest <= message.publish_time <= latest:  # as usual; a call for each message would cost more
+            yield message
+        else:
+            yield message._replace(publish_time=bounded(message.publish_time, watermark, latest))
