@@ -20,6 +20,7 @@ NO_TOPIC, TOO_LARGE, NO_PERMISSION = 3, 10, 29
 CREDENTIALS, TLS, INVALID = -169, -181, -186
 ALL_BROKERS_DOWN, END_OF_PARTITION, TIMED_OUT, NO_PARTITION, NO_TOPIC_HERE = -187, -191, -185, -190, -188
 BEGINNING = -2
+CREATE_TIME, LOG_APPEND_TIME = 1, 2
 
 
 class Failure(Exception):  # noqa: N818 (stands for the client's KafkaException)
@@ -52,6 +53,7 @@ class Raw:
     body: bytes | None = b""
     named: Callable[[], Any] = lambda: None
     failed: Reason | None = None
+    kind: int = LOG_APPEND_TIME
 
     def partition(self) -> int:
         return self.at[0]
@@ -60,7 +62,7 @@ class Raw:
         return self.at[1]
 
     def timestamp(self) -> tuple[int, int]:
-        return 1, self.time
+        return self.kind, self.time
 
     def value(self) -> bytes | None:
         return self.body
@@ -85,6 +87,7 @@ class Broker:
         leaderless: Partitions of which nobody knows the end.
         largest: How many messages a fetch gives.
         body: What each message holds.
+        kind: The kind of each message's timestamp.
         consumers: All that were connected.
         written: What was written: topic, key and value.
         options: The other arguments of each record.
@@ -100,6 +103,7 @@ class Broker:
     leaderless: set[int] = field(default_factory=set)
     largest: int = 1000
     body: bytes = b""
+    kind: int = LOG_APPEND_TIME
     consumers: list[Any] = field(default_factory=list)
     written: list[tuple[str, bytes, bytes]] = field(default_factory=list)
     options: list[dict[str, Any]] = field(default_factory=list)
@@ -207,7 +211,7 @@ class FakeConsumer:
             if partition not in self.next:
                 continue
             for time in times[self.next[partition] :][: min(most, self.broker.largest) - len(fetched)]:
-                fetched.append(Raw((partition, self.next[partition]), time, self.broker.body))
+                fetched.append(Raw((partition, self.next[partition]), time, self.broker.body, kind=self.broker.kind))
                 self.next[partition] += 1
             at = (partition, self.next[partition])
             if self.next[partition] == len(times) and at not in self.told:

@@ -36,6 +36,7 @@ from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.source import MAX_MESSAGES, KafkaSource, ReadFromKafka, attributes
 from uldp.transforms.io.kafka.topic import KafkaError
+from uldp.transforms.io.publish_times import LATEST
 
 # Splits.
 
@@ -90,7 +91,7 @@ def test_messages_come_in_order_with_time_and_source(broker: Broker) -> None:
     ("stamp", "live", "simulated"),
     [
         (NOW + 1, NOW, NOW + 1),
-        (LONGEST, NOW, 9223371950454774),  # Beam's last moment
+        (LONGEST, NOW, LATEST),
         (-1, 0, 0),
         (-LONGEST, 0, 0),
         (NOW - 1, NOW - 1, NOW - 1),

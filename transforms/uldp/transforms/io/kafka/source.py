@@ -4,6 +4,7 @@ A reader's position is in Beam's checkpoints and nowhere else. If the config nam
 offsets to it, for tools that show lag, but never reads them back.
 """
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,6 @@ import apache_beam as beam
 from apache_beam.coders import Coder
 from apache_beam.io.unbounded_source import CheckpointMark, ReadFromUnboundedSource, UnboundedReader, UnboundedSource
 from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from uldp.schemas.records import NO_ATTRIBUTES, Message
@@ -23,6 +23,7 @@ from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Posit
 from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer
 from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.topic import KafkaTopic, is_permanent, library
+from uldp.transforms.io.publish_times import LATEST, bounded
 
 LOGGER = logging.getLogger(__name__)
 
@@ -46,7 +47,8 @@ _END_OF_PARTITION = -191
 _BEGINNING, _END = -2, -1
 #: An offset higher than any possible one.
 _LAST = 1 << 63
-_LATEST_MS = GlobalWindow().max_timestamp().micros // 1000
+#: The kind of a timestamp that the sender wrote.
+_CREATE_TIME = 1
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,9 @@ class KafkaReader(UnboundedReader):
     The partition that is furthest behind sets the watermark. When the reader has read a partition to its end, it asks
     the broker for that end again: if the end is the same, every message to come is published after the question. So an
     idle partition does not hold the watermark back, but a partition does if its broker does not answer.
+
+    A broker's clock may be behind, and a sender may choose the time. A message that comes out of order by more than the
+    delay therefore has the watermark as its publish time; see ``publish_times``.
 
     A reader has no connection of its own: for each poll, it moves the source's shared consumer to its own positions.
     """
@@ -163,25 +168,27 @@ class KafkaReader(UnboundedReader):
         most = consumer.chunk_size.messages(MAX_MESSAGES)
         fetched = consumer.client.consume(most, FETCH_SECONDS)
         consumer.drained = len(fetched) < most
-        # A sender may choose the timestamp. A timestamp in the future cannot be the publish time.
-        latest = _LATEST_MS if self._source.simulated_clock else self._now()
+        watermark, latest = self._watermark(), LATEST if self._source.simulated_clock else self._now()
+        earliest, kind = max(watermark, 0), 0
         name, messages = self._topic.name, []
         for raw in fetched:  # runs for each message: it compares inline, because a call would cost as much as the rest
             if raw.error() is not None:
                 self._take_event(consumer, raw)
                 continue
-            partition, offset, published = raw.partition(), raw.offset(), raw.timestamp()[1]
+            partition, offset, (kind, published) = raw.partition(), raw.offset(), raw.timestamp()
             at = self._positions[partition]
             at.next = offset + 1
             if consumer.at_end:
                 consumer.at_end.discard(partition)
             if 0 <= at.end <= offset:
                 continue
-            if not 0 <= published <= latest:
-                published = min(max(published, 0), latest)
+            if not earliest <= published <= latest:
+                published = bounded(published, watermark, latest)
             if published > at.clear:
                 at.clear = published
             messages.append(Message(raw.value() or b"", published, attributes(raw), f"{name}/{partition}/{offset}"))
+        if kind == _CREATE_TIME and not (self._source.simulated_clock or self._source.stop_at_end):
+            _warn_of_senders_times(self._topic)
         consumer.stands = self._offsets()
         consumer.chunk_size.learn(messages)
         return messages
@@ -240,18 +247,34 @@ class KafkaReader(UnboundedReader):
         return Timestamp(micros=min(message.publish_time for message in self._chunk.messages) * 1000)
 
     def get_watermark(self) -> Timestamp:
-        """Return the time before which the reader has read all messages, less the delay."""
+        """Return the time before which the reader has read all messages, less the delay.
+
+        A reader that stops at the end says nothing before the end, so that no window closes and no message is late.
+        """
+        return Timestamp(micros=self._watermark() * 1000)
+
+    def _watermark(self) -> int:
         clear = [at.clear for at in self._positions.values() if not at.finished]
         if self._positions and not clear:
-            return MAX_TIMESTAMP
-        if min(clear, default=-1) < 0:
-            return MIN_TIMESTAMP
-        return Timestamp(micros=(min(clear) - self._source.delay_ms) * 1000)
+            return MAX_TIMESTAMP.micros // 1000
+        if self._source.stop_at_end or min(clear, default=-1) < 0:
+            return MIN_TIMESTAMP.micros // 1000
+        return min(clear) - self._source.delay_ms
 
     def get_checkpoint_mark(self) -> KafkaMark:
         """Return the positions at which the next chunk begins."""
         positions = {partition: replace(at) for partition, at in self._positions.items()}
         return KafkaMark(positions, self._topic)
+
+
+@functools.cache
+def _warn_of_senders_times(topic: KafkaTopic) -> None:
+    """Log it once in a process."""
+    LOGGER.warning(
+        "%s: senders write the publish times of messages, so their clocks decide which reports are late; to let the "
+        "brokers' clocks decide, set message.timestamp.type=LogAppendTime on the topic",
+        topic,
+    )
 
 
 def attributes(raw: Any) -> Mapping[str, str]:
