@@ -7,16 +7,16 @@ import grpc
 import pytest
 
 from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, Failure, Requests, received
-from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.schemas.records import NO_ATTRIBUTES, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.client import MESSAGES_PER_PULL, Publisher, Puller, publish_time
 
 
 def test_a_message_is_made_of_what_is_received(client: Client) -> None:
-    client.answers = [received(NOW + 1, key="value"), received(NOW + 1)]
+    client.answers = [received(NOW + 1, b"body", key="value", **{SENDER: "gateway"}), received(NOW + 1)]
     puller = Puller(SUBSCRIPTION)
-    assert puller.pull() == (["ack"], [Message(b"body", NOW + 1, {"key": "value"}, "reports:17")])
+    assert puller.pull() == (["ack"], [Message(b"body", NOW + 1, {SENDER: "gateway"}, "reports:17")])
     _, (bare,) = puller.pull()
     assert bare.attributes is NO_ATTRIBUTES
 

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, received
-from uldp.schemas.records import Message
+from uldp.schemas.records import SENDER, Message
 from uldp.transforms.io.pubsub import source as pubsub
 from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS, AckMark, Leases, Unavailable
 from uldp.transforms.io.pubsub.source import (
@@ -301,6 +301,6 @@ def test_labels_are_stable(native: bool) -> None:
 
 
 def test_beams_message_is_ours_at_its_element_time() -> None:
-    theirs = PubsubMessage(b"body", {"key": "value"}, message_id="17")
-    ours = Message(b"body", NOW, {"key": "value"}, "reports:17")
+    theirs = PubsubMessage(b"body", {"key": "value", SENDER: "a"}, message_id="17")
+    ours = Message(b"body", NOW, {SENDER: "a"}, "reports:17")
     assert to_message(theirs, "reports", Timestamp(micros=NOW * 1000 + 999)) == ours

@@ -37,6 +37,18 @@ class Chunk:
         return len(self.messages)
 
 
+def message_bytes(message: Message) -> int:
+    """Return the size of a message: of its data, and of its attributes, whose characters count as one byte each.
+
+    >>> message_bytes(Message(b"body", 0, {"name": "value"}))
+    13
+    """
+    size = len(message.data)
+    if message.attributes:
+        size += sum(len(name) + len(value) for name, value in message.attributes.items())
+    return size
+
+
 @dataclass(slots=True)
 class ChunkSize:
     """How many messages to request, so that the bytes of a chunk are bounded too.
@@ -58,7 +70,7 @@ class ChunkSize:
     def learn(self, messages: Sequence[Message]) -> None:
         """Assume that the next messages have the mean size of these; an empty sequence changes nothing."""
         if messages:
-            self.message_bytes = 1 + sum(len(message.data) for message in messages) // len(messages)
+            self.message_bytes = 1 + sum(map(message_bytes, messages)) // len(messages)
 
 
 @cache
@@ -137,7 +149,7 @@ def chunked(messages: Iterable[Message]) -> Iterator[Chunk]:
     room = ChunkSize.BYTES
     for message in messages:
         held.append(message)
-        room -= _MESSAGE_OVERHEAD + len(message.data)
+        room -= _MESSAGE_OVERHEAD + message_bytes(message)
         if room <= 0:
             yield Chunk(held)
             held, room = [], ChunkSize.BYTES

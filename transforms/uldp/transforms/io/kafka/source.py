@@ -17,6 +17,7 @@ from apache_beam.io.unbounded_source import CheckpointMark, ReadFromUnboundedSou
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
+from uldp.schemas.attributes import KEPT_ATTRIBUTES, MAX_VALUE_BYTES, kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Position
@@ -32,6 +33,8 @@ LOGGER = logging.getLogger(__name__)
 MAX_MESSAGES = 2000
 FETCH_SECONDS = 0.1
 ASK_SECONDS = 0.25
+#: A message with more headers is hostile; all of them would cost as much as thousands of messages.
+MAX_HEADERS = 100
 #: Seconds between polls when there is no message.
 POLL_SECONDS = 0.5
 #: The limits of a bundle. The runner gets results and keeps the checkpoint mark only at the end of a bundle, but each
@@ -278,10 +281,10 @@ def _warn_of_senders_times(topic: KafkaTopic) -> None:
 
 
 def attributes(raw: Any) -> Mapping[str, str]:
-    """Return the headers of a client's message as attributes; if several have one name, the last of them.
+    """Return the headers of a client's message that are kept as attributes; if several have one name, the last of them.
 
     Bytes of a value that are not text are escaped. If a name is not text, the client cannot read the headers, and the
-    message has no attributes.
+    message has no attributes. Of more than ``MAX_HEADERS``, only the last ones are read.
     """
     try:
         headers = raw.headers()
@@ -289,7 +292,10 @@ def attributes(raw: Any) -> Mapping[str, str]:
         return NO_ATTRIBUTES
     if not headers:
         return NO_ATTRIBUTES
-    return {name: (value or b"").decode("utf-8", "backslashreplace") for name, value in headers}
+    named = {name: value or b"" for name, value in headers[-MAX_HEADERS:] if name in KEPT_ATTRIBUTES}
+    # A cut may fall into a character, so it is behind the bytes that are kept.
+    read = {name: value[: 2 * MAX_VALUE_BYTES].decode("utf-8", "backslashreplace") for name, value in named.items()}
+    return kept_attributes(read)
 
 
 @dataclass

@@ -8,7 +8,8 @@ from typing import Any
 import grpc
 
 from uldp.collector.collections import YEAR_10000
-from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.subscription import ANSWER_SECONDS, Subscription, Topic, library
@@ -84,10 +85,10 @@ class Puller:
             self._client.modify_ack_deadline(request=request, retry=None, timeout=ANSWER_SECONDS)
 
     def _message(self, received: Any) -> Message:
-        attributes = dict(received.attributes) or NO_ATTRIBUTES
         published = received.publish_time.seconds * 1000 + received.publish_time.nanos // 1_000_000
         if self._timestamp_attribute is not None:
-            published = publish_time(attributes.get(self._timestamp_attribute), published)
+            published = publish_time(received.attributes.get(self._timestamp_attribute), published)
+        attributes = kept_attributes(received.attributes)
         return Message(received.data, published, attributes, f"{self.subscription.name}:{received.message_id}")
 
 

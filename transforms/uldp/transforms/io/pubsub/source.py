@@ -16,6 +16,7 @@ from apache_beam.io.unbounded_source import CheckpointMark, ReadFromUnboundedSou
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.utils.timestamp import Timestamp
 
+from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
 from uldp.transforms.io.publish_times import LATEST, bounded_messages
@@ -234,7 +235,7 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
 
 def to_message(message: PubsubMessage, name: str, published: Any = beam.DoFn.TimestampParam) -> Message:
     """Make our message from Beam's; the element time is the publish time."""
-    attributes = dict(message.attributes) if message.attributes else NO_ATTRIBUTES
+    attributes = kept_attributes(message.attributes or NO_ATTRIBUTES)
     return Message(message.data or b"", published.micros // 1000, attributes, f"{name}:{message.message_id}")
 
 

@@ -1,0 +1,55 @@
+"""What a message's attributes cost from its source on."""
+
+from collections.abc import Iterator
+
+import pytest
+from apache_beam.io.gcp.pubsub import PubsubMessage
+from apache_beam.utils.timestamp import Timestamp
+
+from tests.fakes.kafka import Raw
+from uldp.schemas.attributes import MAX_VALUE_BYTES
+from uldp.schemas.records import SENDER, Message
+from uldp.transforms.io.chunks import ChunkSize, chunked
+from uldp.transforms.io.kafka.source import MAX_HEADERS, attributes
+from uldp.transforms.io.pubsub.source import to_message
+
+NOW = 1_767_258_000_000
+
+
+class CountedHeaders(list[tuple[str, bytes]]):
+    """Counts the headers that are read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        for header in super().__iter__():
+            self.read += 1
+            yield header
+
+    def __getitem__(self, at: object) -> "CountedHeaders":  # type: ignore[override]
+        assert isinstance(at, slice)
+        cut = CountedHeaders(list.__getitem__(self, at))
+        self.read += len(cut)
+        return cut
+
+
+def test_of_a_hostile_message_few_headers_are_read() -> None:
+    headers = CountedHeaders([(SENDER, b"first"), *[(f"h{n}", b"") for n in range(100_000)], (SENDER, b"x" * 10**6)])
+    assert attributes(Raw(named=lambda: headers)) == {SENDER: "x" * MAX_VALUE_BYTES}
+    assert headers.read == MAX_HEADERS
+
+
+def test_dataflows_messages_keep_the_same_attributes() -> None:
+    sent = PubsubMessage(b"body", {"trace": "x" * 10**6, SENDER: "gateway"})
+    assert to_message(sent, "reports", Timestamp(micros=NOW * 1000)).attributes == {SENDER: "gateway"}
+
+
+@pytest.mark.parametrize(
+    "heavy", [Message(bytes(ChunkSize.BYTES), NOW), Message(b"", NOW, {SENDER: "x" * ChunkSize.BYTES})]
+)
+def test_attributes_count_as_bytes_of_a_chunk(heavy: Message) -> None:
+    messages = [heavy] * 3
+    assert [len(chunk) for chunk in chunked(messages)] == [1, 1, 1]
+    size = ChunkSize()
+    size.learn(messages)
+    assert size.messages(1000) == 1
