@@ -32,13 +32,13 @@ def test_the_layout_of_marks_is_this() -> None:
 
 @pytest.mark.parametrize("encoded", [b"", b"\x02", b"\x00" * 29])
 def test_marks_of_another_layout_are_refused(encoded: bytes) -> None:
-    with pytest.raises(StateLayoutError, match=r"^a Kafka position of layout .*, this is 01; start .*runbook"):
+    with pytest.raises(StateLayoutError, match=r"^a Kafka checkpoint mark of layout .*, this is 01; start .*runbook"):
         KafkaMarkCoder(TOPIC).decode(encoded)
 
 
 @pytest.mark.parametrize("size", [2, 28, 30])
 def test_marks_that_were_cut_are_refused(size: int) -> None:
-    with pytest.raises(ValueError, match=rf"^a Kafka position of {size} bytes, which cannot be$"):
+    with pytest.raises(ValueError, match=rf"^not a Kafka checkpoint mark: {size} bytes$"):
         KafkaMarkCoder(TOPIC).decode(b"\x01" + bytes(size - 1))
 
 

@@ -133,20 +133,20 @@ def test_who_is_not_used_is_closed(broker: Broker) -> None:
     clock = Clock()
     consumers = Consumers(clock)
     for key in ("idle", "busy"):
-        with consumers.lend(key, TOPIC):
+        with consumers.acquire(key, TOPIC):
             pass
     idle, busy = broker.consumers
     for _ in range(4):
         assert not idle.closed
         clock.tick(int(IDLE_SECONDS * 250))
-        with consumers.lend("busy", TOPIC):
+        with consumers.acquire("busy", TOPIC):
             pass
     assert (idle.closed, busy.closed) == (True, False)
-    with consumers.lend("idle", TOPIC) as lent:
-        assert lent.client is broker.consumers[-1] is not idle
-        assert lent.stands is None
+    with consumers.acquire("idle", TOPIC) as consumer:
+        assert consumer.client is broker.consumers[-1] is not idle
+        assert consumer.positions is None
         consumers.close()  # all but who is in use
-        assert connected(broker) == [lent.client]
+        assert connected(broker) == [consumer.client]
     consumers.close()
     assert connected(broker) == []
 
@@ -159,7 +159,7 @@ def test_what_is_still_connected_is_closed_when_the_process_ends(
     consumers = Consumers()
     assert at_exit == []
     for key in ("one", "other"):
-        with consumers.lend(key, TOPIC):
+        with consumers.acquire(key, TOPIC):
             pass
     (close,) = at_exit
     close()
@@ -171,13 +171,13 @@ def test_one_at_a_time_uses_a_consumer(broker: Broker) -> None:
     with ThreadPoolExecutor(1) as other:
 
         def borrow() -> list[str]:
-            with consumers.lend("key", TOPIC):
+            with consumers.acquire("key", TOPIC):
                 return list(order)
 
         order = []
-        with consumers.lend("key", TOPIC) as lent:
+        with consumers.acquire("key", TOPIC) as consumer:
             waiting = other.submit(borrow)
-            lent.stand_at({0: 0})
+            consumer.seek({0: 0})
             order.append("first")
         assert waiting.result(10) == ["first"]
     assert len(broker.consumers) == 1

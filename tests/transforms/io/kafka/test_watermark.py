@@ -182,7 +182,7 @@ def test_it_never_goes_backwards(broker: Broker) -> None:
     broker.partitions[0].append(NOW - 120_000)
     drain(reader)
     clock.tick(-60_000)
-    with CONSUMERS.lend(reader._source, TOPIC) as consumer:
+    with CONSUMERS.acquire(reader._source, TOPIC) as consumer:
         consumer.asked = 0
     drain(reader)
     assert watermark(reader) == NOW

@@ -20,13 +20,13 @@ class Position:
     Attributes:
         next: Offset of the next message; -1 means the first message that the partition has.
         end: Offset at which reading stops; -1 means that it never stops.
-        clear: The reader has read all messages published before this time in ms, except for messages that come out of
-            order; -1 means unknown.
+        read_until: The reader has read all messages published before this time in ms, except for messages that come out
+            of order; -1 means unknown.
     """
 
     next: int = -1
     end: int = -1
-    clear: int = -1
+    read_until: int = -1
 
     @property
     def finished(self) -> bool:
@@ -76,7 +76,9 @@ class KafkaMarkCoder(Coder):
 
     def encode(self, value: KafkaMark) -> bytes:
         """Write all positions."""
-        entries = (self._ENTRY.pack(each, at.next, at.end, at.clear) for each, at in sorted(value.positions.items()))
+        entries = (
+            self._ENTRY.pack(each, at.next, at.end, at.read_until) for each, at in sorted(value.positions.items())
+        )
         return bytes([self._VERSION]) + b"".join(entries)
 
     def decode(self, encoded: bytes) -> KafkaMark:
@@ -87,9 +89,9 @@ class KafkaMarkCoder(Coder):
             ValueError: if the bytes are not a mark.
         """
         if encoded[:1] != bytes([self._VERSION]):
-            raise StateLayoutError(f"a Kafka position of layout {encoded[:1].hex()}, this is 01")
+            raise StateLayoutError(f"a Kafka checkpoint mark of layout {encoded[:1].hex()}, this is 01")
         if (len(encoded) - 1) % self._ENTRY.size:
-            raise ValueError(f"a Kafka position of {len(encoded)} bytes, which cannot be")
+            raise ValueError(f"not a Kafka checkpoint mark: {len(encoded)} bytes")
         entries = self._ENTRY.iter_unpack(encoded[1:])
         return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic)
 

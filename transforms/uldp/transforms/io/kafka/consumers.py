@@ -26,47 +26,47 @@ class SharedConsumer:
     Attributes:
         topic: The topic that it reads.
         client: The library's consumer, while it is connected.
-        stands: Offset of the next message of each assigned partition; None if no partition is assigned.
+        positions: Offset of the next message of each assigned partition; None if no partition is assigned.
         at_end: Partitions that it has read to their end. The client reports each end only once.
         refusals: Errors of the library that waiting does not resolve.
         chunk_size: How many messages to request.
         asked: When a reader last asked the brokers whether these partitions are still at their end, in seconds.
         drained: Whether the last fetch took all messages that were available.
         behind: Offsets, at the last check, of the partitions that had a backlog then.
-        looked: When that check was, in seconds.
+        checked: When that check was, in seconds.
         used: When a reader last used the consumer, in seconds.
         lock: The reader that uses the consumer holds it.
     """
 
     topic: KafkaTopic
     client: Any = None
-    stands: dict[int, int] | None = None
+    positions: dict[int, int] | None = None
     at_end: set[int] = field(default_factory=set)
     refusals: list[Any] = field(default_factory=list)
     chunk_size: ChunkSize = field(default_factory=ChunkSize)
     asked: float = 0.0
     drained: bool = False
     behind: dict[int, int] = field(default_factory=dict)
-    looked: float = 0.0
+    checked: float = 0.0
     used: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def stand_at(self, offsets: Mapping[int, int]) -> None:
+    def seek(self, offsets: Mapping[int, int]) -> None:
         """Continue at these offsets; a negative offset is one of the client's special values.
 
         The client keeps its prefetched messages if it is already at these offsets.
         """
-        if offsets != self.stands:
+        if offsets != self.positions:
             partition_at = library().TopicPartition
-            self.stands = None
+            self.positions = None
             self.client.assign([partition_at(self.topic.name, *each) for each in offsets.items()])
-            self.stands = dict(offsets)
+            self.positions = dict(offsets)
             self.at_end.clear()
 
     def close(self) -> None:
         """Disconnect; the next reader that uses the consumer connects it again."""
-        client, self.client, self.stands = self.client, None, None
-        self.asked = self.looked = 0.0
+        client, self.client, self.positions = self.client, None, None
+        self.asked = self.checked = 0.0
         self.at_end.clear()
         self.behind.clear()
         self.refusals.clear()
@@ -83,7 +83,7 @@ class Consumers:
         self._consumers: dict[Hashable, SharedConsumer] = {}
 
     @contextmanager
-    def lend(self, key: Hashable, topic: KafkaTopic) -> Iterator[SharedConsumer]:
+    def acquire(self, key: Hashable, topic: KafkaTopic) -> Iterator[SharedConsumer]:
         """Give the consumer of a key to one reader at a time. An error closes it, because its position is then unknown.
 
         Raises:
@@ -92,17 +92,17 @@ class Consumers:
         with self._lock:
             if not self._consumers:
                 atexit.register(self.close)
-            lent = self._consumers.setdefault(key, SharedConsumer(topic))
-        with lent.lock:
+            consumer = self._consumers.setdefault(key, SharedConsumer(topic))
+        with consumer.lock:
             try:
-                if lent.client is None:
-                    lent.client = topic.consumer(lent.refusals.append)
-                yield lent
+                if consumer.client is None:
+                    consumer.client = topic.consumer(consumer.refusals.append)
+                yield consumer
             except BaseException:
-                lent.close()
+                consumer.close()
                 raise
             finally:
-                lent.used = self._clock()
+                consumer.used = self._clock()
         self._close(unused_for=IDLE_SECONDS)
 
     def close(self) -> None:

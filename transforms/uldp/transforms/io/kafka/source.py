@@ -127,18 +127,18 @@ class KafkaReader(UnboundedReader):
             KafkaError: if no chunk can ever come.
         """
         self._chunk = Chunk(())
-        with CONSUMERS.lend(self._source, self._topic) as consumer:
+        with CONSUMERS.acquire(self._source, self._topic) as consumer:
             try:
                 if self._take(consumer):
                     self._chunk = Chunk(self._fetch(consumer))
-                    if consumer.drained and self._clock() - consumer.looked >= STUCK_SECONDS:
-                        self._look_after(consumer)
+                    if consumer.drained and self._clock() - consumer.checked >= STUCK_SECONDS:
+                        self._reconnect_if_stuck(consumer)
                     if consumer.at_end and self._clock() - consumer.asked >= ASK_SECONDS:
                         self._ask(consumer)
             except library().KafkaException as error:
                 if is_permanent(error.args[0]):
                     raise self._topic.error(error.args[0]) from None
-                if consumer.stands is None:
+                if consumer.positions is None:
                     consumer.client.poll(0)  # returns no message, but reports the client's errors
             for refusal in consumer.refusals:
                 raise self._topic.error(refusal)
@@ -154,7 +154,7 @@ class KafkaReader(UnboundedReader):
                 self._positions[partition].end = end
             if any(self._positions[each].end < 0 for each in unknown):
                 return False
-        consumer.stand_at(self._offsets())
+        consumer.seek(self._offsets())
         return True
 
     def _offsets(self) -> dict[int, int]:
@@ -187,12 +187,12 @@ class KafkaReader(UnboundedReader):
                 continue
             if not earliest <= published <= latest:
                 published = bounded(published, watermark, latest)
-            if published > at.clear:
-                at.clear = published
+            if published > at.read_until:
+                at.read_until = published
             messages.append(Message(raw.value() or b"", published, attributes(raw), f"{name}/{partition}/{offset}"))
         if kind == _CREATE_TIME and not (self._source.simulated_clock or self._source.stop_at_end):
             _warn_of_senders_times(self._topic)
-        consumer.stands = self._offsets()
+        consumer.positions = self._offsets()
         consumer.chunk_size.learn(messages)
         return messages
 
@@ -211,18 +211,18 @@ class KafkaReader(UnboundedReader):
             for partition, end in self._ends(consumer, sorted(consumer.at_end)):
                 at = self._positions[partition]
                 if end <= at.next:
-                    at.clear = max(at.clear, now)
+                    at.read_until = max(at.read_until, now)
         except library().KafkaException:
             # No broker answers, or the topic no longer exists; only the request below reports a missing topic.
             self._topic.partitions(consumer.client, ASK_SECONDS)
 
-    def _look_after(self, consumer: SharedConsumer) -> None:
+    def _reconnect_if_stuck(self, consumer: SharedConsumer) -> None:
         """Reconnect if a partition with a backlog has delivered nothing since the last check.
 
         A partition also counts as one with a backlog if no broker reports its end, because a connection made after the
         brokers are back has nothing to recover from.
         """
-        consumer.looked = self._clock()
+        consumer.checked = self._clock()
         try:
             ends = dict(self._ends(consumer, sorted(self._positions)))
         except library().KafkaException as error:
@@ -231,14 +231,14 @@ class KafkaReader(UnboundedReader):
             ends = {}
         behind = {each: at.next for each, at in self._positions.items() if at.next < ends.get(each, _LAST)}
         if stuck := sorted(behind.items() & consumer.behind.items()):
-            LOGGER.warning("%s: nothing comes of partition %d; connecting anew", self._topic, stuck[0][0])
+            LOGGER.warning("%s: partition %d has messages but delivers none; reconnecting", self._topic, stuck[0][0])
             consumer.close()
         else:
             consumer.behind = behind
 
     def _now(self) -> int:
         if self._source.simulated_clock:
-            return max(at.clear for at in self._positions.values())
+            return max(at.read_until for at in self._positions.values())
         return int(self._clock() * 1000)
 
     def get_current(self) -> Chunk:
@@ -257,12 +257,12 @@ class KafkaReader(UnboundedReader):
         return Timestamp(micros=self._watermark() * 1000)
 
     def _watermark(self) -> int:
-        clear = [at.clear for at in self._positions.values() if not at.finished]
-        if self._positions and not clear:
+        reached = [at.read_until for at in self._positions.values() if not at.finished]
+        if self._positions and not reached:
             return MAX_TIMESTAMP.micros // 1000
-        if self._source.stop_at_end or min(clear, default=-1) < 0:
+        if self._source.stop_at_end or min(reached, default=-1) < 0:
             return MIN_TIMESTAMP.micros // 1000
-        return min(clear) - self._source.delay_ms
+        return min(reached) - self._source.delay_ms
 
     def get_checkpoint_mark(self) -> KafkaMark:
         """Return the positions at which the next chunk begins."""

@@ -168,8 +168,8 @@ class Leases:
             running_out = [loan for loan in self._loans if loan.extend_at <= now]
         if given_up:
             LOGGER.warning(
-                "gave up %s messages that no checkpoint covered for %.0f s; they come again. Does the runner take "
-                "checkpoints, and more often than that?",
+                "gave up %s messages that no checkpoint covered for %.0f s; Pub/Sub delivers them again. Does the "
+                "runner take checkpoints, and more often than that?",
                 f"{len(_ack_ids(given_up)):,}",
                 GIVE_UP_SECONDS,
             )
@@ -194,7 +194,7 @@ class Leases:
             try:
                 self.tend()
             except Exception:  # the reader gets the queue's refusal too, and fails with it
-                LOGGER.warning("could not extend or acknowledge what was taken", exc_info=True)
+                LOGGER.warning("could not extend the deadlines of messages, or acknowledge them", exc_info=True)
             with self._lock:
                 if not self._loans and not self._due:
                     self._tending = False
