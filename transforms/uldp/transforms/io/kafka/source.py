@@ -13,18 +13,19 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.coders import Coder
-from apache_beam.io.unbounded_source import CheckpointMark, ReadFromUnboundedSource, UnboundedReader, UnboundedSource
+from apache_beam.io.unbounded_source import CheckpointMark
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from uldp.schemas.attributes import KEPT_ATTRIBUTES, MAX_VALUE_BYTES, kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
-from uldp.transforms.io.chunks import Chunk, ChunkCoder
+from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer
 from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.topic import KafkaTopic, is_permanent, library
 from uldp.transforms.io.publish_times import LATEST, bounded
+from uldp.transforms.io.reader import ChunkReader, ChunkSource, read_chunks
 
 LOGGER = logging.getLogger(__name__)
 
@@ -35,12 +36,6 @@ FETCH_SECONDS = 0.1
 ASK_SECONDS = 0.25
 #: A message with more headers is hostile; all of them would cost as much as thousands of messages.
 MAX_HEADERS = 100
-#: Seconds between polls when there is no message.
-POLL_SECONDS = 0.5
-#: The limits of a bundle. The runner gets results and keeps the checkpoint mark only at the end of a bundle, but each
-#: bundle has its cost.
-MAX_CHUNKS_OF_BUNDLE = 64
-MAX_SECONDS_OF_BUNDLE = 1.0
 #: Seconds after which a reader gives up a connection if a partition with a backlog delivers nothing. Since librdkafka
 #: 2.1 a partition may wait forever for its leader after the leader was away (its issue 4492, its change 5593).
 STUCK_SECONDS = 30.0
@@ -55,7 +50,7 @@ _CREATE_TIME = 1
 
 
 @dataclass(frozen=True)
-class KafkaSource(UnboundedSource):
+class KafkaSource(ChunkSource):
     """A topic, or some of its partitions, read as chunks from the first message on.
 
     Attributes:
@@ -92,12 +87,8 @@ class KafkaSource(UnboundedSource):
         """Return the coder of positions."""
         return KafkaMarkCoder(self.topic)
 
-    def default_output_coder(self) -> Coder:
-        """Return the coder of chunks."""
-        return ChunkCoder()
 
-
-class KafkaReader(UnboundedReader):
+class KafkaReader(ChunkReader):
     """Reads some partitions of a topic.
 
     The partition that is furthest behind sets the watermark. When the reader has read a partition to its end, it asks
@@ -114,11 +105,6 @@ class KafkaReader(UnboundedReader):
         self, source: KafkaSource, positions: dict[int, Position], clock: Callable[[], float] = time.time
     ) -> None:
         self._source, self._topic, self._positions, self._clock = source, source.topic, positions, clock
-        self._chunk = Chunk(())
-
-    def start(self) -> bool:
-        """Poll for the first chunk."""
-        return self.advance()
 
     def advance(self) -> bool:
         """Poll for the next chunk, for a fraction of a second.
@@ -241,14 +227,6 @@ class KafkaReader(UnboundedReader):
             return max(at.read_until for at in self._positions.values())
         return int(self._clock() * 1000)
 
-    def get_current(self) -> Chunk:
-        """Return the chunk."""
-        return self._chunk
-
-    def get_current_timestamp(self) -> Timestamp:
-        """Return the earliest publish time of its messages."""
-        return Timestamp(micros=min(message.publish_time for message in self._chunk.messages) * 1000)
-
     def get_watermark(self) -> Timestamp:
         """Return the time before which the reader has read all messages, less the delay.
 
@@ -300,19 +278,13 @@ def attributes(raw: Any) -> Mapping[str, str]:
 
 @dataclass
 class ReadFromKafka(beam.PTransform[PBegin, PCollection[Chunk]]):
-    """Read the messages of a topic.
-
-    Flink keys the splits of a source by the source, so that one worker reads all of them. So this transform spreads
-    the chunks over all workers for the steps that follow, except in a job that ends.
-    """
+    """Read the messages of a topic, in chunks that are spread over all workers, except in a job that ends."""
 
     source: KafkaSource
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
-        """Read the chunks, and spread them over the workers."""
-        read = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
-        chunks: PCollection[Chunk] = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
-        return chunks if self.source.stop_at_end else chunks | "SpreadChunks" >> beam.Reshuffle()
+        """Read the chunks."""
+        return read_chunks(pbegin, self.source, spread=not self.source.stop_at_end)
 
 
 @dataclass

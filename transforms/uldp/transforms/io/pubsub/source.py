@@ -7,18 +7,18 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import apache_beam as beam
 from apache_beam.coders import Coder
 from apache_beam.io.gcp.pubsub import PubsubMessage
-from apache_beam.io.unbounded_source import CheckpointMark, ReadFromUnboundedSource, UnboundedReader, UnboundedSource
+from apache_beam.io.unbounded_source import CheckpointMark
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.utils.timestamp import Timestamp
 
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
-from uldp.transforms.io.chunks import Chunk, ChunkCoder
+from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.publish_times import LATEST, bounded_messages
 from uldp.transforms.io.pubsub.checkpoint import (
     EXTENSION_SECONDS,
@@ -30,6 +30,7 @@ from uldp.transforms.io.pubsub.checkpoint import (
 )
 from uldp.transforms.io.pubsub.client import Publisher, Puller
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
+from uldp.transforms.io.reader import POLL_SECONDS, ChunkReader, ChunkSource, read_chunks
 
 LOGGER = logging.getLogger(__name__)
 
@@ -39,16 +40,10 @@ MOST_OUTSTANDING = 500_000
 RETENTION_MS = 31 * 24 * 3600 * 1000
 #: Seconds between log lines that say why a reader waits.
 LOG_EVERY_SECONDS = 30.0
-#: The limits of a bundle. The runner gets results and keeps the checkpoint mark only at the end of a bundle, but each
-#: bundle has its cost.
-MAX_CHUNKS_OF_BUNDLE = 64
-MAX_SECONDS_OF_BUNDLE = 1.0
-#: Seconds between polls when there is no message.
-POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class PubSubSource(UnboundedSource):
+class PubSubSource(ChunkSource):
     """A subscription read as chunks of messages.
 
     A reader acknowledges messages when a checkpoint holds their results; otherwise they come again: at least once. See
@@ -96,12 +91,8 @@ class PubSubSource(UnboundedSource):
         """Return the coder of marks, which take 33 bytes."""
         return AckMarkCoder()
 
-    def default_output_coder(self) -> Coder:
-        """Return the coder of chunks."""
-        return ChunkCoder()
 
-
-class PubSubReader(UnboundedReader):
+class PubSubReader(ChunkReader):
     """Pulls from a subscription: one request, one chunk.
 
     The watermark is the publish time of the oldest unacknowledged message, less the delay. So a message that comes
@@ -137,11 +128,6 @@ class PubSubReader(UnboundedReader):
         kept = UNKNOWN if stamped else int(clock() * 1000) - RETENTION_MS
         self._watermark = kept if mark is None else max(kept, mark.watermark)
         self._idle_at: int | None = None
-        self._chunk = Chunk(())
-
-    def start(self) -> bool:
-        """Pull the first chunk."""
-        return self.advance()
 
     def advance(self) -> bool:
         """Pull the next chunk; wait for about a second at the most.
@@ -177,14 +163,6 @@ class PubSubReader(UnboundedReader):
         self._pause(POLL_SECONDS)
         return False
 
-    def get_current(self) -> Chunk:
-        """Return the chunk."""
-        return self._chunk
-
-    def get_current_timestamp(self) -> Timestamp:
-        """Return the publish time of its oldest message."""
-        return Timestamp(micros=min(message.publish_time for message in self._chunk.messages) * 1000)
-
     def get_watermark(self) -> Timestamp:
         """Return the time before which no message will come, as far as the reader can know."""
         reached = self._leases.oldest()
@@ -217,7 +195,6 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
 
     def expand(self, pbegin: PBegin) -> PCollection[Message | Chunk]:
         """Read, or let the runner read."""
-        messages: PCollection[Message | Chunk]
         if self.native:
             read = beam.io.ReadFromPubSub(
                 subscription=self.source.subscription.path,
@@ -226,11 +203,9 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
                 timestamp_attribute=self.source.timestamp_attribute,
             )
             convert = beam.Map(to_message, name=self.source.subscription.name).with_output_types(Message)
-            messages = pbegin | "ReadMessages" >> read | "ToMessage" >> convert
+            messages: PCollection[Message | Chunk] = pbegin | "ReadMessages" >> read | "ToMessage" >> convert
             return messages
-        read_chunks = ReadFromUnboundedSource(self.source, POLL_SECONDS, MAX_CHUNKS_OF_BUNDLE, MAX_SECONDS_OF_BUNDLE)
-        messages = pbegin | "ReadChunks" >> read_chunks.with_output_types(Chunk) | "SpreadChunks" >> beam.Reshuffle()
-        return messages
+        return cast(PCollection[Message | Chunk], read_chunks(pbegin, self.source))
 
 
 def to_message(message: PubsubMessage, name: str, published: Any = beam.DoFn.TimestampParam) -> Message:
