@@ -210,18 +210,8 @@ def stream(
     if isinstance(followed, FilesEndpoint) and here is None:
         raise click.UsageError(f"{source}: cannot be followed; uldp backfill counts what it holds")
     if here is None:
-        cluster.follow_broker(
-            loaded,
-            followed,
-            out,
-            cluster.cluster_options(ctx.args),
-            private=private_to,
-            watermark_delay_ms=watermark_delay,
-            simulated_clock=simulated_clock,
-            estimates_to=named.get("estimates_to"),
-            rejected_to=named.get("rejected_to"),
-            say=_say,
-        )
+        job = cluster.BrokerJob(loaded, followed, watermark_delay, simulated_clock, **named)
+        cluster.follow_broker(job, out, cluster.cluster_options(ctx.args), _say, private=private_to)
         return
     if named or simulated_clock:
         raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")

@@ -3,13 +3,12 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.fakes import memory
 from uldp.pipelines.cli import main
-from uldp.pipelines.jobs.cluster import cluster_options, follow_broker
+from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JobError, backfill, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed
@@ -62,11 +61,10 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
     (program := tmp_path / "prism").touch()
     options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
     subscription = parse_endpoint("pubsub:projects/project/subscriptions/reports")
-    nothing: dict[str, Any] = {"estimates_to": None, "rejected_to": None, "watermark_delay_ms": 0}
     with pytest.raises(
         JobError, match=r"reports: .* acknowledges what it keeps in memory only; use Flink or Dataflow$"
     ):
-        follow_broker([], subscription, "out", options, simulated_clock=False, say=print, **nothing)
+        follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print)
 
 
 def identity(*specs: CollectionSpec, resumes: bool = True) -> JobIdentity:

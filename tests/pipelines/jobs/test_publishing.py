@@ -9,7 +9,7 @@ import pytest
 
 from tests.build import HOUR, estimate, pane
 from tests.pipelines.jobs.graph import describe_graph
-from uldp.pipelines.jobs.cluster import build, cluster_options
+from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
 from uldp.pipelines.results.read import to_json
 from uldp.schemas.collection import CollectionSpec
@@ -69,7 +69,7 @@ def test_every_source_goes_with_every_topic_on_every_runner(source: str, topic: 
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     stream, to = parse_endpoint(source), parse_endpoint(topic)
     specs = [CollectionSpec.load(SPEC)]
-    build(pipeline, specs, stream, "gs://b/r", watermark_delay_ms=0, estimates_to=to, rejected_to=to)
+    BrokerJob(specs, stream, watermark_delay_ms=0, estimates_to=to, rejected_to=to).build(pipeline, "gs://b/r")
     graph = describe_graph(pipeline.to_runner_api())
     native = runner == "DataflowRunner"
     assert ("pubsub_read" in graph) == (native and source.startswith("pubsub:"))

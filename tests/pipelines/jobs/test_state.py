@@ -10,7 +10,7 @@ import pytest
 from apache_beam.io.unbounded_source import UnboundedSource
 
 from uldp.pipelines.jobs import cluster
-from uldp.pipelines.jobs.cluster import cluster_options, follow_broker
+from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import STATE, JobIdentity
 from uldp.pipelines.results.read import ResultsError
 from uldp.schemas.collection import CollectionSpec
@@ -69,9 +69,8 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def start(source: Endpoint, out: Path, *options: str) -> None:
-    nothing: dict[str, Any] = {"estimates_to": None, "rejected_to": None, "watermark_delay_ms": 0}
-    options_of_job = cluster_options([*FLINK, *options])
-    follow_broker([SPEC], source, str(out), options_of_job, simulated_clock=False, say=lambda _: None, **nothing)
+    job = BrokerJob([SPEC], source, watermark_delay_ms=0)
+    follow_broker(job, str(out), cluster_options([*FLINK, *options]), lambda _: None)
 
 
 def test_a_savepoint_of_the_old_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO, cast
@@ -71,71 +72,66 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
     return pipeline_options([*_ALWAYS, *own, *arguments])
 
 
-def build(
-    pipeline: beam.Pipeline,
-    specs: Sequence[CollectionSpec],
-    source: Endpoint,
-    out: str,
-    *,
-    private: str | None = None,
-    watermark_delay_ms: int,
-    simulated_clock: bool = False,
-    estimates_to: Endpoint | None = None,
-    rejected_to: Endpoint | None = None,
-) -> None:
-    """Build the graph: read, aggregate, write results, and publish estimates and rejected reports to their topics."""
-    native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
-    messages = source.read(pipeline, Following(watermark_delay_ms, simulated_clock, native))
-    aggregated: Aggregated = messages | "Aggregate" >> Aggregate(specs, simulated_clock=simulated_clock)
-    _ = aggregated | "WriteResults" >> WriteResults(out, private)
-    if estimates_to is not None:
-        _ = aggregated.estimates | "PublishEstimates" >> PublishResults(estimates_to, keyed_estimate, native)
-    if rejected_to is not None:
-        _ = aggregated.rejected | "PublishRejected" >> PublishResults(rejected_to, keyed_rejected, native)
+@dataclass(frozen=True)
+class BrokerJob:
+    """A job that follows a broker's stream.
+
+    Attributes:
+        specs: The collections to serve.
+        source: The stream.
+        watermark_delay_ms: For how long after a message another one may arrive that was published before it.
+        simulated_clock: Whether publish times come from a simulation.
+        estimates_to: The topic to which the job publishes estimates, if any.
+        rejected_to: The topic to which the job publishes rejected reports, if any.
+    """
+
+    specs: Sequence[CollectionSpec]
+    source: Endpoint
+    watermark_delay_ms: int
+    simulated_clock: bool = False
+    estimates_to: Endpoint | None = None
+    rejected_to: Endpoint | None = None
+
+    def check(self) -> None:
+        """Ask the brokers for the stream and the topics; see ``Endpoint.check``."""
+        self.source.check("READ")
+        for topic in (self.estimates_to, self.rejected_to):
+            if topic is not None:
+                topic.check("WRITE")
+
+    def build(self, pipeline: beam.Pipeline, out: str, private: str | None = None) -> None:
+        """Build the graph: read, aggregate, write results, and publish estimates and rejected reports to topics."""
+        native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
+        messages = self.source.read(pipeline, Following(self.watermark_delay_ms, self.simulated_clock, native))
+        aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock)
+        aggregated: Aggregated = messages | "Aggregate" >> aggregate
+        _ = aggregated | "WriteResults" >> WriteResults(out, private)
+        if self.estimates_to is not None:
+            _ = aggregated.estimates | "PublishEstimates" >> PublishResults(self.estimates_to, keyed_estimate, native)
+        if self.rejected_to is not None:
+            _ = aggregated.rejected | "PublishRejected" >> PublishResults(self.rejected_to, keyed_rejected, native)
 
 
 def follow_broker(
-    specs: Sequence[CollectionSpec],
-    source: Endpoint,
-    out: str,
-    options: PipelineOptions,
-    *,
-    private: str | None = None,
-    watermark_delay_ms: int,
-    simulated_clock: bool,
-    estimates_to: Endpoint | None,
-    rejected_to: Endpoint | None,
-    say: Callable[[str], None],
+    job: BrokerJob, out: str, options: PipelineOptions, say: Callable[[str], None], *, private: str | None = None
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
 
     Raises:
         JobError, EndpointError, KafkaError, PubSubError, ResultsError: before the pipeline runs.
     """
+    source, specs = job.source, job.specs
     in_memory = options.view_as(StandardOptions).runner == PRISM
     if in_memory and source.needs_checkpoints:
         raise JobError(f"{source}: --runner={PRISM} acknowledges what it keeps in memory only; use Flink or Dataflow")
-    source.check("READ")
-    for topic in (estimates_to, rejected_to):
-        if topic is not None:
-            topic.check("WRITE")
+    job.check()
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
-    job = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
+    identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
-    claim = claimed_both(out, private, specs, job, from_savepoint=from_savepoint)
+    claim = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint)
     with claim as (results, kept), loopback_servers():
-        build(
-            pipeline,
-            specs,
-            source,
-            results,
-            private=kept,
-            watermark_delay_ms=watermark_delay_ms,
-            simulated_clock=simulated_clock,
-            estimates_to=estimates_to,
-            rejected_to=rejected_to,
-        )
+        job.build(pipeline, results, kept)
         say(following(specs, source, results))
         _follow(pipeline, results, in_memory=in_memory, say=say)
 
