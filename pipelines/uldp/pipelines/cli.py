@@ -80,7 +80,7 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     "--to",
     required=True,
     callback=here_or_topic,
-    help="Directory of a new local stream, or kafka:HOST:PORT/TOPIC.",
+    help="Directory of a new local stream, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/topics/T?timestamp_attribute=A.",
 )
 @click.option(
     "--seed",
@@ -163,7 +163,8 @@ def backfill(
 
 @cli.command(context_settings=BEAM)
 @job_options(
-    sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S.",
+    sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S, where"
+    " ?timestamp_attribute=A&id_label=A&pullers=N may follow.",
     results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
 )
 @click.option(
@@ -175,8 +176,12 @@ def backfill(
     help="Wait for stragglers.",
 )
 @click.option("--simulated-clock", is_flag=True, help="What a broker holds was published by uldp simulate.")
-@click.option("--estimates-to", metavar="TOPIC", help="Where a broker's job publishes estimates too.")
-@click.option("--rejected-to", metavar="TOPIC", help="Where a broker's job publishes rejected reports too.")
+@click.option(
+    "--estimates-to",
+    metavar="URI",
+    help="Topic or table to which a broker's job publishes estimates too; a table is bigquery:PROJECT.DATASET.TABLE.",
+)
+@click.option("--rejected-to", metavar="TOPIC", help="Topic to which a broker's job publishes rejected reports too.")
 def stream(
     ctx: click.Context,
     specs: tuple[Path, ...],

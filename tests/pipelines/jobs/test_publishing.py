@@ -58,6 +58,7 @@ PICKLED = (
     *("/ReshufflePerKey/Map(reify_metadata_default_window)", "/ReshufflePerKey/GroupByKey"),
     *("Map(decode)", "Map(_from_proto_str)", "ToPubsubMessage", "ParDo(_PubSubWriteDoFn)"),
     *("WriteCounts", "WriteEstimates", "WriteLate", "WriteRejected", "WriteRecords", "PublishRecords"),
+    "InsertRows",
 )
 
 

@@ -23,15 +23,10 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.pipelines.results.read import newest
 from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Sender, Signals, Superseded, TagMass
-from uldp.transforms.io import bigquery
-from uldp.transforms.io.bigquery import (
-    BigQueryError,
-    Row,
-    WriteEstimatesToBigQuery,
-    estimate_row,
-    estimates_table,
-    insert_id,
-)
+from uldp.transforms.io.bigquery import sink
+from uldp.transforms.io.bigquery.rows import Row, estimate_row, estimates_table, insert_id
+from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
+from uldp.transforms.io.bigquery.table import BigQueryError, new_client
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "bigquery"
 TABLE = "project.uldp.estimate_panes"
@@ -223,7 +218,7 @@ class FakeClient:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     fake = FakeClient()
-    monkeypatch.setattr(bigquery, "new_client", lambda table: fake)
+    monkeypatch.setattr(sink, "new_client", lambda table: fake)
     return fake
 
 
@@ -264,7 +259,7 @@ def test_a_bundle_that_is_tried_again_sends_the_same_rows_under_the_same_ids(cli
 def test_requests_are_of_a_size_that_is_taken(
     client: FakeClient, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, sizes: list[int]
 ) -> None:
-    monkeypatch.setattr(bigquery._InsertRowsFn, limit, most)
+    monkeypatch.setattr(sink._InsertRowsFn, limit, most)
     write(revisions(5))
     assert [len(rows) for _, rows, _ in client.requests] == sizes
     assert [row for _, rows, _ in client.requests for row in rows] == [estimate_row(one) for one in revisions(5)]
@@ -285,7 +280,7 @@ def test_a_table_has_three_parts(table: str) -> None:
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud.bigquery", None)
     with pytest.raises(BigQueryError, match=r"pip install 'uldp-stream\[gcp\]'"):
-        bigquery.new_client(TABLE)
+        new_client(TABLE)
 
 
 class _InsertAll(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from uldp.transforms.aggregate import Aggregate, Aggregated
     from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
-    from uldp.transforms.io.bigquery import WriteEstimatesToBigQuery
+    from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
     from uldp.transforms.io.kafka.source import ReadFromKafka
     from uldp.transforms.io.pubsub.source import ReadSubscription
     from uldp.transforms.io.results import WriteResults
@@ -33,7 +33,7 @@ _MODULE_OF = {
     "ReadFromKafka": "io.kafka.source",
     "ReadLocalStream": "io.archive",
     "ReadSubscription": "io.pubsub.source",
-    "WriteEstimatesToBigQuery": "io.bigquery",
+    "WriteEstimatesToBigQuery": "io.bigquery.sink",
     "WriteResults": "io.results",
 }
 

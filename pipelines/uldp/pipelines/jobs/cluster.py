@@ -20,7 +20,7 @@ from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
-from uldp.pipelines.jobs.publishing import PublishResults, keyed_estimate, keyed_rejected
+from uldp.pipelines.jobs.publishing import PublishEstimates, PublishRejected
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
@@ -81,7 +81,7 @@ class BrokerJob:
         source: The stream.
         watermark_delay_ms: For how long after a message another one may arrive that was published before it.
         simulated_clock: Whether publish times come from a simulation.
-        estimates_to: The topic to which the job publishes estimates, if any.
+        estimates_to: The endpoint to which the job publishes estimates, if any.
         rejected_to: The topic to which the job publishes rejected reports, if any.
     """
 
@@ -92,24 +92,30 @@ class BrokerJob:
     estimates_to: Endpoint | None = None
     rejected_to: Endpoint | None = None
 
-    def check(self) -> None:
-        """Ask the brokers for the stream and the topics; see ``Endpoint.check``."""
-        self.source.check("READ")
-        for topic in (self.estimates_to, self.rejected_to):
-            if topic is not None:
-                topic.check("WRITE")
+    def following(self, options: PipelineOptions) -> Following:
+        """Return how a job with these options follows the stream."""
+        native = options.view_as(StandardOptions).runner == _DATAFLOW
+        return Following(self.watermark_delay_ms, self.simulated_clock, native)
+
+    def check(self, options: PipelineOptions) -> None:
+        """Ask for the stream and for the endpoints of estimates and rejected reports; see ``Endpoint.check``."""
+        self.source.check_following(self.following(options))
+        if self.estimates_to is not None:
+            self.estimates_to.check_estimates()
+        if self.rejected_to is not None:
+            self.rejected_to.check("WRITE")
 
     def build(self, pipeline: beam.Pipeline, out: str, private: str | None = None) -> None:
-        """Build the graph: read, aggregate, write results, and publish estimates and rejected reports to topics."""
-        native = pipeline.options.view_as(StandardOptions).runner == _DATAFLOW
-        messages = self.source.read(pipeline, Following(self.watermark_delay_ms, self.simulated_clock, native))
+        """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
+        following = self.following(pipeline.options)
+        messages = self.source.read(pipeline, following)
         aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock)
         aggregated: Aggregated = messages | "Aggregate" >> aggregate
         _ = aggregated | "WriteResults" >> WriteResults(out, private)
         if self.estimates_to is not None:
-            _ = aggregated.estimates | "PublishEstimates" >> PublishResults(self.estimates_to, keyed_estimate, native)
+            _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, following.native)
         if self.rejected_to is not None:
-            _ = aggregated.rejected | "PublishRejected" >> PublishResults(self.rejected_to, keyed_rejected, native)
+            _ = aggregated.rejected | "PublishRejected" >> PublishRejected(self.rejected_to, following.native)
 
 
 def follow_broker(
@@ -118,13 +124,13 @@ def follow_broker(
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
 
     Raises:
-        JobError, EndpointError, KafkaError, PubSubError, ResultsError: before the pipeline runs.
+        JobError, EndpointError, KafkaError, PubSubError, BigQueryError, ResultsError: before the pipeline runs.
     """
     source, specs = job.source, job.specs
     in_memory = options.view_as(StandardOptions).runner == PRISM
     if in_memory and source.needs_checkpoints:
         raise JobError(f"{source}: --runner={PRISM} acknowledges what it keeps in memory only; use Flink or Dataflow")
-    job.check()
+    job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     # An option of Flink's job server, which Beam's Python SDK does not know.

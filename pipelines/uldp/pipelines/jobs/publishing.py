@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -30,19 +28,35 @@ def keyed_rejected(rejected: Rejected) -> Keyed:
 
 
 @dataclass
-class PublishResults(beam.PTransform[PCollection[Any], None]):
-    """Publish records of one kind. A bundle that is tried again publishes the same keys and bodies.
+class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
+    """Publish estimates. A bundle that is tried again publishes the same keys and bodies, or rows.
 
     Attributes:
-        topic: The endpoint that takes them.
-        keyed: Returns the key and the body of a record.
+        to: The topic or table that takes them.
         native: Whether the runner's own connector is used where there is one.
     """
 
-    topic: Endpoint
-    keyed: Callable[[Any], Keyed]
+    to: Endpoint
     native: bool = False
 
-    def expand(self, records: PCollection[Any]) -> None:
+    def expand(self, estimates: PCollection[Estimate]) -> None:
+        """Let the endpoint key them, unless it has keys of its own."""
+        self.to.publish_estimates(estimates, keyed_estimate, native=self.native)
+
+
+@dataclass
+class PublishRejected(beam.PTransform[PCollection[Rejected], None]):
+    """Publish rejected reports; as ``PublishEstimates``.
+
+    Attributes:
+        to: The topic that takes them.
+        native: As in ``PublishEstimates``.
+    """
+
+    to: Endpoint
+    native: bool = False
+
+    def expand(self, rejected: PCollection[Rejected]) -> None:
         """Key the records; the endpoint does the rest."""
-        self.topic.publish(records | "KeyRecords" >> beam.Map(self.keyed).with_output_types(Keyed), native=self.native)
+        keyed = rejected | "KeyRecords" >> beam.Map(keyed_rejected).with_output_types(Keyed)
+        self.to.publish(keyed, native=self.native)

@@ -6,18 +6,18 @@ A connector is a folder with a subclass of ``Endpoint`` and a function ``parse``
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, NoReturn, Protocol
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.records import Message
+from uldp.schemas.records import Estimate, Message
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.schemes import SCHEMES, scheme_of
 
@@ -79,6 +79,8 @@ class Endpoint(ABC):
 
     #: Whether the broker forgets what a job has acknowledged, so that the job's runner must keep checkpoints.
     needs_checkpoints: ClassVar[bool] = False
+    #: If the endpoint has a single use, the text that says so in the error about any other use.
+    only_use: ClassVar[str | None] = None
 
     @abstractmethod
     def __str__(self) -> str:
@@ -89,13 +91,24 @@ class Endpoint(ABC):
         """The name of the endpoint, which is the same from each directory of this machine."""
         return str(self)
 
-    @abstractmethod
+    def _refuse(self, why: str) -> NoReturn:
+        raise EndpointError(f"{self}: {self.only_use or why}")
+
     def check(self, access: Access) -> None:
         """Ask whether the endpoint is there, and whether this process has access.
 
         Raises:
             ValueError: if not; says what to do.
         """
+        self._refuse("cannot be read or written to")
+
+    def check_following(self, following: Following) -> None:
+        """Check as ``check`` for a job that follows the endpoint, and refuse settings that the job would not use."""
+        self.check("READ")
+
+    def check_estimates(self) -> None:
+        """Check as ``check`` for a job that publishes estimates."""
+        self.check("WRITE")
 
     def identity(self) -> str:
         """Return an id that another endpoint of the same name does not have."""
@@ -118,15 +131,21 @@ class Endpoint(ABC):
         Raises:
             ValueError: if the endpoint is not there, or has no end.
         """
-        raise EndpointError(f"{self}: has no end to read to; follow it with uldp stream")
+        self._refuse("has no end, so uldp backfill cannot count it; follow it with uldp stream")
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
         """Read the messages that are there, and all that arrive later: an unbounded collection."""
-        raise EndpointError(f"{self}: cannot be followed; uldp backfill counts what it holds")
+        self._refuse("cannot be followed; count its messages with uldp backfill")
 
     def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
         """Publish records from a pipeline. ``native`` lets the runner use its own connector where there is one."""
-        raise EndpointError(f"{self}: takes no records")
+        self._refuse("takes no records of a job; name a topic")
+
+    def publish_estimates(
+        self, estimates: PCollection[Estimate], keyed: Callable[[Estimate], Keyed], *, native: bool
+    ) -> None:
+        """Publish estimates from a pipeline: here, as the records that ``keyed`` makes of them."""
+        self.publish(estimates | "KeyRecords" >> beam.Map(keyed).with_output_types(Keyed), native=native)
 
     def writing(self, *, simulated_clock: bool) -> AbstractContextManager[Writer]:
         """Open the endpoint to append messages from this process; the context ends when all have been accepted.
@@ -134,11 +153,11 @@ class Endpoint(ABC):
         Raises:
             ValueError: if the endpoint cannot be written to.
         """
-        raise EndpointError(f"{self}: cannot be written to; name a directory here, or a topic")
+        self._refuse("cannot be written to; name a directory on this machine, or a topic")
 
 
 def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
-    """Read ``kafka:HOST:PORT/TOPIC``, ``pubsub:projects/P/...``, a URL such as ``gs://BUCKET/X``, or a path.
+    """Read ``kafka:HOST:PORT/TOPIC``, ``pubsub:projects/P/...``, ``bigquery:P.D.T``, a URL as ``gs://B/X``, or a path.
 
     Args:
         uri: The text to read.

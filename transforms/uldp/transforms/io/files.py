@@ -46,7 +46,13 @@ class FilesEndpoint(Endpoint):
     def check(self, access: Access) -> None:
         """Refuse to take records of a pipeline. Whether there is something to read is known when it is read."""
         if access == "WRITE":
-            raise EndpointError(f"{self}: is no topic; write kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T")
+            raise EndpointError(f"{self}: not a topic; write kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T")
+
+    def check_estimates(self) -> None:
+        """Refuse too. A table takes estimates besides a topic."""
+        raise EndpointError(
+            f"{self}: takes no estimates; write kafka:HOST:PORT/TOPIC, pubsub:projects/P/topics/T or bigquery:P.D.T"
+        )
 
     def content(self) -> str:
         """Return a digest of names, sizes and markers of the files; see ``archive_digest``."""

@@ -2,6 +2,7 @@
 
 #: By the scheme of a URI, the module whose function ``parse`` makes its endpoint; see ``uldp.transforms.io.endpoints``.
 SCHEMES = {
+    "bigquery": "uldp.transforms.io.bigquery.endpoint",
     "kafka": "uldp.transforms.io.kafka.endpoint",
     "pubsub": "uldp.transforms.io.pubsub.endpoint",
 }

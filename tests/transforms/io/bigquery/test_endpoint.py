@@ -1,0 +1,191 @@
+"""A table as an endpoint: it takes estimates, refuses everything else, and is checked before a job starts."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import apache_beam as beam
+import pytest
+
+from tests.pipelines.jobs.graph import describe_graph
+from uldp.pipelines.cli import main
+from uldp.pipelines.jobs.cluster import build, cluster_options
+from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
+from uldp.transforms.io.bigquery.rows import estimates_table
+from uldp.transforms.io.bigquery.table import PERMISSION, BigQueryError, check_table
+from uldp.transforms.io.endpoints import EndpointError, Following, parse_endpoint
+
+TABLE = "project.uldp.estimate_panes"
+URI = f"bigquery:{TABLE}"
+EXAMPLES = Path(__file__).parents[4] / "examples" / "manhattan"
+
+
+@pytest.mark.parametrize("table", [TABLE, "example.com:project.uldp.estimate-panes"])
+def test_a_table_has_a_uri(table: str) -> None:
+    assert parse_endpoint(f"bigquery:{table}") == BigQueryEndpoint(table)
+    assert str(BigQueryEndpoint(table)) == f"bigquery:{table}"
+
+
+@pytest.mark.parametrize("name", ["", "uldp.estimates", "project.uldp.a b", f"{TABLE}?a=b", "//project/uldp/estimates"])
+def test_another_form_is_refused(name: str) -> None:
+    with pytest.raises(BigQueryError, match=r"not a table of BigQuery; write PROJECT\.DATASET\.TABLE"):
+        parse_endpoint(f"bigquery:{name}")
+
+
+def test_everything_but_estimates_is_refused() -> None:
+    table, pipeline = parse_endpoint(URI), beam.Pipeline("FnApiRunner")
+    records = pipeline | beam.Create([(b"key", b"body")])
+    for use in (
+        lambda: table.check("READ"),
+        lambda: table.check("WRITE"),
+        lambda: table.check_following(Following(0)),
+        lambda: table.read(pipeline, Following(0)),
+        lambda: table.read_whole(pipeline),
+        lambda: table.publish(records, native=False),
+        lambda: table.writing(simulated_clock=False),
+    ):
+        with pytest.raises(EndpointError, match=f"^{URI}: takes only estimates, from --estimates-to of uldp stream$"):
+            use()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["backfill", "--spec", "SPEC", "--from", URI, "--to", "OUT"],
+        ["stream", "--spec", "SPEC", "--from", URI, "--to", "OUT", "--runner=FlinkRunner"],
+        ["simulate", "SPEC", "--truth", "TRUTH", "--users", "1", "--to", URI],
+    ],
+)
+def test_commands_refuse_it_in_one_line(
+    command: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"SPEC": EXAMPLES / "spec.yaml", "TRUTH": EXAMPLES / "truth.csv", "OUT": tmp_path / "out"}
+    monkeypatch.setattr("sys.argv", ["uldp", *(str(files.get(word, word)) for word in command)])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    assert capsys.readouterr().err == f"error: {URI}: takes only estimates, from --estimates-to of uldp stream\n"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("runner", ["FlinkRunner", "DataflowRunner"])
+def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
+    pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
+    specs = [CollectionSpec.load(EXAMPLES / "spec.yaml")]
+    source = parse_endpoint("kafka:b:9092/reports")
+    build(pipeline, specs, source, "gs://b/r", watermark_delay_ms=0, estimates_to=parse_endpoint(URI))
+    assert "PublishEstimates/WriteToBigQuery/InsertRows: " in describe_graph(pipeline.to_runner_api())
+
+
+# The check, against a server.
+
+
+class _Service(BaseHTTPRequestHandler):
+    """The two methods of BigQuery that ``check_table`` calls: an answer of each, by the end of its path."""
+
+    answers: ClassVar[dict[str, tuple[int, Mapping[str, Any]]]] = {}
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        status, answer = self.answers[self.path.partition("?")[0].rpartition("/")[2]]
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = _answer  # noqa: N815 (the names of the library)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+def columns(without: str = "") -> list[dict[str, Any]]:
+    """Return the table's columns without one, which may be a field of a record."""
+    column, _, field = without.partition(".")
+    kept = [dict(each) for each in estimates_table() if field or each["name"] != column]
+    for each in kept:
+        if field and each["name"] == column:
+            each["fields"] = [inner for inner in each["fields"] if inner["name"] != field]
+    return kept
+
+
+def table(fields: Sequence[Mapping[str, Any]]) -> tuple[int, Mapping[str, Any]]:
+    project, dataset, name = TABLE.split(".")
+    reference = {"projectId": project, "datasetId": dataset, "tableId": name}
+    return 200, {"tableReference": reference, "schema": {"fields": fields}}
+
+
+GRANTED = 200, {"permissions": [PERMISSION]}
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[int, Mapping[str, Any]]]]:
+    """A BigQuery on this machine, for a client without credentials."""
+    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
+    auth, credentials = pytest.importorskip("google.auth"), pytest.importorskip("google.auth.credentials")
+    monkeypatch.setattr(auth, "default", lambda *_, **__: (credentials.AnonymousCredentials(), "project"))
+    _Service.answers = {"estimate_panes": table(columns()), "estimate_panes:testIamPermissions": GRANTED}
+    with HTTPServer(("127.0.0.1", 0), _Service) as server:
+        monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield _Service.answers
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {},
+        {"estimate_panes": table([*columns(), {"name": "more", "type": "STRING"}])},
+        {"estimate_panes:testIamPermissions": (404, {})},  # an emulator without permissions
+        {"estimate_panes:testIamPermissions": (501, {})},
+    ],
+)
+def test_a_table_that_takes_estimates_passes(
+    service: dict[str, tuple[int, Mapping[str, Any]]], answers: dict[str, tuple[int, Mapping[str, Any]]]
+) -> None:
+    service |= answers
+    parse_endpoint(URI).check_estimates()
+
+
+@pytest.mark.parametrize(
+    ("answers", "refusal"),
+    [
+        ({"estimate_panes": (404, {})}, "not there; create the table and its view from deploy/bigquery"),
+        ({"estimate_panes": (403, {})}, "grant the job's account roles/bigquery.dataEditor"),
+        ({"estimate_panes": (400, {})}, "refused; see BigQuery's documentation"),
+        ({"estimate_panes:testIamPermissions": (200, {})}, rf"dataEditor on the table \(it has no {PERMISSION}\)"),
+        ({"estimate_panes:testIamPermissions": (403, {})}, "grant the job's account roles/bigquery.dataEditor"),
+        ({"estimate_panes": table(columns("age"))}, "has no column age; create the table from deploy/bigquery"),
+        ({"estimate_panes": table(columns("pane.kind"))}, r"has no column pane\.kind; create the table from"),
+    ],
+)
+def test_the_check_names_the_table_and_the_remedy(
+    service: dict[str, tuple[int, Mapping[str, Any]]],
+    answers: dict[str, tuple[int, Mapping[str, Any]]],
+    refusal: str,
+) -> None:
+    service |= answers
+    with pytest.raises(BigQueryError, match=f"^{URI}: .*{refusal}") as raised:
+        check_table(TABLE)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_answer_is_one_line(service: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", "http://127.0.0.1:1")
+    with pytest.raises(BigQueryError, match=f"^{URI}: no answer; check the network, and BIGQUERY_EMULATOR_HOST"):
+        check_table(TABLE)
+
+
+def test_missing_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "missing.json"))
+    with pytest.raises(BigQueryError, match=f"^{URI}: no credentials; set GOOGLE_APPLICATION_CREDENTIALS"):
+        check_table(TABLE)

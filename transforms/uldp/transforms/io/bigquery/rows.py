@@ -1,0 +1,70 @@
+"""The rows and columns of BigQuery's table of estimates."""
+
+import hashlib
+import json
+from typing import Any
+
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Estimate, iso
+
+Row = dict[str, Any]
+
+_TYPES = {"string": "STRING", "enum": "STRING", "int": "INTEGER", "long": "INTEGER", "double": "FLOAT"}
+
+
+def estimate_row(estimate: Estimate) -> Row:
+    """Return the row of an estimate: the fields of ``estimate.avsc``, times as ISO 8601, tags as a list, key and age.
+
+    The key consists of collection, version, window and estimator. Ages sort as text; see ``SupportCounts.age``.
+    """
+    support = estimate.support
+    return {
+        "key": "/".join(map(str, (*support.key, estimate.estimator))),
+        "age": "/".join(f"{part:x}".zfill(width) for part, width in zip(support.age, (16, 1, 1, 8), strict=True)),
+        **estimate.to_avro(),
+        "window_start": iso(support.window_start),
+        "window_end": iso(support.window_end),
+        "tags": [{"name": name, "mass": tag.mass, "stderr": tag.stderr} for name, tag in estimate.tags.items()],
+    }
+
+
+def insert_id(row: Row) -> str:
+    """Return an id that equal rows share, so that a retried bundle sends the same ids again."""
+    return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _field(name: str, kind: str, doc: str, mode: str = "REQUIRED") -> dict[str, Any]:
+    return {"name": name, "type": kind, "mode": mode, "description": doc}
+
+
+def _column(name: str, doc: str, avro: Any, mode: str = "REQUIRED") -> dict[str, Any]:
+    """Translate an Avro field. BigQuery calls a field with subfields RECORD, and writes arrays and nulls as modes."""
+    if isinstance(avro, str):
+        return _field(name, _TYPES[avro], doc, mode)
+    if isinstance(avro, list):
+        (present,) = (branch for branch in avro if branch != "null")
+        return _column(name, doc, present, "NULLABLE")
+    match avro["type"]:
+        case "array":
+            return _column(name, doc, avro["items"], "REPEATED")
+        case "map":
+            record = _column(name, doc, avro["values"], "REPEATED")
+            return record | {"fields": [_field("name", "STRING", "Its name."), *record["fields"]]}
+        case "record":
+            fields = [_column(field["name"], field["doc"], field["type"]) for field in avro["fields"]]
+            return _field(name, "RECORD", doc, mode) | {"fields": fields}
+        case scalar:
+            return _field(name, _TYPES[scalar], doc, mode)
+
+
+def estimates_table() -> list[dict[str, Any]]:
+    """Return the columns of the table, in the form that BigQuery's API and ``bq mk --schema`` accept."""
+    columns = _column("estimate", "", load_schema("estimate"))["fields"]
+    for column in columns:
+        if column["name"] in ("window_start", "window_end"):
+            column["type"] = "TIMESTAMP"
+    return [
+        _field("key", "STRING", "Collection, version, window and estimator: panes of one estimate have one key."),
+        _field("age", "STRING", "Of the rows of a key, the one of the highest age holds."),
+        *columns,
+    ]

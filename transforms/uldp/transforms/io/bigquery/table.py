@@ -1,0 +1,136 @@
+"""A table of BigQuery: its name, the client that inserts rows, and error messages with remedies.
+
+The library is an extra, ``uldp-stream[gcp]``, and is imported at its first use. It honours ``BIGQUERY_EMULATOR_HOST``.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from uldp.transforms.io.bigquery.rows import Row, estimates_table
+
+#: Seconds to wait for an answer when a person waits.
+ANSWER_SECONDS = 9.0
+#: The permission to insert rows. ``roles/bigquery.dataEditor`` has it, and the permission to get the table.
+PERMISSION = "bigquery.tables.updateData"
+
+_NO_CREDENTIALS = "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run: gcloud auth application-default login"
+_NOT_PERMITTED = "not permitted; grant the job's account roles/bigquery.dataEditor on the table"
+#: By HTTP status.
+_REMEDIES = {
+    401: _NO_CREDENTIALS,
+    403: _NOT_PERMITTED,
+    404: "not there; create the table and its view from deploy/bigquery, as deploy/topics/pubsub/bigquery.tf does",
+}
+#: The statuses with which a server says that it does not know a method.
+_UNKNOWN_METHOD = (404, 501)
+
+
+class BigQueryError(ValueError):
+    """BigQuery refuses rows or a table, or a library is missing. The message says what to do."""
+
+
+class Client(Protocol):
+    """The methods of ``google.cloud.bigquery.Client`` that this package uses."""
+
+    def insert_rows_json(self, table: str, json_rows: Sequence[Row], row_ids: Sequence[str]) -> Sequence[Any]:
+        """Insert all rows or none; return an error for each row that prevents the insert."""
+
+    def get_table(self, table: str, *, retry: Any, timeout: float) -> Any:
+        """Return the table with its ``schema``."""
+
+    def test_iam_permissions(
+        self, table: Any, permissions: Sequence[str], *, retry: Any, timeout: float
+    ) -> Mapping[str, Any]:
+        """Return the permissions that the caller has, of those that are asked for."""
+
+    def close(self) -> None:
+        """Release the client's resources."""
+
+
+def parse_table(text: str) -> str:
+    """Return the name of a table, ``PROJECT.DATASET.TABLE``.
+
+    Raises:
+        BigQueryError: if it has another form.
+    """
+    # A project's name may begin with a domain: example.com:project.
+    if not re.fullmatch(r"[a-z][a-z0-9.:-]*\.\w+\.[\w-]+", text):
+        raise BigQueryError(f"{text!r}: not a table of BigQuery; write PROJECT.DATASET.TABLE")
+    return text
+
+
+def new_client(table: str) -> Client:
+    """Connect with the process's own credentials.
+
+    Raises:
+        BigQueryError: if the client library is not installed.
+    """
+    try:
+        from google.cloud import bigquery
+    except ImportError:
+        raise BigQueryError(
+            "BigQuery needs google-cloud-bigquery; install it with: pip install 'uldp-stream[gcp]'"
+        ) from None
+    client: Client = bigquery.Client(project=table.rsplit(".", 2)[0])
+    return client
+
+
+def check_table(table: str) -> None:
+    """Check that the table has all columns of estimates, and that this process may insert rows.
+
+    Raises:
+        BigQueryError: if not, or if BigQuery does not answer; the message says what to do.
+    """
+    asking: dict[str, Any] = {"retry": None, "timeout": ANSWER_SECONDS}
+    with _answers(table):
+        client = new_client(table)
+    with contextlib.closing(client):
+        with _answers(table):
+            found = client.get_table(table, **asking)
+        if missing := sorted(_names(estimates_table()) - _names([field.to_api_repr() for field in found.schema])):
+            raise BigQueryError(
+                f"bigquery:{table}: has no column {missing[0]}; create the table from"
+                " deploy/bigquery/estimate_panes.json, or name another table"
+            )
+        try:
+            with _answers(table):
+                held = client.test_iam_permissions(table, [PERMISSION], **asking)
+        except BigQueryError as error:
+            if getattr(error.__cause__, "code", None) in _UNKNOWN_METHOD:
+                return  # an emulator, which permits everything to everyone
+            raise
+    if PERMISSION not in held.get("permissions", ()):
+        raise BigQueryError(f"bigquery:{table}: {_NOT_PERMITTED} (it has no {PERMISSION})")
+
+
+def _names(columns: Sequence[Mapping[str, Any]], prefix: str = "") -> set[str]:
+    """Return the names of columns, and of the fields in them, separated by dots."""
+    names = set[str]()
+    for column in columns:
+        name = f"{prefix}{column['name']}"
+        names |= {name} | _names(column.get("fields", ()), f"{name}.")
+    return names
+
+
+@contextlib.contextmanager
+def _answers(table: str) -> Iterator[None]:
+    """Turn the library's errors into ours: of HTTP, of the connection and of the credentials.
+
+    Raises:
+        BigQueryError: in place of such an error.
+    """
+    try:
+        yield
+    except Exception as error:
+        status, kind = getattr(error, "code", None), type(error).__name__
+        if isinstance(status, int):
+            remedy = _REMEDIES.get(status, "refused; see BigQuery's documentation of its error codes")
+        elif kind in ("DefaultCredentialsError", "RefreshError"):
+            remedy = _NO_CREDENTIALS
+        elif isinstance(error, OSError) or kind == "TransportError":
+            remedy = "no answer; check the network, and BIGQUERY_EMULATOR_HOST"
+        else:
+            raise
+        raise BigQueryError(f"bigquery:{table}: {remedy} ({str(error).partition(chr(10))[0]})") from error
