@@ -50,7 +50,7 @@ def test_what_begins_like_a_uri_and_is_none_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "refusal"),
-    [(SUBSCRIPTION, "has no end to read to; follow it with uldp stream"), (TOPIC, "read one of its subscriptions")],
+    [(SUBSCRIPTION, "has no end, so .*; follow it with uldp stream"), (TOPIC, "read one of its subscriptions")],
 )
 def test_what_has_no_end_is_not_read_whole(text: str, refusal: str) -> None:
     with pytest.raises(EndpointError, match=refusal):
@@ -59,7 +59,10 @@ def test_what_has_no_end_is_not_read_whole(text: str, refusal: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "refusal"),
-    [("archive", "cannot be followed; uldp backfill counts"), (TOPIC, "read one of its subscriptions")],
+    [
+        ("archive", "cannot be followed; count its messages with uldp backfill"),
+        (TOPIC, "read one of its subscriptions"),
+    ],
 )
 def test_what_does_not_go_on_is_not_followed(text: str, refusal: str) -> None:
     with pytest.raises(EndpointError, match=refusal):
@@ -69,7 +72,7 @@ def test_what_does_not_go_on_is_not_followed(text: str, refusal: str) -> None:
 @pytest.mark.parametrize(
     ("text", "access", "refusal"),
     [
-        ("estimates", "WRITE", "is no topic; write kafka:HOST:PORT/TOPIC or pubsub:"),
+        ("estimates", "WRITE", "not a topic; write kafka:HOST:PORT/TOPIC or pubsub:"),
         (SUBSCRIPTION, "WRITE", "write to its topic"),
         (TOPIC, "READ", "read one of its subscriptions"),
     ],
@@ -90,8 +93,8 @@ def test_what_takes_no_records_of_a_pipeline_refuses_them(text: str) -> None:
     ("text", "refusal"),
     [
         ("gs://bucket/stream", "is not of this machine; name a directory here, or a topic"),
-        (SUBSCRIPTION, "cannot be written to; name a directory here, or a topic"),
-        (TOPIC, "Pub/Sub sets publish times itself; simulate into a directory or into Kafka"),
+        (SUBSCRIPTION, "cannot be written to; name a directory on this machine, or a topic"),
+        (TOPIC, r"Pub/Sub sets publish times itself; add \?timestamp_attribute=NAME here"),
     ],
 )
 def test_what_cannot_take_a_simulation_refuses_it(text: str, refusal: str) -> None:

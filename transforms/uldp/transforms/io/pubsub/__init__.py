@@ -1,1 +1,1 @@
-"""A subscription of Pub/Sub: its name, its client, the source, and the checkpoint of a reader."""
+"""A subscription of Pub/Sub: its name, its settings, its client, the source, and the checkpoint of a reader."""

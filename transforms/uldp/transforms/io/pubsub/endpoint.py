@@ -3,8 +3,10 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -14,34 +16,65 @@ from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, EndpointError, Following, Keyed, records_of
 from uldp.transforms.io.pubsub.client import Publisher
+from uldp.transforms.io.pubsub.settings import attribute_name, pullers, split_settings
 from uldp.transforms.io.pubsub.source import PublishTo, PubSubSource, ReadSubscription
 from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
-_READ_INSTEAD = "is written to; read one of its subscriptions, pubsub:projects/PROJECT/subscriptions/NAME"
-_WRITE_INSTEAD = "is read; write to its topic, pubsub:projects/PROJECT/topics/NAME"
+_READ_INSTEAD = "jobs only write to a topic; read one of its subscriptions, pubsub:projects/PROJECT/subscriptions/NAME"
+_WRITE_INSTEAD = "jobs only read a subscription; write to its topic, pubsub:projects/PROJECT/topics/NAME"
+_TIMESTAMP, _ID, _PULLERS = "timestamp_attribute", "id_label", "pullers"
 
 
 def parse(uri: str, config: Path | None = None) -> "SubscriptionEndpoint | TopicEndpoint":
     """Read ``pubsub:projects/P/subscriptions/S`` or ``pubsub:projects/P/topics/T``. No config is needed.
 
+    Settings may follow after ``?``: ``timestamp_attribute``, and for subscriptions ``id_label`` and ``pullers`` too.
+
     Raises:
-        PubSubError: if it is something else.
+        PubSubError: if the URI has another form, or a setting is unknown or has no valid value.
     """
-    if f"/{Topic.KIND}/" in uri:
-        return TopicEndpoint(Topic.parse(uri))
-    return SubscriptionEndpoint(Subscription.parse(uri))
+    if f"/{Topic.KIND}/" in uri.partition("?")[0]:
+        name, settings = split_settings(uri, [_TIMESTAMP])
+        return TopicEndpoint(Topic.parse(name), attribute_name(uri, settings, _TIMESTAMP))
+    name, settings = split_settings(uri, [_TIMESTAMP, _ID, _PULLERS])
+    return SubscriptionEndpoint(
+        Subscription.parse(name),
+        attribute_name(uri, settings, _TIMESTAMP),
+        attribute_name(uri, settings, _ID),
+        pullers(uri, settings),
+    )
+
+
+def _uri(name: object, **settings: Any) -> str:
+    given = {key: value for key, value in settings.items() if value is not None}
+    return f"{name}?{urlencode(given)}" if given else str(name)
 
 
 @dataclass(frozen=True)
 class SubscriptionEndpoint(Endpoint):
-    """A subscription that is followed."""
+    """A subscription that is followed.
+
+    Attributes:
+        subscription: The subscription.
+        timestamp_attribute: The attribute that holds the publish time; see ``PubSubSource``.
+        id_label: The attribute by which Dataflow drops messages that were published twice.
+        pullers: How many readers pull at once; None for the default of ``PubSubSource``.
+    """
 
     subscription: Subscription
+    timestamp_attribute: str | None = None
+    id_label: str | None = None
+    pullers: int | None = None
 
     needs_checkpoints = True
 
     def __str__(self) -> str:
-        return str(self.subscription)
+        return _uri(
+            self.subscription,
+            timestamp_attribute=self.timestamp_attribute,
+            id_label=self.id_label,
+            pullers=self.pullers,
+        )
 
     def check(self, access: Access) -> None:
         """Ask Pub/Sub; see ``Subscription.check``."""
@@ -49,39 +82,64 @@ class SubscriptionEndpoint(Endpoint):
             raise EndpointError(f"{self}: {_WRITE_INSTEAD}")
         self.subscription.check()
 
+    def check_following(self, following: Following) -> None:
+        """Refuse settings that the job would not use, then ask Pub/Sub.
+
+        Raises:
+            EndpointError: if a setting has no effect on this runner, or with a simulated clock.
+            PubSubError: as ``Subscription.check``.
+        """
+        if self.id_label is not None and not following.native:
+            raise EndpointError(
+                f"{self}: only Dataflow uses {_ID}; leave it out, because the job drops reports with the same id anyway"
+            )
+        if self.pullers is not None and following.native:
+            raise EndpointError(f"{self}: Dataflow chooses the number of its readers itself; leave out {_PULLERS}")
+        if self.pullers is not None and following.simulated_clock:
+            raise EndpointError(f"{self}: one reader pulls all messages of a simulation; leave out {_PULLERS}")
+        self.check("READ")
+
     def identity(self) -> str:
         """Return the path: Pub/Sub gives a subscription nothing else."""
         return self.subscription.identity()
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
         """Pull, or let the runner pull."""
-        source = PubSubSource(self.subscription, following.delay_ms, simulated_clock=following.simulated_clock)
-        messages: PCollection[Message | Chunk] = pipeline | "ReadPubSub" >> ReadSubscription(source, following.native)
+        source = PubSubSource(
+            self.subscription, following.delay_ms, self.timestamp_attribute, simulated_clock=following.simulated_clock
+        )
+        if self.pullers is not None:
+            source = replace(source, pullers=self.pullers)
+        reading = ReadSubscription(source, following.native, self.id_label)
+        messages: PCollection[Message | Chunk] = pipeline | "ReadPubSub" >> reading
         return messages
 
 
 @dataclass(frozen=True)
 class TopicEndpoint(Endpoint):
-    """A topic that is published to."""
+    """A topic that is published to.
+
+    Attributes:
+        topic: The topic.
+        timestamp_attribute: The attribute in which ``writing`` gives each message its publish time, in milliseconds
+            since 1970; None to let Pub/Sub set it.
+    """
 
     topic: Topic
+    timestamp_attribute: str | None = None
+
+    only_use = _READ_INSTEAD
 
     def __str__(self) -> str:
-        return str(self.topic)
+        return _uri(self.topic, timestamp_attribute=self.timestamp_attribute)
 
     def check(self, access: Access) -> None:
         """Ask Pub/Sub; see ``Topic.check``."""
         if access == "READ":
             raise EndpointError(f"{self}: {_READ_INSTEAD}")
+        if self.timestamp_attribute is not None:
+            raise EndpointError(f"{self}: the records of a job have no publish time; leave out {_TIMESTAMP}")
         self.topic.check()
-
-    def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
-        """Refuse: a topic keeps no messages for a job."""
-        raise EndpointError(f"{self}: {_READ_INSTEAD}")
-
-    def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
-        """Refuse, as ``read``."""
-        raise EndpointError(f"{self}: {_READ_INSTEAD}")
 
     def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
         """Publish each record with its key as an attribute."""
@@ -91,31 +149,42 @@ class TopicEndpoint(Endpoint):
 
     @contextmanager
     def writing(self, *, simulated_clock: bool) -> Iterator["TopicWriter"]:
-        """Publish messages, which get Pub/Sub's publish times.
+        """Publish messages with their publish times in the timestamp attribute, or with Pub/Sub's own.
 
         Raises:
-            EndpointError: if publish times are to be a simulation's.
+            EndpointError: if publish times are a simulation's, and no attribute holds them.
             PubSubError: if the topic is not there, or refuses a message.
         """
-        if simulated_clock:
-            raise EndpointError(f"{self}: Pub/Sub sets publish times itself; simulate into a directory or into Kafka")
-        self.check("WRITE")
-        writer = TopicWriter(Publisher(self.topic))
+        if simulated_clock and self.timestamp_attribute is None:
+            raise EndpointError(
+                f"{self}: Pub/Sub sets publish times itself; add ?{_TIMESTAMP}=NAME here and to the URI of the"
+                " subscription, so that an attribute holds the simulated times"
+            )
+        self.topic.check()
+        writer = TopicWriter(Publisher(self.topic), self.timestamp_attribute)
         yield writer
         writer.close()
 
 
 @dataclass(frozen=True)
 class TopicWriter:
-    """Publishes messages; Pub/Sub sets their publish times."""
+    """Publishes messages; an attribute holds their publish times, or else Pub/Sub sets them."""
 
     publisher: Publisher
-    simulated_clock: bool = False
+    timestamp_attribute: str | None = None
+
+    @property
+    def simulated_clock(self) -> bool:
+        """Whether an attribute holds the publish times."""
+        return self.timestamp_attribute is not None
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> None:
         """Publish messages in requests of many."""
         for message in records_of(messages):
-            self.publisher.publish(message.data, message.attributes)
+            attributes = dict(message.attributes)
+            if self.timestamp_attribute is not None:
+                attributes[self.timestamp_attribute] = str(message.publish_time)
+            self.publisher.publish(message.data, attributes)
 
     def now(self) -> int:
         """Return this machine's time."""
