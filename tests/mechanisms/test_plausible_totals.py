@@ -113,5 +113,5 @@ def test_improbable_arguments_are_refused() -> None:
         with pytest.raises(ValueError, match="tail"):
             excess_p_value(1, 10, tail)
     for observed in (-1, 11):
-        with pytest.raises(ValueError, match="of 10 reports"):
+        with pytest.raises(ValueError, match="observed must be from 0 to n=10"):
             excess_p_value(observed, 10, 0.1)

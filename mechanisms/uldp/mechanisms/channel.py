@@ -69,9 +69,9 @@ class Channel:
             ValueError: if ``n`` is not positive, or ``counts`` does not have the shape of p.
         """
         if n <= 0:
-            raise ValueError(f"no estimate from n={n} reports")
+            raise ValueError(f"an estimate needs one report or more, got n={n}")
         if counts.shape != self.p.shape:
-            raise ValueError(f"counts of shape {counts.shape} for a channel of {self.size} symbols")
+            raise ValueError(f"counts have shape {counts.shape}, but the channel has {self.size} symbols")
         return (counts / n - self.q) / self.gain
 
     def variance(self, r: Floats, n: int) -> Floats:

@@ -135,7 +135,7 @@ def em_bits(
     """
     n = len(payloads)
     if n == 0:
-        raise ValueError("no estimate from n=0 reports")
+        raise ValueError("an estimate needs one report or more, got n=0")
     channel, sensitive = mechanism.channel, mechanism.sensitive
     v = int(sensitive.sum())
     invertible = (payloads & np.packbits(~sensitive)).any(axis=1)

@@ -191,7 +191,7 @@ def excess_p_value(observed: int, n: int, tail: float) -> float:
         ValueError: if ``observed`` is not in 0..n, or ``tail`` is not inside (0, 1).
     """
     if not 0 <= observed <= n:
-        raise ValueError(f"{observed} of {n} reports are impossible")
+        raise ValueError(f"observed must be from 0 to n={n}, got {observed}")
     if not 0 < tail < 1:
         raise ValueError(f"tail must be inside (0, 1), got {tail}")
     # Use the incomplete beta function: SciPy's bdtrc computes the same tail, but with half the digits if it is small.

@@ -57,7 +57,8 @@ class Pum:
     def __post_init__(self) -> None:
         if self.background.shape != (len(self.tags), self.size):
             raise ValueError(
-                f"background of shape {self.background.shape} for {len(self.tags)} tags and {self.size} values"
+                f"background has shape {self.background.shape}, but there are {len(self.tags)} tags"
+                f" and {self.size} values"
             )
         known = self.background[~self._unknown]
         if not ((known >= 0).all() and np.allclose(known.sum(axis=1), 1)):
@@ -221,7 +222,9 @@ class Pum:
     def _split(self, vector: Floats) -> tuple[Floats, Floats]:
         """Split a vector over Z into its parts over X and over the bots."""
         if vector.shape != (self.size + len(self.tags),):
-            raise ValueError(f"shape {vector.shape} for {self.size} values and {len(self.tags)} tags")
+            raise ValueError(
+                f"the vector has shape {vector.shape}, but there are {self.size} values and {len(self.tags)} tags"
+            )
         return vector[: self.size], vector[self.size :]
 
 

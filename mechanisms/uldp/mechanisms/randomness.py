@@ -35,7 +35,7 @@ class SystemRandomness:
         """
         span = high - low
         if span <= 0:
-            raise ValueError(f"no integers in [{low}, {high})")
+            raise ValueError(f"the range [{low}, {high}) has no integers")
         words = _words(size)
         # Words beyond the last whole multiple of span would favour small remainders, so draw these words again.
         last = np.uint64(2**64 - 1 - 2**64 % span)

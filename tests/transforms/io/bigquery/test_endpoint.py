@@ -12,7 +12,7 @@ import pytest
 
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.cli import main
-from uldp.pipelines.jobs.cluster import build, cluster_options
+from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
 from uldp.transforms.io.bigquery.rows import estimates_table
@@ -76,7 +76,7 @@ def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     specs = [CollectionSpec.load(EXAMPLES / "spec.yaml")]
     source = parse_endpoint("kafka:b:9092/reports")
-    build(pipeline, specs, source, "gs://b/r", watermark_delay_ms=0, estimates_to=parse_endpoint(URI))
+    BrokerJob(specs, source, 0, estimates_to=parse_endpoint(URI)).build(pipeline, "gs://b/r")
     assert "PublishEstimates/WriteToBigQuery/InsertRows: " in describe_graph(pipeline.to_runner_api())
 
 
