@@ -14,7 +14,7 @@ BAD_INPUT = [
     (("check", "no-such.yaml"), 1, "no-such.yaml: No such file or directory; check the path"),
     (("check", "wrong.yaml"), 1, "wrong.yaml: version: missing; add it"),
     (("check", "empty"), 2, "File 'empty' is a directory."),
-    (("check", "twice.yaml"), 1, "error: twice.yaml: line 2: key 'version' stands twice; remove one"),
+    (("check", "twice.yaml"), 1, "error: twice.yaml: line 2: key 'version' occurs twice; remove one"),
     (("check", "junk/junk.avro"), 1, "error: junk/junk.avro: not a text file; is this the right file?"),
     (("check", SPEC, "--userz", "5"), 2, "No such option"),
     (("frobnicate",), 2, "No such command 'frobnicate'"),

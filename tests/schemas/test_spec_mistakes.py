@@ -25,7 +25,7 @@ SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
 ONE_DOMAIN = "give one of size, labels, labels_file"
-SPREAD = "without background is spread over the non-sensitive values, and there are none; give it a background"
+SPREAD = "needs a background, because no value is non-sensitive; add background"
 TWO_LABELS = {"labels": ["a", "b"]}
 
 
@@ -64,7 +64,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"domain": {}}, f"domain: {ONE_DOMAIN} (given: none)"),
         ({"domain": {"size": 2, **TWO_LABELS}}, f"domain: {ONE_DOMAIN} (given: size, labels)"),
-        ({"domain": {"labels": ["a", "b", "a"]}}, "domain: label 'a' stands twice; labels must differ"),
+        ({"domain": {"labels": ["a", "b", "a"]}}, "domain: label 'a' occurs twice; labels must differ"),
         ({"domain": {"labels": ["yes", True]}}, f"domain.labels.1: {LABEL_READ} true; write it in quotes)"),
         ({"domain": {"labels": ["a", False]}}, f"domain.labels.1: {LABEL_READ} false; write it in quotes)"),
         ({"domain": {"labels": ["a", 1]}}, f"domain.labels.1: {LABEL_READ} the number 1; write it in quotes)"),
@@ -76,7 +76,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"domain": {"labels": ["a", ["b"]]}}, "domain.labels.1: must be text"),
         ({"domain": {"labels": ["a"]}}, "domain.labels: must have 2 entries or more"),
-        ({"domain": {"labels": ["\x1b[2J"] * 2}}, "domain: label '\\x1b[2J' stands twice; labels must differ"),
+        ({"domain": {"labels": ["\x1b[2J"] * 2}}, "domain: label '\\x1b[2J' occurs twice; labels must differ"),
         ({"sensitive": 5}, f"sensitive: {SENSITIVE} (got 5)"),
         ({"sensitive": "everything"}, f"sensitive: {SENSITIVE} (got 'everything')"),
         ({"sensitive": [1, 1.5]}, f"sensitive.1: {SENSITIVE} (YAML reads this as the number 1.5; {QUOTES})"),
@@ -88,18 +88,21 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"sensitive": "al"}, f"sensitive: {SENSITIVE} (got 'al'; did you mean 'all'?)"),
         (
             {"sensitive": [1], "domain": {"labels": ["1", "2"]}},
-            "sensitive: 1 is the number of a value and the label of another; for the label, write it in quotes: '1'",
+            "sensitive: 1 is the index of one value and the label of another; for the label, write it in quotes: '1'",
         ),
         (
             {"sensitive": ["of\x07ten"], "domain": {"labels": ["often", "never"]}},
-            "sensitive: 'of\\x07ten' is no label of the domain (did you mean 'often'?)",
+            "sensitive: 'of\\x07ten' is not a label of the domain (did you mean 'often'?)",
         ),
-        ({"sensitive": []}, "sensitive: empty; name the sensitive values, or choose the mechanism identity"),
+        (
+            {"sensitive": []},
+            "sensitive: the list is empty; name the sensitive values, or choose the mechanism identity",
+        ),
         ({"sensitive": [5]}, "sensitive: 5 is outside of the domain 0 to 4"),
         ({"sensitive": [-1]}, "sensitive: -1 is outside of the domain 0 to 4"),
-        ({"sensitive": [3, 1, 3]}, "sensitive: 3 stands twice; remove one"),
+        ({"sensitive": [3, 1, 3]}, "sensitive: 3 occurs twice; remove one"),
         ({"sensitive": ["a"]}, "sensitive: 'a' is a label, but the domain has only a size"),
-        ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is no label of the domain"),
+        ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is not a label of the domain"),
         (
             {"mechanism": mechanism("olh", epsilon=1)},
             f"mechanism.name: must be one of {MECHANISMS} (got 'olh')",
@@ -133,7 +136,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0)},
-            "mechanism: rappor needs theta (sue and oue are rappor with a theta of their own)",
+            "mechanism: rappor needs theta, for example theta: 0.5 (sue and oue set theta themselves)",
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1.0, theta=0.4)},
@@ -153,11 +156,11 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}},
-            "mangat needs its one sensitive value: sensitive: [1]",
+            "mangat needs exactly one sensitive value, for example sensitive: [1]",
         ),
         (
             {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}, "sensitive": [0, 1]},
-            "sensitive: mangat has exactly one sensitive value",
+            "sensitive: mangat needs exactly one sensitive value; name one",
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},
@@ -177,11 +180,11 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"window": {"size": "0s"}}, "window: size must be more than 0"),
         (
             {"window": {"size": "1h", "period": "7m"}},
-            "window: size must be a multiple of period, which 7m does not divide",
+            "window: size must be a multiple of period; 7m does not divide it",
         ),
         (
             {"window": {"size": "1h", "period": "0s"}},
-            "window: size must be a multiple of period, which 0d does not divide",
+            "window: size must be a multiple of period; 0d does not divide it",
         ),
         (
             {"window": {"size": "1h", "early_every": "500ms"}},
@@ -200,7 +203,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"estimator": ["mle", "mle"]}, "estimators must differ, got ['mle', 'mle']"),
         (
             {"estimator": ["empirical", "mle", "em"], "mechanism": mechanism("oue", epsilon=1)},
-            "estimator em needs the reports themselves under oue; use norm-sub in a pipeline",
+            "estimator em needs each report of oue, but a job keeps only counts; use norm-sub",
         ),
         ({"limits": {"min_reports": 0}}, "limits.min_reports: must be 1 or more (got 0)"),
         (

@@ -10,43 +10,43 @@ from hypothesis import strategies as st
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.specfile import SpecError
 
-NOT_HERE = "where none can be; write the value in quotes, or check the indentation and the line before"
+NOT_HERE = "is not allowed here; write the value in quotes, or check the indentation and the line before"
 OPEN = "here and not closed"
-NO_NUMBER = "looks like a number or a date and is none; write it in quotes"
-NO_TAG = "a tag that begins with an exclamation mark; write the value in quotes"
+NO_NUMBER = "is not a valid number or date; write it in quotes if it is text"
+NO_TAG = "no value can begin with an exclamation mark; write it in quotes"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must be a mapping with the key collection (got nothing); is this a spec?"),
-        ("- a\n", "must be a mapping with the key collection (got a list); is this a spec?"),
-        ("value,tag\n", "must be a mapping with the key collection (got 'value,tag'); is this a spec?"),
-        ("a: 1\nb: 2\na: 3\n", "line 3: key 'a' stands twice; remove one"),
-        ("b: 1\ndomain: {size: 2,\n  size: 3}\n", "line 3: key 'size' stands twice; remove one"),
-        ('"\\e[2J": 1\n"\\e[2J": 1\n', "line 2: key '\\x1b[2J' stands twice; remove one"),
+        ("", "a spec must be a mapping with the key collection (got nothing); is this a spec?"),
+        ("- a\n", "a spec must be a mapping with the key collection (got a list); is this a spec?"),
+        ("value,tag\n", "a spec must be a mapping with the key collection (got 'value,tag'); is this a spec?"),
+        ("a: 1\nb: 2\na: 3\n", "line 3: key 'a' occurs twice; remove one"),
+        ("b: 1\ndomain: {size: 2,\n  size: 3}\n", "line 3: key 'size' occurs twice; remove one"),
+        ('"\\e[2J": 1\n"\\e[2J": 1\n', "line 2: key '\\x1b[2J' occurs twice; remove one"),
         ("b: 1\na: [1\nc: 2\n", f"line 2: not YAML: a bracket is opened {OPEN}, or a comma is missing in it"),
         ("b: 1\na: 'x\n\n", f"line 2: not YAML: a quote is opened {OPEN}"),
-        ("b: 1\na: *b\n", "line 2: not YAML: a value that begins with an asterisk; write it in quotes"),
-        ("b: 1\na: @b\n", "line 2: not YAML: a character that begins no value; write the value in quotes"),
-        ("b:\n\t- a\n", "line 2: not YAML: a tab; indent with spaces"),
-        ("b: 1\na\nc: 1\n", "line 2: not YAML: a key without a colon after it"),
+        ("b: 1\na: *b\n", "line 2: not YAML: no value can begin with an asterisk; write it in quotes"),
+        ("b: 1\na: @b\n", "line 2: not YAML: no value can begin with this character; write the value in quotes"),
+        ("b:\n\t- a\n", "line 2: not YAML: the line is indented with a tab; use spaces"),
+        ("b: 1\na\nc: 1\n", "line 2: not YAML: the key has no colon after it"),
         (
             "b: 1\n c: 2\n",
             f"line 2: not YAML: a colon {NOT_HERE}",
         ),
-        ("- a\nb: 1\n", "line 2: not YAML: a line that is not indented as the others are"),
+        ("- a\nb: 1\n", "line 2: not YAML: the indentation of the line does not match the lines around it; correct it"),
         ("b: |x\n", "line 1: not YAML: expected chomping or indentation indicators, but found 'x'"),
-        ("b: 1\n? [a]\n: 1\n", "line 2: a list or a mapping as a key; a key is a word"),
-        ("b: &a [*a]\n", "line 1: a value that holds itself; write it out"),
+        ("b: 1\n? [a]\n: 1\n", "line 2: a key must be a word, not a list or a mapping"),
+        ("b: &a [*a]\n", "line 1: a value contains itself; write it out"),
         ("b: 1\nversion: 2026-02-30\n", f"line 2: '2026-02-30' {NO_NUMBER}"),
         ("version: !!int x\n", f"line 1: 'x' {NO_NUMBER}"),
         (f"version: {'1' * 5000}\n", f"line 1: '{'1' * 37}...{'1' * 38}' {NO_NUMBER}"),
         ("b: !!python/name:os.system\n", f"line 1: {NO_TAG}"),
         ("b: !!binary é\n", f"line 1: {NO_TAG}"),
-        ("b: 1\nc: \x1b[2J\n", "line 2: a character that no text has, '\\x1b'"),
-        ("[" * 5000, "brackets or lists too deep in one another; is this a spec?"),
-        ("a\0", "not a text file; is this the right file?"),
+        ("b: 1\nc: \x1b[2J\n", "line 2: YAML does not allow the character '\\x1b'; remove it"),
+        ("[" * 5000, "brackets or lists are nested too deeply; is this a spec?"),
+        ("a\0", "the file is not a text file; is this the right file?"),
     ],
     ids=lambda value: value[:20],
 )
@@ -68,11 +68,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=rf"^{re.escape(str(tmp_path))}/no\.yaml: No such file or directory; check"):
         CollectionSpec.load(tmp_path / "no.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"collection: caf\xe9\n")
-    with pytest.raises(SpecError, match=rf"^{re.escape(str(tmp_path))}/latin\.yaml: not UTF-8 text; is this the right"):
+    with pytest.raises(SpecError, match=rf"^{re.escape(str(tmp_path))}/latin\.yaml: the file is not UTF-8 text;"):
         CollectionSpec.load(tmp_path / "latin.yaml")
     with pytest.raises(SpecError, match=rf"^{re.escape(str(tmp_path))}: Is a directory; check the path$"):
         CollectionSpec.load(tmp_path)
-    with pytest.raises(SpecError, match=r"^/dev/zero: more than 16,777,216 bytes; is this the right file\?$"):
+    with pytest.raises(
+        SpecError, match=r"^/dev/zero: the file has more than 16,777,216 bytes; is this the right file\?$"
+    ):
         CollectionSpec.load("/dev/zero")
 
 

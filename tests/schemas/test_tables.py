@@ -26,12 +26,12 @@ def test_labels_file_is_the_first_column_of_a_csv(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("", "needs two or more labels, has 0"),
-        ("home\n", "needs two or more labels, has 1"),
-        ("home\nwork\nhome\n", "label 'home' stands twice; labels must differ"),
-        ("\x1b[2J\n\x1b[2J\n", "label '\\x1b[2J' stands twice; labels must differ"),
-        (f'home\n"{"x" * 200_000}\n', "line 2: a field of more than 131,072 characters; is a quote not closed?"),
-        ("home\0\nwork\n", "not a text file; is this the right file?"),
+        ("", "the file has 0 labels; write two or more"),
+        ("home\n", "the file has 1 labels; write two or more"),
+        ("home\nwork\nhome\n", "label 'home' occurs twice; labels must differ"),
+        ("\x1b[2J\n\x1b[2J\n", "label '\\x1b[2J' occurs twice; labels must differ"),
+        (f'home\n"{"x" * 200_000}\n', "line 2: a field has more than 131,072 characters; is a quote not closed?"),
+        ("home\0\nwork\n", "the file is not a text file; is this the right file?"),
     ],
     ids=["empty", "one", "repeated", "escaped", "open quote", "binary"],
 )
@@ -47,7 +47,7 @@ def test_labels_file_needs_two_different_labels(folder: Path, content: str, text
     [
         ("no.csv", "/no.csv: No such file or directory; check the path"),
         (".", ": Is a directory; check the path"),
-        ("no\0.csv", "/no\\x00.csv': no file has such a name; check the path"),
+        ("no\0.csv", "/no\\x00.csv': no file can have this name; check the path"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_once(folder: Path, name: str, text: str) -> None:
@@ -110,7 +110,7 @@ def test_numbers_are_labels_where_there_are_labels(folder: Path) -> None:
         ("1,x\n", f"line 1: '1,x': weight 'x' {WEIGHT}"),
         ("1,\x1b[2J\n", f"line 1: '1,\\x1b[2J': weight '\\x1b[2J' {WEIGHT}"),
         ("a,1\n", "line 1: 'a,1': 'a' is a label, but the domain has only a size"),
-        ("1\n", "line 1: '1': 1 fields; write value,weight"),
+        ("1\n", "line 1: '1': the row has 1 fields; write value,weight"),
         (f"{'1' * 5000},1\n", f"line 1: {LONG},1': {LONG}11' is a label, but the domain has only a size"),
     ],
     ids=lambda text: text[:20],
@@ -124,6 +124,6 @@ def test_background_that_says_nothing_is_an_error(folder: Path, content: str, te
 def test_a_label_that_is_nearly_right_is_suggested(folder: Path) -> None:
     domain = {"labels": ["never", "once", "often"]}
     with pytest.raises(
-        SpecError, match=r"line 2: 'Oftn,1': 'Oftn' is no label of the domain \(did you mean 'often'\?\)$"
+        SpecError, match=r"line 2: 'Oftn,1': 'Oftn' is not a label of the domain \(did you mean 'often'\?\)$"
     ):
         background_of(folder, "never,1\nOftn,1\n", domain=domain)

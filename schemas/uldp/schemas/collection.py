@@ -68,7 +68,7 @@ def _refuse_repeated(labels: Iterable[str]) -> None:
     seen = set()
     for label in labels:
         if label in seen:
-            raise ValueError(f"label {quote(label)} stands twice; labels must differ")
+            raise ValueError(f"label {quote(label)} occurs twice; labels must differ")
         seen.add(label)
 
 
@@ -93,7 +93,7 @@ class MechanismSpec(_Strict):
         if self.name != "identity" and self.epsilon is None:
             raise ValueError(f"{self.name} needs epsilon, for example epsilon: 1.0")
         if self.name == "rappor" and self.theta is None:
-            raise ValueError("rappor needs theta (sue and oue are rappor with a theta of their own)")
+            raise ValueError("rappor needs theta, for example theta: 0.5 (sue and oue set theta themselves)")
         if self.theta is not None and self.name not in THETA_MECHANISMS:
             raise ValueError(f"{self.name} takes no theta; only {', '.join(sorted(THETA_MECHANISMS))} do")
         return self
@@ -126,7 +126,7 @@ class WindowSpec(_Strict):
         if self.early_every is not None and (not self.early_every or self.early_every.microseconds):
             raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
         if self.period is not None and (not self.period or self.size % self.period):
-            raise ValueError(f"size must be a multiple of period, which {format_duration(self.period)} does not divide")
+            raise ValueError(f"size must be a multiple of period; {format_duration(self.period)} does not divide it")
         return self
 
 
@@ -171,7 +171,7 @@ class CollectionSpec(_Strict):
     def _consistent(self) -> "CollectionSpec":
         name = self.mechanism.name
         if name == "mangat" and self.sensitive == "all":
-            raise ValueError("mangat needs its one sensitive value: sensitive: [1]")
+            raise ValueError("mangat needs exactly one sensitive value, for example sensitive: [1]")
         if name not in UTILITY_OPTIMIZED and self.sensitive != "all":
             raise ValueError(
                 f"{name} protects every value alike; write sensitive: all, or choose one of urr, urap, uoue"
@@ -184,14 +184,14 @@ class CollectionSpec(_Strict):
         lasting = self.window.size + self.window.allowed_lateness
         if self.limits.max_age is not None and self.limits.max_age < lasting:
             raise ValueError(
-                f"limits.max_age must be {format_duration(lasting)} or more, window.size + window.allowed_lateness: "
-                "a window counts reports as old as that"
+                f"limits.max_age must be {format_duration(lasting)} or more, which is window.size +"
+                " window.allowed_lateness, because a window counts reports of this age"
             )
         if len(set(self.estimators)) != len(self.estimators):
             raise ValueError(f"estimators must differ, got {self.estimators}")
         if self.mechanism.reports_bits and (wrong := {"mle", "em"} & set(self.estimators)):
             raise ValueError(
-                f"estimator {min(wrong)} needs the reports themselves under {name}; use norm-sub in a pipeline"
+                f"estimator {min(wrong)} needs each report of {name}, but a job keeps only counts; use norm-sub"
             )
         return self
 
@@ -214,7 +214,9 @@ class CollectionSpec(_Strict):
         """
         if not isinstance(data, dict):
             given = "nothing" if data is None else "a list" if isinstance(data, list) else quote(data)
-            raise SpecError(f"{source}: must be a mapping with the key collection (got {given}); is this a spec?")
+            raise SpecError(
+                f"{source}: a spec must be a mapping with the key collection (got {given}); is this a spec?"
+            )
         try:
             spec = cls.model_validate(data)
         except ValidationError as error:
@@ -236,7 +238,7 @@ class CollectionSpec(_Strict):
         if self.mechanism.name in {"warner", "mangat"} and self.size != 2:
             raise ValueError(f"domain: {self.mechanism.name} is for two values, got {self.size}; use rr or urr")
         if self.mechanism.name == "mangat" and self._sensitive_mask.sum() != 1:
-            raise ValueError("sensitive: mangat has exactly one sensitive value")
+            raise ValueError("sensitive: mangat needs exactly one sensitive value; name one")
         self._background = np.full((len(self.tags), self.size), np.nan)
         for index, tag in enumerate(self.tags):
             if tag.background is not None:
@@ -248,8 +250,7 @@ class CollectionSpec(_Strict):
                     ) from error
             elif self._sensitive_mask.all():
                 raise ValueError(
-                    f"tags.{index}: {tag.name} without background is spread over the non-sensitive values, "
-                    "and there are none; give it a background"
+                    f"tags.{index}: {tag.name} needs a background, because no value is non-sensitive; add background"
                 )
 
     def _mask(self) -> npt.NDArray[np.bool_]:
@@ -263,14 +264,16 @@ class CollectionSpec(_Strict):
                 raise ValueError(f"sensitive: {error}") from error
             if isinstance(value, int) and self._index.get(str(value), index) != index:
                 raise ValueError(
-                    f"sensitive: {value} is the number of a value and the label of another; for the label, write it in "
-                    f"quotes: '{value}'"
+                    f"sensitive: {value} is the index of one value and the label of another; for the label, write "
+                    f"it in quotes: '{value}'"
                 )
             if mask[index]:
-                raise ValueError(f"sensitive: {quote(value)} stands twice; remove one")
+                raise ValueError(f"sensitive: {quote(value)} occurs twice; remove one")
             mask[index] = True
         if not mask.any():
-            raise ValueError("sensitive: empty; name the sensitive values, or choose the mechanism identity")
+            raise ValueError(
+                "sensitive: the list is empty; name the sensitive values, or choose the mechanism identity"
+            )
         return mask
 
     def _read_background(self, path: Path) -> npt.NDArray[np.float64]:
@@ -280,7 +283,7 @@ class CollectionSpec(_Strict):
                 continue
             try:
                 if len(row) != 2:
-                    raise ValueError(f"{len(row)} fields; write value,weight")
+                    raise ValueError(f"the row has {len(row)} fields; write value,weight")
                 weights[self.read_value(row[0])] += read_weight(row[1])
             except ValueError as error:
                 raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
@@ -301,7 +304,7 @@ class CollectionSpec(_Strict):
             if self._labels is None:
                 raise ValueError(f"{quote(value)} is a label, but the domain has only a size")
             if value not in self._index:
-                raise ValueError(f"{quote(value)} is no label of the domain{notes(near(value, self._labels))}")
+                raise ValueError(f"{quote(value)} is not a label of the domain{notes(near(value, self._labels))}")
             return self._index[value]
         if not 0 <= value < self.size:
             raise ValueError(f"{quote(value)} is outside of the domain 0 to {self.size - 1}")
@@ -361,7 +364,7 @@ def _read_labels(path: Path) -> list[str]:
         labels = [row[0] for _, row in read_rows(path)]
         _refuse_repeated(labels)
         if len(labels) < 2:
-            raise ValueError(f"needs two or more labels, has {len(labels)}")
+            raise ValueError(f"the file has {len(labels)} labels; write two or more")
     except ValueError as error:
         raise ValueError(f"domain.labels_file: {plain(str(path))}: {error}") from error
     return labels

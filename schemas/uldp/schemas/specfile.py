@@ -18,21 +18,21 @@ MAX_TABLE_BYTES = 1 << 30
 #: Plain words for PyYAML's errors about unclosed keys, quotes and brackets. PyYAML notices these errors some lines
 #: later, or at the end of the file.
 _LEFT_OPEN = {
-    "while scanning a simple key": "a key without a colon after it",
+    "while scanning a simple key": "the key has no colon after it",
     "while scanning a quoted scalar": "a quote is opened here and not closed",
     "while parsing a flow (sequence|mapping)": "a bracket is opened here and not closed, or a comma is missing in it",
 }
 #: Plain words for PyYAML's errors about other common mistakes.
 _PHRASES = {
     "mapping values are not allowed": (
-        "a colon where none can be; write the value in quotes, or check the indentation and the line before"
+        "a colon is not allowed here; write the value in quotes, or check the indentation and the line before"
     ),
-    r"'\\t' that cannot start": "a tab; indent with spaces",
-    "cannot start any token": "a character that begins no value; write the value in quotes",
-    "expected <block end>": "a line that is not indented as the others are",
-    "constructor for the tag|base64": "a tag that begins with an exclamation mark; write the value in quotes",
-    "undefined alias": "a value that begins with an asterisk; write it in quotes",
-    "recursive": "a value that holds itself; write it out",
+    r"'\\t' that cannot start": "the line is indented with a tab; use spaces",
+    "cannot start any token": "no value can begin with this character; write the value in quotes",
+    "expected <block end>": "the indentation of the line does not match the lines around it; correct it",
+    "constructor for the tag|base64": "no value can begin with an exclamation mark; write it in quotes",
+    "undefined alias": "no value can begin with an asterisk; write it in quotes",
+    "recursive": "a value contains itself; write it out",
 }
 
 
@@ -52,15 +52,15 @@ def read_text(path: Path, limit: int) -> str:
     except OSError as error:
         raise ValueError(f"{error.strerror or error}; check the path") from error
     except ValueError as error:  # the path has a null character
-        raise ValueError("no file has such a name; check the path") from error
+        raise ValueError("no file can have this name; check the path") from error
     if len(data) > limit:
-        raise ValueError(f"more than {limit:,} bytes; is this the right file?")
+        raise ValueError(f"the file has more than {limit:,} bytes; is this the right file?")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8 text; is this the right file?") from error
+        raise ValueError("the file is not UTF-8 text; is this the right file?") from error
     if "\0" in text:
-        raise ValueError("not a text file; is this the right file?")
+        raise ValueError("the file is not a text file; is this the right file?")
     return text
 
 
@@ -77,9 +77,11 @@ def read_spec(path: Path) -> object:
         raise SpecError(f"{path}: {_words(error)}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise SpecError(f"{path}: line {line}: a character that no text has, {quote(text[error.position])}") from error
+        raise SpecError(
+            f"{path}: line {line}: YAML does not allow the character {quote(text[error.position])}; remove it"
+        ) from error
     except RecursionError as error:
-        raise SpecError(f"{path}: brackets or lists too deep in one another; is this a spec?") from error
+        raise SpecError(f"{path}: brackets or lists are nested too deeply; is this a spec?") from error
     except ValueError as error:
         raise SpecError(f"{path}: {error}") from error
 
@@ -96,7 +98,7 @@ def read_rows(path: Path) -> list[tuple[int, list[str]]]:
     except csv.Error as error:
         limit = csv.field_size_limit()
         raise ValueError(
-            f"line {rows.line_num}: a field of more than {limit:,} characters; is a quote not closed?"
+            f"line {rows.line_num}: a field has more than {limit:,} characters; is a quote not closed?"
         ) from error
 
 
@@ -145,7 +147,7 @@ class _SpecLoader(yaml.SafeLoader):
         except (yaml.YAMLError, RecursionError):
             raise
         except Exception as error:  # int, float and date raise many kinds of errors for a bad scalar
-            problem = f"{quote(node.value)} looks like a number or a date and is none; write it in quotes"
+            problem = f"{quote(node.value)} is not a valid number or date; write it in quotes if it is text"
             raise _RefusedError(problem, node.start_mark) from error
 
 
@@ -153,9 +155,9 @@ def _construct_mapping(loader: _SpecLoader, node: yaml.MappingNode) -> dict[Hash
     found: dict[Hashable, Any] = {}
     for (key_node, _), (key, value) in zip(node.value, loader.construct_pairs(node, deep=True), strict=True):
         if not isinstance(key, Hashable):
-            raise _RefusedError("a list or a mapping as a key; a key is a word", key_node.start_mark)
+            raise _RefusedError("a key must be a word, not a list or a mapping", key_node.start_mark)
         if key in found:
-            raise _RefusedError(f"key {quote(key)} stands twice; remove one", key_node.start_mark)
+            raise _RefusedError(f"key {quote(key)} occurs twice; remove one", key_node.start_mark)
         found[key] = value
     return found
 

@@ -136,8 +136,8 @@ def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:
         ("value,tag,weight\n0,,-1\n", "weight '-1' must be a finite"),
         ("value,tag,weight\n0,,nan\n", "weight 'nan' must be a finite"),
         ("value,tag,weight\n0,,inf\n", "weight 'inf' must be a finite"),
-        ("value,tag,weight\n0,1\n", "line 2: '0,1': 2 fields; write value,tag,weight"),
-        ("value,tag,weight\n\n0,,1,\n", "line 3: '0,,1,': 4 fields"),
+        ("value,tag,weight\n0,1\n", "line 2: '0,1': the row has 2 fields; write value,tag,weight"),
+        ("value,tag,weight\n\n0,,1,\n", "line 3: '0,,1,': the row has 4 fields"),
     ],
 )
 def test_errors_name_file_line_value_and_remedy(text: str, message: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(TruthError, match=r"no\.csv: No such file or directory; check the path"):
         Truth.load(tmp_path / "no.csv", make_spec())
     (tmp_path / "latin.csv").write_bytes(b"value,tag,weight\n\xe9,,1\n")
-    with pytest.raises(TruthError, match=r"latin\.csv: not UTF-8 text; is this the right file\?$"):
+    with pytest.raises(TruthError, match=r"latin\.csv: the file is not UTF-8 text; is this the right file\?$"):
         Truth.load(tmp_path / "latin.csv", make_spec())
     with pytest.raises(TruthError, match=rf"^{tmp_path}: Is a directory; check the path$"):
         Truth.load(tmp_path, make_spec())
@@ -166,6 +166,6 @@ def test_a_label_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
     with pytest.raises(TruthError) as error:
         load(tmp_path, "value,tag,weight\nnever,,1\noftn,,1\n", spec)
     assert str(error.value) == (
-        f"{tmp_path}/truth.csv: line 3: 'oftn,,1': 'oftn' is no label of the domain (did you mean 'often'?); "
+        f"{tmp_path}/truth.csv: line 3: 'oftn,,1': 'oftn' is not a label of the domain (did you mean 'often'?); "
         "write a value of the domain of small version 1"
     )

@@ -132,5 +132,5 @@ def test_a_batch_holds_the_columns(kind: str, payloads: Payloads) -> None:
 
 
 def test_a_batch_of_columns_of_different_lengths_is_an_error() -> None:
-    with pytest.raises(ValueError, match="columns of 3, 2 and 3 reports"):
+    with pytest.raises(ValueError, match="columns differ in length: 3 ids, 2 times and 3 payloads"):
         encode_batch(*KEY, random_ids(3), np.array([START, START]), np.zeros(3, dtype=np.uint32))

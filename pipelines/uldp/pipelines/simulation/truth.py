@@ -138,7 +138,9 @@ def _parse_row(row: list[str], tags: dict[str, int], spec: CollectionSpec) -> tu
         ValueError: if the row is invalid; the message does not name the line, which the caller adds.
     """
     if len(row) != len(_HEADER):
-        raise ValueError(f"{len(row)} fields; write value,tag,weight and leave the tag empty where there is none")
+        raise ValueError(
+            f"the row has {len(row)} fields; write value,tag,weight, and leave the tag empty if there is none"
+        )
     value, tag, weight = row
     try:
         index = spec.read_value(value)

@@ -66,7 +66,9 @@ def encode_batch(collection: str, version: int, report_ids: ReportIds, event_tim
         ValueError: if the columns differ in length.
     """
     if not len(report_ids) == len(event_times) == len(payloads):
-        raise ValueError(f"columns of {len(report_ids)}, {len(event_times)} and {len(payloads)} reports")
+        raise ValueError(
+            f"columns differ in length: {len(report_ids)} ids, {len(event_times)} times and {len(payloads)} payloads"
+        )
     ids, times, column = report_ids.tobytes(), event_times.tobytes(), payloads.tobytes()
     if payloads.ndim == 1:
         return ReportBatch(collection, version, ids, times, symbols=column).encode()
