@@ -134,7 +134,7 @@ def test_an_outage_loses_nothing_and_fails_nothing(server: PubSubServer, caplog:
 
 @pytest.mark.parametrize("resource", [Subscription("project", "missing"), Topic("project", "missing")], ids=str)
 def test_what_is_missing_is_said_in_one_line(server: PubSubServer, resource: Subscription | Topic) -> None:
-    with pytest.raises(PubSubError, match=r"missing: not there; create it with: gcloud pubsub") as raised:
+    with pytest.raises(PubSubError, match=r"missing: does not exist; create it with: gcloud pubsub") as raised:
         resource.check()
     assert "\n" not in str(raised.value)
 
@@ -154,7 +154,7 @@ def test_no_answer_is_said_in_one_line(server: PubSubServer, monkeypatch: pytest
 
 
 def test_a_reader_of_nothing_fails(server: PubSubServer) -> None:
-    with pytest.raises(PubSubError, match="not there"):
+    with pytest.raises(PubSubError, match="does not exist"):
         open_reader(Subscription("project", "missing")).start()
 
 
@@ -172,7 +172,7 @@ def test_the_sink_delivers_with_attributes(server: PubSubServer) -> None:
 
 def test_a_sink_without_a_topic_fails(server: PubSubServer) -> None:
     with (
-        pytest.raises(Exception, match="missing: not there; create it"),
+        pytest.raises(Exception, match="missing: does not exist; create it"),
         beam.Pipeline(runner=FnApiRunner()) as pipeline,
     ):
         _ = pipeline | beam.Create([(b"x", {})]) | PublishTo(Topic("project", "missing"))

@@ -45,7 +45,11 @@ def test_a_topic_of_kafka_that_is_not_there(broker: KafkaBroker, tmp_path: Path)
     ("name", "changed", "remedy"),
     [
         ("password", {"sasl_password": "wrong"}, "the broker refused the credentials; correct sasl.* in the file of"),
-        ("authority", {"ssl_ca_location": ""}, "no TLS with this broker; correct security.protocol and ssl.* in the"),
+        (
+            "authority",
+            {"ssl_ca_location": ""},
+            "the TLS connection failed; correct security.protocol and ssl.* in the",
+        ),
         ("misspelt", {"sasl_pasword": "x"}, 'No such configuration property: "sasl.pasword"'),
     ],
 )
@@ -66,7 +70,7 @@ def test_a_topic_of_kafka_that_must_not_be_read(
     topic = secure.create(name)
     secure.grant(topic, *granted)
     line = refusal(tmp_path / "out", topic, "--kafka-config", secure.config())
-    assert f"/{name}: no permission; grant this client DESCRIBE, and READ or WRITE, on the topic" in line
+    assert f"/{name}: the client has no permission; grant it DESCRIBE, and READ or WRITE, on the topic" in line
     assert missing in line
 
 
@@ -75,7 +79,7 @@ def test_a_topic_of_kafka_that_must_not_be_written_to(secure: SecureKafkaBroker,
     secure.grant(topic, AclOperation.READ)
     line = refusal(tmp_path / "out", topic, "--estimates-to", topic, "--kafka-config", secure.config())
     assert "/read-only: no permission; " in line
-    assert line.endswith("(it has no WRITE)")
+    assert line.endswith("(missing: WRITE)")
 
 
 def test_who_has_a_password_and_permissions_is_served(secure: SecureKafkaBroker, tmp_path: Path) -> None:
@@ -90,9 +94,9 @@ def test_who_has_a_password_and_permissions_is_served(secure: SecureKafkaBroker,
 @pytest.mark.parametrize(
     ("denied", "remedy"),
     [
-        ("", "not there; create it with: gcloud pubsub subscriptions create reports --project=project"),
-        ("GetSubscription", "not permitted; grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"),
-        ("Pull", "not permitted; grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"),
+        ("", "does not exist; create it with: gcloud pubsub subscriptions create reports --project=project"),
+        ("GetSubscription", "no permission; grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"),
+        ("Pull", "no permission; grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"),
     ],
 )
 def test_a_subscription(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, denied: str, remedy: str) -> None:
@@ -110,5 +114,5 @@ def test_a_topic_of_pubsub_that_must_not_be_published_to(tmp_path: Path, monkeyp
             monkeypatch.setenv(name, value)
         topic, subscription = server.create("reports")
         line = refusal(tmp_path / "out", subscription, "--estimates-to", topic)
-    assert "not permitted; grant the job's account roles/pubsub.viewer and roles/pubsub.publisher" in line
-    assert line.endswith("(it has no pubsub.topics.publish)")
+    assert "no permission; grant the job's account roles/pubsub.viewer and roles/pubsub.publisher" in line
+    assert line.endswith("(missing: pubsub.topics.publish)")

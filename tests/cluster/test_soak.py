@@ -116,7 +116,7 @@ def test_every_report_is_counted_once(stream: Stream, flink: Flink, tmp_path: Pa
     sent, found, truth = crowd.accounting, results.total(), crowd.counts_by_window()
     LOGGER.info("%.0f s: sent %s", time.monotonic() - began, sent)
     LOGGER.info("found %s in %s windows", found, len(results.panes()))
-    assert "the job goes on without it" in results.folder.with_suffix(".log").read_text(encoding="utf-8")
+    assert "the job continues on the cluster" in results.folder.with_suffix(".log").read_text(encoding="utf-8")
     assert found.closes()
     assert found.counted == sent.counted
     assert found == sent or stream.repeats

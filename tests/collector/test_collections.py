@@ -101,10 +101,10 @@ def test_versions_of_a_collection_stand_side_by_side() -> None:
 
 
 def test_two_specs_of_one_version_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^two specs for c version 1; raise the version of one$"):
+    with pytest.raises(ValueError, match=r"^two specs have collection c and version 1; raise the version of one$"):
         serve([make_spec(), make_spec()])
 
 
 def test_no_spec_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^no collection spec; give at least one$"):
+    with pytest.raises(ValueError, match=r"^no spec is given; give at least one$"):
         serve([])

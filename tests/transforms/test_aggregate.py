@@ -304,9 +304,9 @@ def test_every_estimator_of_a_spec_is_published(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments_are_refused_before_anything_runs() -> None:
-    with pytest.raises(ValueError, match="no collection spec"):
+    with pytest.raises(ValueError, match="no spec is given"):
         Aggregate([])
-    with pytest.raises(ValueError, match="two specs for plain version 1"):
+    with pytest.raises(ValueError, match="two specs have collection plain and version 1"):
         Aggregate([PLAIN, PLAIN])
     with pytest.raises(ValueError, match="shards must be 1 or more, got 0"):
         Aggregate([PLAIN], shards=0)

@@ -185,7 +185,10 @@ def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
 
 def test_state_of_another_layout_is_refused() -> None:
     encoded = PartialCountsCoder().encode(PartialCounts())
-    with pytest.raises(StateLayoutError, match=r"^partial counts of layout 9, this is 1; start .*runbook"):
+    with pytest.raises(
+        StateLayoutError,
+        match=r"^another version of uldp wrote these partial counts: layout 9, expected 1; start .*runbook",
+    ):
         PartialCountsCoder().decode(b"\x09" + encoded[1:])
 
 

@@ -114,8 +114,10 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
     found: dict[CollectionKey, ServedCollection] = {}
     for spec in specs:
         if spec.key in found:
-            raise ValueError(f"two specs for {spec.collection} version {spec.version}; raise the version of one")
+            raise ValueError(
+                f"two specs have collection {spec.collection} and version {spec.version}; raise the version of one"
+            )
         found[spec.key] = ServedCollection(spec, build_mechanism(spec), Pum.from_spec(spec))
     if not found:
-        raise ValueError("no collection spec; give at least one")
+        raise ValueError("no spec is given; give at least one")
     return found

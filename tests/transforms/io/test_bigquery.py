@@ -267,7 +267,7 @@ def test_requests_are_of_a_size_that_is_taken(
 
 def test_a_row_that_is_refused_fails_the_job(client: FakeClient) -> None:
     client.refused = {"c"}
-    with pytest.raises(Exception, match=rf"{TABLE} does not take 1 of 1 rows: .*invalid"):
+    with pytest.raises(Exception, match=rf"{TABLE}: BigQuery refused 1 of 1 rows: .*invalid"):
         write([estimate()])
 
 

@@ -92,7 +92,7 @@ def test_what_takes_no_records_of_a_pipeline_refuses_them(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        ("gs://bucket/stream", "is not of this machine; name a directory here, or a topic"),
+        ("gs://bucket/stream", "not a directory on this machine; name one, or a topic"),
         (SUBSCRIPTION, "cannot be written to; name a directory on this machine, or a topic"),
         (TOPIC, r"Pub/Sub sets publish times itself; add \?timestamp_attribute=NAME here"),
     ],
@@ -117,7 +117,7 @@ def test_a_new_local_stream_is_closed_and_one_that_is_there_stays_open(simulated
     with parse_endpoint(str(there.path)).writing(simulated_clock=False) as stream:
         stream.append(MESSAGES)
     assert not there.closed
-    with pytest.raises(StreamError, match="holds something already"), endpoint.writing(simulated_clock=True):
+    with pytest.raises(StreamError, match="not an empty directory"), endpoint.writing(simulated_clock=True):
         pass
 
 

@@ -90,13 +90,15 @@ def test_a_scheme_that_nobody_knows_is_one_line() -> None:
     with pytest.raises(RemoteError) as refused:
         message_files("nope://b")
     assert str(refused.value) == (
-        "nope://b/**.avro: no file system for nope:// here; known are azfs://, gs://, hdfs://, s3://"
+        "nope://b/**.avro: Beam has no file system for nope:// in this environment; use one of azfs://, gs://, hdfs://, s3://"
     )
 
 
 def test_a_file_system_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileSystem, "get_all_subclasses", classmethod(lambda _: []))
-    with pytest.raises(RemoteError, match=r"^gs://b/x: no file system for gs:// here; .*'uldp-stream\[gcp\]'$"):
+    with pytest.raises(
+        RemoteError, match=r"^gs://b/x: Beam has no file system for gs:// in this environment; .*'uldp-stream\[gcp\]'$"
+    ):
         matching("gs://b/x")
 
 

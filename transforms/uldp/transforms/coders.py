@@ -189,7 +189,9 @@ class PartialCountsCoder(DeterministicCoder):
         """
         version, *accounting, improbable = self._HEAD.unpack_from(encoded)
         if version != self._VERSION:
-            raise StateLayoutError(f"partial counts of layout {version}, this is {self._VERSION}")
+            raise StateLayoutError(
+                f"another version of uldp wrote these partial counts: layout {version}, expected {self._VERSION}"
+            )
         counts, at = _read_counts(encoded, self._HEAD.size)
         skew, at = _read_counts(encoded, at)
         (k,) = struct.unpack_from("<I", encoded, at)

@@ -158,10 +158,10 @@ def test_a_table_that_takes_estimates_passes(
 @pytest.mark.parametrize(
     ("answers", "refusal"),
     [
-        ({"estimate_panes": (404, {})}, "not there; create the table and its view from deploy/bigquery"),
+        ({"estimate_panes": (404, {})}, "does not exist; create the table and its view from deploy/bigquery"),
         ({"estimate_panes": (403, {})}, "grant the job's account roles/bigquery.dataEditor"),
-        ({"estimate_panes": (400, {})}, "refused; see BigQuery's documentation"),
-        ({"estimate_panes:testIamPermissions": (200, {})}, rf"dataEditor on the table \(it has no {PERMISSION}\)"),
+        ({"estimate_panes": (400, {})}, "BigQuery refused the request; see its documentation"),
+        ({"estimate_panes:testIamPermissions": (200, {})}, rf"dataEditor on the table \(missing: {PERMISSION}\)"),
         ({"estimate_panes:testIamPermissions": (403, {})}, "grant the job's account roles/bigquery.dataEditor"),
         ({"estimate_panes": table(columns("age"))}, "has no column age; create the table from deploy/bigquery"),
         ({"estimate_panes": table(columns("pane.kind"))}, r"has no column pane\.kind; create the table from"),

@@ -32,7 +32,9 @@ def test_the_layout_of_marks_is_this() -> None:
 
 @pytest.mark.parametrize("encoded", [b"", b"\x02", b"\x00" * 29])
 def test_marks_of_another_layout_are_refused(encoded: bytes) -> None:
-    with pytest.raises(StateLayoutError, match=r"^a Kafka checkpoint mark of layout .*, this is 01; start .*runbook"):
+    with pytest.raises(
+        StateLayoutError, match=r"^another version .* this Kafka checkpoint mark: layout .*, expected 01; .*runbook"
+    ):
         KafkaMarkCoder(TOPIC).decode(encoded)
 
 

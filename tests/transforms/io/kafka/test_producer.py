@@ -22,7 +22,9 @@ def test_records_are_written_also_where_the_queue_is_full(broker: Broker) -> Non
 
 def test_a_record_that_was_not_delivered_fails_its_bundle(broker: Broker) -> None:
     broker.delivers = Reason(NO_PERMISSION)
-    with pytest.raises(Exception, match=r"kafka:broker:9092/reports: no permission; grant .*\(reason 29\)"):
+    with pytest.raises(
+        Exception, match=r"kafka:broker:9092/reports: the client has no permission; grant .*\(reason 29\)"
+    ):
         write([(b"k", b"v")])
 
 

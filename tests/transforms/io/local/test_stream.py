@@ -48,19 +48,19 @@ def test_an_empty_directory_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["file.txt", ".hidden", "000000000000.avro"])
 def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(StreamError, match=rf"^{tmp_path}: holds something already; choose another directory"):
+    with pytest.raises(StreamError, match=rf"^{tmp_path}: not an empty directory; choose another directory"):
         LocalStream.create(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StreamError, match=r"file: holds something already"):
+    with pytest.raises(StreamError, match=r"file: not an empty directory"):
         LocalStream.create(tmp_path / "file")
 
 
 def test_a_stream_is_not_begun_twice(stream: LocalStream) -> None:
-    with pytest.raises(StreamError, match="holds something already"):
+    with pytest.raises(StreamError, match="not an empty directory"):
         LocalStream.create(stream.path)
 
 
@@ -82,14 +82,14 @@ def test_where_there_is_no_stream_the_error_says_how_to_make_one(tmp_path: Path,
     with pytest.raises(StreamError) as caught:
         LocalStream.open(path)
     assert str(caught.value) == (
-        f"{path}: {holds}; give a directory that holds a local stream; uldp simulate makes one"
+        f"{path}: {holds}; give a directory that holds a local stream; uldp simulate creates one"
     )
 
 
 @pytest.mark.parametrize("settings", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe"])
 def test_settings_that_cannot_be_read_are_named(tmp_path: Path, settings: bytes) -> None:
     (tmp_path / "stream.json").write_bytes(settings)
-    with pytest.raises(StreamError, match=rf"^{tmp_path}/stream\.json: not the settings of a local stream; put back "):
+    with pytest.raises(StreamError, match=rf"^{tmp_path}/stream\.json: not the settings of a local stream; restore "):
         LocalStream.open(tmp_path)
 
 
@@ -259,7 +259,7 @@ def test_a_file_that_holds_no_messages_is_named(tmp_path: Path, content: bytes) 
     path.write_bytes(content)
     with pytest.raises(StreamError) as refused:
         list(read_messages(path))
-    assert str(refused.value) == f"{path}: not an Avro file of messages; put a whole file there, or take it out"
+    assert str(refused.value) == f"{path}: not an Avro file of messages; replace it by an undamaged file, or remove it"
 
 
 def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_file_of_other_records_is_named_by_what_it_holds(tmp_path: Path) -> No
     path.write_bytes(container_bytes("rejected", [encode_record("rejected", REJECTED.to_avro())]))
     with pytest.raises(StreamError) as refused:
         list(read_messages(path))
-    assert str(refused.value) == f"{path}: holds rejected reports, not messages; give files of messages alone"
+    assert str(refused.value) == f"{path}: holds rejected reports, not messages; give only files of messages"
 
 
 def test_a_file_that_is_not_there_is_not_called_a_bad_one(tmp_path: Path) -> None:

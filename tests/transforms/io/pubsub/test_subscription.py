@@ -82,7 +82,10 @@ def test_a_check_says_in_one_line_what_to_do(client: Client, failure: Exception,
 
 @pytest.mark.parametrize(
     ("topic", "endpoint", "line"),
-    [("_deleted-topic_", "", "its topic was deleted"), (TOPIC.path, "https://example.org", "it pushes its messages")],
+    [
+        ("_deleted-topic_", "", "the topic of the subscription was deleted"),
+        (TOPIC.path, "https://example.org", "Pub/Sub pushes the messages of this subscription"),
+    ],
 )
 def test_a_subscription_that_gives_nothing_is_no_source(client: Client, topic: str, endpoint: str, line: str) -> None:
     client.answers = [SimpleNamespace(topic=topic, push_config=SimpleNamespace(push_endpoint=endpoint))]
@@ -113,7 +116,7 @@ def test_a_topic_that_may_be_published_to_is_fine(client: Client, held: object) 
 
 def test_a_topic_that_may_be_looked_at_must_be_published_to_too(client: Client) -> None:
     client.answers = [None, SimpleNamespace(permissions=[])]
-    with pytest.raises(PubSubError, match=r"roles/pubsub.publisher \(it has no pubsub.topics.publish\)"):
+    with pytest.raises(PubSubError, match=r"roles/pubsub.publisher \(missing: pubsub.topics.publish\)"):
         TOPIC.check()
 
 

@@ -124,7 +124,7 @@ class ChunkCoder(Coder):
         body = at + 16 * n + width
         bounds = [body, *(body + np.cumsum(lengths, dtype=np.int64)).tolist()]
         if bounds[-1] != len(encoded):
-            raise ValueError(f"{len(encoded)} bytes, where {bounds[-1]} were written")
+            raise ValueError(f"a chunk has {len(encoded)} bytes, but {bounds[-1]} were written")
         attributes: Iterable[Mapping[str, str]] = repeat(NO_ATTRIBUTES, n)
         if width:
             maps = fastavro.schemaless_reader(io.BytesIO(encoded[body - width : body]), _attributes_schema(), None)

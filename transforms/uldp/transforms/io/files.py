@@ -82,7 +82,7 @@ class FilesEndpoint(Endpoint):
             EndpointError: if the location is not on this machine.
         """
         if self.path is None:
-            raise EndpointError(f"{self}: is not of this machine; name a directory here, or a topic")
+            raise EndpointError(f"{self}: not a directory on this machine; name one, or a topic")
         new = simulated_clock or not self.path.exists()
         stream = LocalStream.create(self.path, simulated_clock=simulated_clock) if new else LocalStream.open(self.path)
         yield stream

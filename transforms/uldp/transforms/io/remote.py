@@ -64,8 +64,8 @@ def check_scheme(url: str) -> None:
     scheme = url.partition("://")[0]
     if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
         known = ", ".join(f"{name}://" for name in sorted(_EXTRAS))
-        install = f"install it: pip install '{_EXTRAS[scheme]}'" if scheme in _EXTRAS else f"known are {known}"
-        raise RemoteError(f"{url}: no file system for {scheme}:// here; {install}")
+        install = f"install it: pip install '{_EXTRAS[scheme]}'" if scheme in _EXTRAS else f"use one of {known}"
+        raise RemoteError(f"{url}: Beam has no file system for {scheme}:// in this environment; {install}")
 
 
 @contextmanager

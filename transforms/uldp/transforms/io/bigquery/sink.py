@@ -78,5 +78,5 @@ class _InsertRowsFn(beam.DoFn):
             return
         errors = self._client.insert_rows_json(self._table, self._rows, row_ids=list(map(insert_id, self._rows)))
         if errors:  # the bundle fails and the runner retries it, so that no pane is lost silently
-            raise BigQueryError(f"{self._table} does not take {len(errors)} of {len(self._rows)} rows: {errors[0]}")
+            raise BigQueryError(f"{self._table}: BigQuery refused {len(errors)} of {len(self._rows)} rows: {errors[0]}")
         self._clear()

@@ -16,12 +16,12 @@ ANSWER_SECONDS = 9.0
 PERMISSION = "bigquery.tables.updateData"
 
 _NO_CREDENTIALS = "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run: gcloud auth application-default login"
-_NOT_PERMITTED = "not permitted; grant the job's account roles/bigquery.dataEditor on the table"
+_NOT_PERMITTED = "no permission; grant the job's account roles/bigquery.dataEditor on the table"
 #: By HTTP status.
 _REMEDIES = {
     401: _NO_CREDENTIALS,
     403: _NOT_PERMITTED,
-    404: "not there; create the table and its view from deploy/bigquery, as deploy/topics/pubsub/bigquery.tf does",
+    404: "does not exist; create the table and its view from deploy/bigquery, as deploy/topics/pubsub/bigquery.tf does",
 }
 #: The statuses with which a server says that it does not know a method.
 _UNKNOWN_METHOD = (404, 501)
@@ -102,7 +102,7 @@ def check_table(table: str) -> None:
                 return  # an emulator, which permits everything to everyone
             raise
     if PERMISSION not in held.get("permissions", ()):
-        raise BigQueryError(f"bigquery:{table}: {_NOT_PERMITTED} (it has no {PERMISSION})")
+        raise BigQueryError(f"bigquery:{table}: {_NOT_PERMITTED} (missing: {PERMISSION})")
 
 
 def _names(columns: Sequence[Mapping[str, Any]], prefix: str = "") -> set[str]:
@@ -126,7 +126,7 @@ def _answers(table: str) -> Iterator[None]:
     except Exception as error:
         status, kind = getattr(error, "code", None), type(error).__name__
         if isinstance(status, int):
-            remedy = _REMEDIES.get(status, "refused; see BigQuery's documentation of its error codes")
+            remedy = _REMEDIES.get(status, "BigQuery refused the request; see its documentation of error codes")
         elif kind in ("DefaultCredentialsError", "RefreshError"):
             remedy = _NO_CREDENTIALS
         elif isinstance(error, OSError) or kind == "TransportError":

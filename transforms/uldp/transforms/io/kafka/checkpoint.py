@@ -89,7 +89,9 @@ class KafkaMarkCoder(Coder):
             ValueError: if the bytes are not a mark.
         """
         if encoded[:1] != bytes([self._VERSION]):
-            raise StateLayoutError(f"a Kafka checkpoint mark of layout {encoded[:1].hex()}, this is 01")
+            raise StateLayoutError(
+                f"another version of uldp wrote this Kafka checkpoint mark: layout {encoded[:1].hex()}, expected 01"
+            )
         if (len(encoded) - 1) % self._ENTRY.size:
             raise ValueError(f"not a Kafka checkpoint mark: {len(encoded)} bytes")
         entries = self._ENTRY.iter_unpack(encoded[1:])

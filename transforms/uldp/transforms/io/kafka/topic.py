@@ -26,16 +26,16 @@ _NOT_PERMITTED = 29
 _REMEDIES = {
     3: "the topic does not exist; create it, or correct its name",
     10: "a record is larger than the topic takes; raise its max.message.bytes",
-    17: "no topic can have this name; correct it",
-    _NOT_PERMITTED: "no permission; grant this client DESCRIBE, and READ or WRITE, on the topic",
+    17: "Kafka allows no topic of this name; correct it",
+    _NOT_PERMITTED: "the client has no permission; grant it DESCRIBE, and READ or WRITE, on the topic",
     58: "the broker refused the credentials; correct sasl.* in the file of --kafka-config",
     -169: "the broker refused the credentials; correct sasl.* in the file of --kafka-config",
-    _NO_TLS: "no TLS with this broker; correct security.protocol and ssl.* in the file of --kafka-config",
+    _NO_TLS: "the TLS connection failed; correct security.protocol and ssl.* in the file of --kafka-config",
     _UNKNOWN_TOPIC: "the topic does not exist; create it, or correct its name",
 }
 #: A broker that requires TLS does not answer a client that begins without TLS.
 _NO_ANSWER = (
-    "is a broker listening there, and can it be reached from here, with TLS if it asks for it (--kafka-config)?"
+    "the request failed; check that a broker answers at this address, and TLS if it requires TLS (--kafka-config)"
 )
 
 
@@ -52,7 +52,7 @@ def library() -> Any:
     try:
         import confluent_kafka.admin
     except ImportError:
-        raise KafkaError("kafka: its client is not installed; run: pip install 'uldp-stream[kafka]'") from None
+        raise KafkaError("Kafka needs confluent-kafka; install it with: pip install 'uldp-stream[kafka]'") from None
     return confluent_kafka
 
 
@@ -70,13 +70,13 @@ def read_config(path: str) -> Mapping[str, str]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise KafkaError(f"{path}: {reason}; it holds settings of Kafka's client, on each worker too") from None
+        raise KafkaError(f"{path}: {reason}; this file of settings for Kafka must be on each worker too") from None
     settings = {}
     for number, line in enumerate(map(str.strip, lines), start=1):
         if line and not line.startswith("#"):
             name, found, value = line.partition("=")
             if not found or not name.strip():
-                raise KafkaError(f"{path}: line {number} is no setting; write NAME=VALUE")
+                raise KafkaError(f"{path}: line {number} is not a setting; write NAME=VALUE")
             settings[name.strip()] = value.strip()
     return settings
 
@@ -109,7 +109,9 @@ class KafkaTopic:
         if not uri.startswith(_SCHEME) or not all(map(_is_server, servers.split(","))):
             raise KafkaError(f"{uri}: not a Kafka topic; write kafka:HOST:PORT/TOPIC")
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in {".", ".."}:
-            raise KafkaError(f"{uri}: {name!r} names no topic; letters, digits, '.', '_' and '-' do, at most 249")
+            raise KafkaError(
+                f"{uri}: {name!r} cannot be the name of a topic; use letters, digits, '.', '_' and '-', at most 249"
+            )
         return cls(servers, name, None if config is None else str(config.absolute()))
 
     def __str__(self) -> str:
@@ -154,7 +156,7 @@ class KafkaTopic:
             raise self.error((telling or error.args)[0]) from None
         allowed = {operation.name for operation in found.authorized_operations or ()}
         if allowed and needs not in allowed:
-            raise KafkaError(f"{self}: {_REMEDIES[_NOT_PERMITTED]} (it has no {needs})")
+            raise KafkaError(f"{self}: {_REMEDIES[_NOT_PERMITTED]} (missing: {needs})")
         return found
 
     def consumer(self, refused: Callable[[Any], None]) -> Any:
@@ -185,7 +187,7 @@ class KafkaTopic:
     def _notice(self, refused: Callable[[Any], None], error: Any) -> None:
         """Log in one line that no broker answers, not ten times a second. Exceptions raised here are not passed on."""
         if error.code() == _ALL_BROKERS_DOWN:
-            LOGGER.warning("%s: no broker answers; waiting", self)
+            LOGGER.warning("%s: no broker answers; waiting for one", self)
         elif is_permanent(error):
             refused(error)
 

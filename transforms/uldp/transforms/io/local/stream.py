@@ -56,7 +56,7 @@ class LocalStream:
             StreamError: if the directory holds anything.
         """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise StreamError(f"{path}: holds something already; choose another directory or remove it")
+            raise StreamError(f"{path}: not an empty directory; choose another directory, or remove this one")
         path.mkdir(parents=True, exist_ok=True)
         stream = cls(path, simulated_clock, secrets.token_hex(16))
         settings = {"simulated_clock": simulated_clock, "id": stream.id}
@@ -74,10 +74,10 @@ class LocalStream:
             settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
             return cls(path, bool(settings["simulated_clock"]), str(settings["id"]))
         except (FileNotFoundError, NotADirectoryError):
-            raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate makes one") from None
+            raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate creates one") from None
         except (ValueError, KeyError, TypeError) as error:
             raise StreamError(
-                f"{path / STREAM_SETTINGS}: not the settings of a local stream; put back the file that was there"
+                f"{path / STREAM_SETTINGS}: not the settings of a local stream; restore the original file"
             ) from error
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
@@ -176,7 +176,7 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
     try:
         records = fastavro.reader(file)
         if (kind := kind_of_records(records)) is not Kind.MESSAGES:
-            raise StreamError(f"{path}: holds {kind}, not messages; give files of messages alone")
+            raise StreamError(f"{path}: holds {kind}, not messages; give only files of messages")
         for record in _resolved(file, records):
             yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{read}")
             read += 1
@@ -184,7 +184,7 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
         raise
     except Exception as error:  # on other files, the reader's C code raises many kinds of error
         wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
-        raise StreamError(f"{path}: {wrong}; put a whole file there, or take it out") from error
+        raise StreamError(f"{path}: {wrong}; replace it by an undamaged file, or remove it") from error
 
 
 def _resolved(file: IO[bytes], records: Any) -> Iterator[dict[str, Any]]:

@@ -109,17 +109,16 @@ class _Resource:
     def _remedy(self, code: grpc.StatusCode | None) -> str:
         match code:
             case grpc.StatusCode.NOT_FOUND:
-                return (
-                    f"not there; create it with: gcloud pubsub {self.KIND} create {self.name} --project={self.project}"
-                )
+                command = f"gcloud pubsub {self.KIND} create {self.name} --project={self.project}"
+                return f"does not exist; create it with: {command}"
             case grpc.StatusCode.PERMISSION_DENIED:
-                return f"not permitted; grant the job's account roles/pubsub.viewer and {self.ROLE}"
+                return f"no permission; grant the job's account roles/pubsub.viewer and {self.ROLE}"
             case None | grpc.StatusCode.UNAUTHENTICATED:
                 return (
                     "no credentials; set GOOGLE_APPLICATION_CREDENTIALS or run: gcloud auth application-default login"
                 )
             case _:
-                return "refused; see Pub/Sub's documentation of its error codes"
+                return "Pub/Sub refused the request; see its documentation of error codes"
 
 
 class Subscription(_Resource):
@@ -146,9 +145,9 @@ class Subscription(_Resource):
         client = library().SubscriberClient
         found = _ask(self, client, "get_subscription", subscription=self.path)
         if found.topic == _DELETED_TOPIC:
-            raise PubSubError(f"{self}: its topic was deleted; create both again")
+            raise PubSubError(f"{self}: the topic of the subscription was deleted; create both again")
         if found.push_config.push_endpoint:
-            raise PubSubError(f"{self}: it pushes its messages; create one that is pulled")
+            raise PubSubError(f"{self}: Pub/Sub pushes the messages of this subscription; create a pull subscription")
         # The permission to view does not include the permission to pull. A message that comes is given back.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # about return_immediately
@@ -183,9 +182,7 @@ class Topic(_Resource):
         except UnknownMethodError:
             return  # an emulator, which permits everything to everyone
         if self.PERMISSION not in held.permissions:
-            raise PubSubError(
-                f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (it has no {self.PERMISSION})"
-            )
+            raise PubSubError(f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (missing: {self.PERMISSION})")
 
 
 def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> Any:
