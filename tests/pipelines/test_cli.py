@@ -132,7 +132,10 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
         said, err = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    assert err.strip() == "error: stopped; what was written stays, and the same command begins anew"
+    assert (
+        err.strip()
+        == "error: stopped; the files that were written remain, and the same command starts again from the beginning"
+    )
     assert "1 open window is marked incomplete" in said
     (pane,) = newest(read_counts(tmp_path / "out"))
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.EARLY, 300, ("incomplete",))

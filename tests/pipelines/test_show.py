@@ -42,8 +42,8 @@ def test_show_chooses(options: tuple[str, ...], starts: list[str], uldp: Run, re
 @pytest.mark.parametrize(
     ("option", "name", "message"),
     [
-        ("--collection", "manhattan", "no collection 'manhattan' is there; did you mean 'manhattan-checkins'?"),
-        ("--estimator", "mlee", "no estimator 'mlee' is there; did you mean 'mle'? choose one of: mle"),
+        ("--collection", "manhattan", "the results have no collection 'manhattan'; did you mean 'manhattan-checkins'?"),
+        ("--estimator", "mlee", "the results have no estimator 'mlee'; did you mean 'mle'? choose one of: mle"),
     ],
 )
 def test_show_names_what_there_is(option: str, name: str, message: str, uldp: Run, results: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_damaged_file_hides_its_window_and_is_named(kind: str, uldp: Run, resu
     shutil.copytree(results, out)
     path = sorted((out / kind).rglob("*.avro"))[1]
     path.write_bytes(path.read_bytes()[:-9])
-    error = f"error: {path}: not a whole Avro file of schema "
+    error = f"error: {path}: damaged, or not an Avro file of schema "
 
     code, shown, err = uldp("show", out, "--json")
     assert [json.loads(line)["window_start"][11:13] for line in shown.splitlines()] == ["09", "11"]

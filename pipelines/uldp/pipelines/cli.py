@@ -56,9 +56,15 @@ def cli(verbose: bool) -> None:
 
 @cli.command()
 @click.argument("specs", metavar="SPEC...", nargs=-1, required=True, type=SPEC)
-@click.option("--users", default=100_000, show_default=True, type=click.IntRange(1), help="n of the expected errors.")
+@click.option(
+    "--users",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of users, n, for the expected errors.",
+)
 def check(specs: tuple[Path, ...], users: int) -> None:
-    """Validate specs; print p, q, epsilon and the errors to expect, and warn of traps.
+    """Validate specs; print p, q, epsilon and the expected errors, and warn of probable mistakes.
 
     Example: uldp check examples/manhattan/spec.yaml --users 179527
     """
@@ -75,7 +81,7 @@ def check(specs: tuple[Path, ...], users: int) -> None:
 @cli.command()
 @click.argument("spec", type=SPEC)
 @click.option("--truth", required=True, type=SPEC, help="CSV of value,tag,weight: the true distribution.")
-@click.option("--users", required=True, type=click.IntRange(1), help="How many users report, once each.")
+@click.option("--users", required=True, type=click.IntRange(1), help="Number of users; each sends one report.")
 @click.option(
     "--to",
     required=True,
@@ -87,18 +93,25 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     default=0,
     show_default=True,
     type=click.IntRange(0),
-    help="Report ids follow from seed, collection, version and start: the same four make the same ids again.",
+    help="Seed of the report ids; the same seed, collection, version and start give the same ids.",
 )
-@click.option("--batch-size", type=click.IntRange(1), help="Reports in a message.  [default: one, unbatched]")
+@click.option(
+    "--batch-size", type=click.IntRange(1), help="Number of reports in a message.  [default: one, not in a batch]"
+)
 @click.option("--start", default="2026-01-05T09:00:00Z", show_default=True, type=time_ms, metavar="TIME")
 @click.option("--duration", default="3h", show_default=True, type=duration_ms, metavar="DURATION")
 @click.option("--duplicates", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that are sent twice.")
-@click.option("--late", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that come after their window.")
+@click.option(
+    "--late",
+    default=0.0,
+    type=click.FloatRange(0, 1),
+    help="Share of reports that arrive after the end of their window.",
+)
 @click.option("--malformed", default=0.0, type=click.FloatRange(0, 1), help="Share of reports that arrive damaged.")
 @click.option(
     "--speed",
     type=click.FloatRange(0, min_open=True),
-    help="Simulated seconds a second.  [default: as fast as it goes]",
+    help="Simulated seconds per second.  [default: as fast as possible]",
 )
 @KAFKA_CONFIG
 def simulate(
@@ -146,7 +159,7 @@ def backfill(
     private_to: str | None,
     kafka_config: Path | None,
 ) -> None:
-    """Aggregate an archive, or all that a stream holds; one pane a window. Other options go to Beam.
+    """Aggregate an archive, or all messages of a stream; each window has one pane. Other options go to Beam.
 
     Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     """
@@ -173,9 +186,9 @@ def backfill(
     show_default=True,
     type=duration_ms,
     metavar="DURATION",
-    help="Wait for stragglers.",
+    help="How far out of order messages may come before they are late.",
 )
-@click.option("--simulated-clock", is_flag=True, help="What a broker holds was published by uldp simulate.")
+@click.option("--simulated-clock", is_flag=True, help="uldp simulate published the messages of the broker.")
 @click.option(
     "--estimates-to",
     metavar="URI",
@@ -195,12 +208,12 @@ def stream(
 ) -> None:
     """Follow a stream. Other options go to Beam.
 
-    A local stream is followed until it is closed; panes are printed as they fire, and where the job is while none does.
-    Stop it with Ctrl-C or SIGTERM: open windows are marked incomplete. Started again, it reads the stream from its
-    beginning and comes to the same counts.
+    The command follows a local stream until the stream is closed. It prints each pane when it fires, and its position
+    in between. Stop it with Ctrl-C or SIGTERM: it marks open windows as incomplete. If you start it again, it reads the
+    stream from its beginning and gets the same counts.
 
-    The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, is followed by a runner that
-    takes checkpoints; or, Kafka's, by --runner=PrismRunner on this machine.
+    The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, needs a runner that takes
+    checkpoints. --runner=PrismRunner follows Kafka on this machine without them.
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
@@ -213,13 +226,15 @@ def stream(
     named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
     here = followed.path if isinstance(followed, FilesEndpoint) else None
     if isinstance(followed, FilesEndpoint) and here is None:
-        raise click.UsageError(f"{source}: cannot be followed; uldp backfill counts what it holds")
+        raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
     if here is None:
         job = cluster.BrokerJob(loaded, followed, watermark_delay, simulated_clock, **named)
         cluster.follow_broker(job, out, cluster.cluster_options(ctx.args), _say, private=private_to)
         return
     if named or simulated_clock:
-        raise click.UsageError("--simulated-clock, --estimates-to and --rejected-to are of a broker's stream")
+        raise click.UsageError(
+            "--simulated-clock, --estimates-to and --rejected-to need a broker's stream; leave them out"
+        )
     options = local.pipeline_options(ctx.args)
     local.follow(
         loaded,
@@ -235,8 +250,10 @@ def stream(
 
 @cli.command()
 @click.argument("out", type=FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Values to show a window.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Number of values to show per window."
+)
 @click.option("--collection", metavar="NAME", help="Only windows of this collection.")
 @click.option("--since", type=time_ms, metavar="TIME", help="Only windows that end after this time.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection.")
@@ -244,7 +261,7 @@ def stream(
 def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     """Print the newest pane of each window.
 
-    A damaged file hides its window and no other. It is named at the end, and the exit code is 1.
+    A damaged file hides only its own window. The command names the file at the end, and its exit code is 1.
 
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
@@ -269,9 +286,9 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
 
 @cli.command()
 @click.argument("results", metavar="OUT", type=FOLDER)
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The page to write.")
-@click.option("--truth", type=SPEC, help="CSV of value,tag,weight, where a simulation knows it.")
-@click.option("--collection", help="The collection that --truth is of, where there are several.")
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File of the page.")
+@click.option("--truth", type=SPEC, help="CSV of value,tag,weight: the true distribution of a simulation.")
+@click.option("--collection", help="The collection of --truth, if the results have several.")
 @click.option(
     "--grid",
     type=grid_shape,
@@ -291,7 +308,7 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     of_truth = [spec for spec in specs.values() if collection in (None, spec.collection)]
     if truth is not None and len({spec.collection for spec in of_truth}) != 1:
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
-        raise ResultsError(f"--truth is of which collection? Add --collection, one of: {names}")
+        raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
     truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
     damaged: list[ResultsError] = []
     write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
@@ -307,10 +324,16 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     callback=here_or_topic,
     help="An open local stream, the directory of a new one, kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T.",
 )
-@click.option("--max-attempts", default=5, show_default=True, type=click.IntRange(1), help="Leave others alone.")
+@click.option(
+    "--max-attempts",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Do not send reports that were sent this often.",
+)
 @KAFKA_CONFIG
 def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None) -> None:
-    """Send rejected reports again, when what rejected them has been mended. What was counted is not counted again.
+    """Send rejected reports again after you have fixed the cause. A report that was counted is not counted again.
 
     Example: uldp replay results/rejected --to stream
     """
@@ -356,10 +379,12 @@ def prune(out: Path, keep: int, dry_run: bool) -> None:
     default="demo",
     show_default=True,
     type=FOLDER,
-    help="A new directory, or that of an earlier demo, to make anew.",
+    help="A new directory, or the directory of an earlier demo, which is replaced.",
 )
 @click.option("--users", default=180_000, show_default=True, type=click.IntRange(1000))
-@click.option("--speed", default=240.0, show_default=True, type=click.FloatRange(1), help="Simulated seconds a second.")
+@click.option(
+    "--speed", default=240.0, show_default=True, type=click.FloatRange(1), help="Simulated seconds per second."
+)
 def demo(out: Path, users: int, speed: float) -> None:
     """Run the main job on check-ins in Manhattan: a live fleet, a live stream, live estimates, a report.
 
@@ -385,7 +410,7 @@ def _summarize(out: str, private: str | None) -> None:
     from uldp.transforms.io.remote import is_remote
 
     if is_remote(out):
-        _say(f"{out}: written; copy it here to show it")
+        _say(f"{out}: written; copy it to this machine to show it")
         return
     damaged: list[ResultsError] = []
     here = None if private is None or is_remote(private) else Path(private)
@@ -412,7 +437,7 @@ def main() -> None:
     except click.ClickException as error:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
-        _fail("stopped; what was written stays, and the same command begins anew", 130)
+        _fail("stopped; the files that were written remain, and the same command starts again from the beginning", 130)
     except BrokenPipeError:
         sys.exit(141)
     except _MENDABLE as error:

@@ -22,7 +22,7 @@ class _Folder(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         url = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", str(value))
         if scheme := url[0] if url else scheme_of(str(value)):
-            self.fail(f"{value}: {scheme}: is not of this machine; name a directory here", param, ctx)
+            self.fail(f"{value}: {scheme}: does not name a directory on this machine; name one", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -31,7 +31,7 @@ KAFKA_CONFIG = click.option(
     "--kafka-config",
     type=SPEC,
     metavar="FILE",
-    help="Settings of Kafka's client for TLS and SASL, NAME=VALUE a line; on each worker too.",
+    help="File of settings for Kafka's client (TLS, SASL), one NAME=VALUE per line; it must be on each worker too.",
 )
 
 
@@ -58,7 +58,7 @@ def time_ms(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} is no ISO 8601 time; write 2026-01-05T09:00:00Z") from error
+        raise click.BadParameter(f"{text!r} is not an ISO 8601 time; write 2026-01-05T09:00:00Z") from error
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 

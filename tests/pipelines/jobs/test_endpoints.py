@@ -62,7 +62,7 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
     options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
     subscription = parse_endpoint("pubsub:projects/project/subscriptions/reports")
     with pytest.raises(
-        JobError, match=r"reports: .* acknowledges what it keeps in memory only; use Flink or Dataflow$"
+        JobError, match=r"reports: .* would acknowledge messages that it keeps only in memory; use Flink or Dataflow$"
     ):
         follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print)
 
@@ -95,7 +95,7 @@ def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "out" / "specs").is_dir()
 
 
-MISMATCH = r"^mem://out: has results of manhattan-checkins version 1 under another domain, .* or choose another --to$"
+MISMATCH = r"^mem://out: holds results of manhattan-checkins version 1 with another domain, .* or choose another --to$"
 
 
 def test_results_elsewhere_are_not_mixed_with_those_of_another_channel() -> None:
@@ -151,7 +151,9 @@ def test_an_archive_elsewhere_is_counted_into_results_elsewhere(tmp_path: Path) 
         assert {name: here[name].read_bytes() for name in names} == {name: there[name] for name in names}
         backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
         memory.FILES["mem://archive/another.avro"] = stream.segments()[0].read_bytes()
-        with pytest.raises(ResultsError, match=r"^mem://out: holds the results of what mem://archive was before;"):
+        with pytest.raises(
+            ResultsError, match=r"^mem://out: holds results of mem://archive, which has changed since then"
+        ):
             backfill([spec], parse_endpoint("mem://archive"), "mem://out", pipeline_options([]))
     finally:
         memory.FILES.clear()
@@ -164,4 +166,6 @@ def test_what_is_elsewhere_cannot_be_followed(
     monkeypatch.setattr("sys.argv", ["uldp", "stream", *arguments])
     with pytest.raises(SystemExit):
         main()
-    assert capsys.readouterr().err == "error: mem://archive: cannot be followed; uldp backfill counts what it holds\n"
+    assert (
+        capsys.readouterr().err == "error: mem://archive: cannot be followed; count its messages with uldp backfill\n"
+    )

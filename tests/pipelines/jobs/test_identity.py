@@ -22,7 +22,7 @@ from uldp.transforms.io.local.stream import LocalStream
 
 
 def stream_of(path: Path, first: int, n: int) -> LocalStream:
-    """A closed stream of reports, of which none is in another stream with another ``first``."""
+    """A closed stream of reports; a stream with another ``first`` has none of them."""
     stream = LocalStream.create(path, simulated_clock=True)
     stream.append([build.message(build.report(number, 1)) for number in range(first, first + n)])
     stream.close()
@@ -77,12 +77,12 @@ def test_the_same_job_comes_again_from_wherever_it_is_started(tmp_path: Path, mo
         (
             "stream",
             [build.spec(), build.spec(version=2)],
-            "holds the results of a job with other specs; c-v2 is of one of both alone",
+            "holds the results of a job with other specs; only one of the two jobs has c-v2",
         ),
         (
             "stream",
             [build.spec(version=2)],
-            "holds the results of a job with other specs; c-v1 is of one of both alone",
+            "holds the results of a job with other specs; only one of the two jobs has c-v1",
         ),
     ],
 )
@@ -104,11 +104,11 @@ def test_a_stream_that_was_made_anew_or_has_grown_is_another_archive(tmp_path: P
     count(tmp_path / "stream", tmp_path / "out")
     (tmp_path / "stream").rename(tmp_path / "before")
     again = stream_of(tmp_path / "stream", 10, 10)
-    with pytest.raises(ResultsError, match=r"stream was before; it has changed since"):
+    with pytest.raises(ResultsError, match=r"stream, which has changed since then"):
         count(tmp_path / "stream", tmp_path / "out")
     assert count(tmp_path / "stream", tmp_path / "fresh") == TEN
     again.append([Message(b"no report", START)])
-    with pytest.raises(ResultsError, match=r"stream was before; it has changed since"):
+    with pytest.raises(ResultsError, match=r"stream, which has changed since then"):
         count(tmp_path / "stream", tmp_path / "fresh")
 
 
@@ -123,7 +123,7 @@ def test_a_job_that_follows_accepts_what_came_since_and_no_other_stream(tmp_path
     assert run(stream.path) == "in all: 11 received = 10 counted + 0 duplicate + 0 late + 1 rejected"
     stream.path.rename(tmp_path / "before")
     stream_of(tmp_path / "stream", 10, 10)
-    with pytest.raises(ResultsError, match="it has changed since"):
+    with pytest.raises(ResultsError, match="which has changed since then"):
         run(tmp_path / "stream")
     with pytest.raises(ResultsError, match=r"another job, uldp stream --from .*/stream\. Choose"):
         count(tmp_path / "before", tmp_path / "out")
@@ -158,7 +158,7 @@ def test_an_identity_that_cannot_be_read_is_named(text: bytes, tmp_path: Path) -
     (tmp_path / "job.json").write_bytes(text)
     identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])
     with (
-        pytest.raises(ResultsError, match=rf"^{tmp_path}/job\.json: not the identity of a job; put back "),
+        pytest.raises(ResultsError, match=rf"^{tmp_path}/job\.json: not the identity of a job; restore "),
         claimed(str(tmp_path), [build.spec()], identity),
     ):
         pass
@@ -195,10 +195,16 @@ def test_a_job_waits_for_the_one_that_is_ending(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "holds"),
     [
-        (lambda path: stream_of(path, 0, 1), "holds a local stream; choose another --to"),
-        (lambda path: (path.mkdir(), (path / "letter.txt").touch()), "holds nothing that uldp writes; choose another"),
-        (lambda path: path.touch(), "holds nothing that uldp writes; choose another --to"),
-        (lambda path: (path / "specs" / "c-v1").mkdir(parents=True), "holds nothing that uldp writes; choose another"),
+        (lambda path: stream_of(path, 0, 1), "holds a local stream; choose a new or empty directory for --to"),
+        (
+            lambda path: (path.mkdir(), (path / "letter.txt").touch()),
+            "holds nothing that uldp writes; choose a new or empty directory",
+        ),
+        (lambda path: path.touch(), "holds nothing that uldp writes; choose a new or empty directory for --to"),
+        (
+            lambda path: (path / "specs" / "c-v1").mkdir(parents=True),
+            "holds nothing that uldp writes; choose a new or empty directory",
+        ),
     ],
 )
 def test_a_directory_of_something_else_is_refused(make: Any, holds: str, tmp_path: Path) -> None:
@@ -230,7 +236,7 @@ def test_results_are_apart_from_what_is_read(
     stream_of(Path("st"), 0, 1)
     Path("link").symlink_to("st")
     before = contents(tmp_path)
-    with pytest.raises(ValueError, match=f"^--from {source} and --to {out} overlap; choose a --to apart "):
+    with pytest.raises(ValueError, match=f"^--from {source} and --to {out} overlap; choose a --to that "):
         refuse_overlap(parse_endpoint(source), out)
     if "://" not in source:
         with pytest.raises(ValueError, match="overlap"):

@@ -36,7 +36,7 @@ class TestDamage:
         damaged: list[ResultsError] = []
         estimates, unpublished = current(tmp_path, SPECS, damaged=damaged.append)
         assert (hours(estimates), unpublished) == ([0, 2], [])
-        assert [str(error).startswith(f"{path}: not a whole Avro file") for error in damaged] == [True]
+        assert [str(error).startswith(f"{path}: damaged, or not an Avro file") for error in damaged] == [True]
 
     def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:
         save(tmp_path, at(0))

@@ -78,7 +78,9 @@ class TestReading:
     def test_a_damaged_file_is_named(self, tmp_path: Path, damage: Any) -> None:
         path = write_estimate(tmp_path)
         path.write_bytes(damage(path.read_bytes()))
-        with pytest.raises(ResultsError, match=f"{path}: not a whole Avro file of schema estimate .*; remove it and"):
+        with pytest.raises(
+            ResultsError, match=f"{path}: damaged, or not an Avro file of schema estimate .*; remove it and"
+        ):
             read_estimates(tmp_path)
 
     def test_a_file_of_another_schema_is_named(self, tmp_path: Path) -> None:
@@ -118,5 +120,7 @@ class TestSpecs:
     )
     def test_of_another_channel(self, out: Path, old: str, new: str) -> None:
         (out / "specs/c-v1/spec.yaml").write_text(SPEC.replace(old, new))
-        with pytest.raises(ResultsError, match=r"specs/c-v1/spec\.yaml is not the spec .* put that spec back"):
+        with pytest.raises(
+            ResultsError, match=r"specs/c-v1/spec\.yaml is not the spec .* restore the spec of that job"
+        ):
             spec_of(ESTIMATE, read_specs(out))

@@ -69,10 +69,10 @@ def test_names_must_be_there() -> None:
     require("collection", None, {"survey"})
     require("collection", "survey", {"survey"})
     with pytest.raises(
-        SelectionError, match=r"^no collection 'survy' is there; did you mean 'survey'[?] choose one of: s"
+        SelectionError, match=r"^the results have no collection 'survy'; did you mean 'survey'[?] choose one of: s"
     ):
         require("collection", "survy", {"survey", "s"})
-    with pytest.raises(SelectionError, match=r"^no estimator 'x' is there; choose one of: em, mle$"):
+    with pytest.raises(SelectionError, match=r"^the results have no estimator 'x'; choose one of: em, mle$"):
         require("estimator", "x", {"mle", "em"})
 
 
@@ -119,8 +119,8 @@ class TestSelection:
         for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="empirical")):
             check_selection(tmp_path, SPECS, good)
         with pytest.raises(
-            SelectionError, match=r"no estimator 'emm' is there; did you mean 'em'[?] choose one of: em, emp"
+            SelectionError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: em, emp"
         ):
             check_selection(tmp_path, SPECS, Selection(estimator="emm"))
-        with pytest.raises(SelectionError, match=r"no collection 'd' is there; choose one of: c$"):
+        with pytest.raises(SelectionError, match=r"the results have no collection 'd'; choose one of: c$"):
             check_selection(tmp_path, SPECS, Selection(collection="d"))

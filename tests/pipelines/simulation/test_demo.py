@@ -18,7 +18,7 @@ def test_what_it_did_not_make_stays(name: str, tmp_path: Path) -> None:
     mine = tmp_path / "demo" / name
     mine.parent.mkdir(parents=True)
     mine.write_text("mine", encoding="utf-8")
-    with pytest.raises(DemoError, match="demo: holds what uldp demo did not make; choose another --out"):
+    with pytest.raises(DemoError, match="demo: holds files that uldp demo did not create; choose another --out"):
         demonstrate(tmp_path / "demo")
     assert [path for path in (tmp_path / "demo").rglob("*") if path.is_file()] == [mine]
 
@@ -27,4 +27,4 @@ def test_what_it_made_it_makes_anew(tmp_path: Path) -> None:
     (tmp_path / "demo").mkdir()
     for _ in range(2):
         last = demonstrate(tmp_path / "demo")[-1]
-        assert last == f"estimates against the truth that the simulation knows: {tmp_path / 'demo' / 'report.html'}"
+        assert last == f"report with the estimates and the truth: {tmp_path / 'demo' / 'report.html'}"

@@ -53,5 +53,5 @@ def test_summaries_add_up() -> None:
     total = Summary(10, 2, 1, 3, 2, 1) + Summary(5, 1, 0, 1, 1, 2)
     assert total == Summary(15, 3, 1, 4, 3, 3)
     assert str(total) == (
-        "15 reports, of which 3 second copies, 3 damaged, 4 late within the allowed lateness and 3 later still"
+        "15 reports, including 3 second copies, 3 damaged, 4 late within the allowed lateness and 3 later still"
     )

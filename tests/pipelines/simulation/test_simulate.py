@@ -147,5 +147,5 @@ def test_impossible_settings_are_errors(settings: dict[str, Any], message: str, 
 
 
 def test_a_stream_of_the_present_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="need a stream with a simulated clock"):
+    with pytest.raises(ValueError, match="needs a stream with a simulated clock"):
         simulate(make_fleet(), LocalStream.create(tmp_path / "stream"))

@@ -65,8 +65,8 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
         raise JobError(
             "a broker's stream needs a runner that takes checkpoints: for Flink, add --runner=PortableRunner"
             " --job_endpoint=HOST:PORT of its job server; for Dataflow, --runner=DataflowRunner; Kafka on this machine"
-            " is followed by --runner=PrismRunner --prism_location=FILE; docs/running.md shows each; or count what is"
-            " there now with uldp backfill"
+            " is followed by --runner=PrismRunner --prism_location=FILE; docs/running.md shows each; or count the"
+            " messages that are there now with uldp backfill"
         )
     own = _FLINK if runner in JOB_SERVERS else _PRISM if runner == PRISM else ()
     return pipeline_options([*_ALWAYS, *own, *arguments])
@@ -129,7 +129,9 @@ def follow_broker(
     source, specs = job.source, job.specs
     in_memory = options.view_as(StandardOptions).runner == PRISM
     if in_memory and source.needs_checkpoints:
-        raise JobError(f"{source}: --runner={PRISM} acknowledges what it keeps in memory only; use Flink or Dataflow")
+        raise JobError(
+            f"{source}: --runner={PRISM} would acknowledge messages that it keeps only in memory; use Flink or Dataflow"
+        )
     job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
@@ -155,11 +157,11 @@ def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable
             if here is not None and (marked := mark_open_windows(here)):
                 say(marked_incomplete(marked))
         else:
-            say("the job goes on without this command; stop it by the runner's own means")
+            say("the job continues without this command; stop it with the tools of the runner")
         raise
     except grpc.RpcError as error:
-        fate = "and the job with it" if in_memory else "the job goes on without it and without this command"
-        raise JobError(f"the job server is gone; {fate}") from error
+        fate = "the job ended too" if in_memory else "the job continues on the cluster"
+        raise JobError(f"the job server no longer answers; {fate}") from error
 
 
 def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:

@@ -86,9 +86,9 @@ class JobIdentity:
         ):
             return f"holds the results of another job, {self}"
         if self.content != later.content:
-            return f"holds the results of what {self.source} was before; it has changed since"
+            return f"holds results of {self.source}, which has changed since then"
         if not self.resumes and (names := sorted(self.specs.keys() ^ later.specs.keys())):
-            return f"holds the results of a job with other specs; {names[0]} is of one of both alone"
+            return f"holds the results of a job with other specs; only one of the two jobs has {names[0]}"
         changed = (
             f"holds the results of a job with another spec: {key} of {name} was {before} and is {now}"
             for name in sorted(self.specs.keys() & later.specs.keys())

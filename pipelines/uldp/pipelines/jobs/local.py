@@ -64,13 +64,13 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     known = options.get_all_options(retain_unknown_options=False)
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
     if unknown:
-        raise JobError(f"unknown option --{unknown[0]}; neither uldp nor Beam has it, see --help")
+        raise JobError(f"unknown option --{unknown[0]} for uldp and for Beam; see --help")
     if options.view_as(StandardOptions).runner == PRISM:
         prism = options.view_as(PrismRunnerOptions).prism_location
         if prism is None or not Path(prism).is_file():
             raise JobError(
-                f"--runner={PRISM} needs --prism_location=FILE, and {prism or 'that'} is not there; build one with:"
-                f" go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__}"
+                f"--runner={PRISM} needs --prism_location=FILE, and {prism or 'the file'} does not exist; build Prism"
+                f" with: go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__}"
             )
     return options
 
@@ -133,7 +133,7 @@ def follow(
     """
     runner = options.view_as(StandardOptions).runner
     if runner not in (None, LOCAL_RUNNER):
-        raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or backfill the directory")
+        raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source)
     aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock)
     endpoint = FilesEndpoint(str(source))
@@ -175,7 +175,8 @@ def refuse_overlap(source: Endpoint, out: str, private: str | None = None) -> No
     for option, folder in (("--to", out), ("--private-to", private)):
         if folder is not None and source.overlaps(folder):
             raise EndpointError(
-                f"--from {source} and {option} {folder} overlap; choose a {option} apart from what is read"
+                f"--from {source} and {option} {folder} overlap; "
+                f"choose a {option} that is neither inside --from nor around it"
             )
 
 

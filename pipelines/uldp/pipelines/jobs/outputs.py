@@ -119,7 +119,7 @@ def _fetch(out: str, folder: Path) -> None:
 
 def _refuse_others(out: Path, option: str) -> None:
     if out.exists() and (kind := kind_of(out)) not in (Kind.RESULTS, Kind.EMPTY):
-        raise ResultsError(f"{out}: holds {kind}; choose another {option}, a new or empty directory")
+        raise ResultsError(f"{out}: holds {kind}; choose a new or empty directory for {option}")
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def _lock(file: TextIO) -> bool:
 def _refuse_other_job(out: str, kept: Path, job: JobIdentity, option: str) -> None:
     before = _kept_identity(kept)
     if before is None and any(kept.glob("specs/*")):
-        raise ResultsError(f"{out}: holds results, but no {JOB} that says of which job; choose another {option}")
+        raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
@@ -171,7 +171,7 @@ def _kept_identity(kept: Path) -> JobIdentity | None:
     try:
         return JobIdentity.decode(path.read_bytes()) if path.exists() else None
     except ValueError as error:
-        raise ResultsError(f"{path}: {error}; put back the file that was there, or choose another --to") from error
+        raise ResultsError(f"{path}: {error}; restore the original file, or choose another --to") from error
 
 
 def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
@@ -179,7 +179,7 @@ def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpe
         kept = _folder(folder, spec) / "spec.yaml"
         if kept.exists() and not same_channel(CollectionSpec.load(kept), spec):
             raise ResultsError(
-                f"{out}: has results of {spec.collection} version {spec.version} under another domain, mechanism, "
+                f"{out}: holds results of {spec.collection} version {spec.version} with another domain, mechanism, "
                 "sensitive values or tags; raise the spec's version, or choose another --to"
             )
 

@@ -176,7 +176,7 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
         mine = [pane for pane in panes if (pane.collection, pane.version) == key]
         name = f"{spec.collection} v{spec.version}"
         if spec.window.period is not None:
-            lines.append(f"{name}: {number_of(len(mine), 'sliding window')}, in which a report stands more than once")
+            lines.append(f"{name}: {number_of(len(mine), 'sliding window')}, which count a report more than once")
         else:
             subtotal = sum((pane.accounting for pane in mine), Accounting())
             total += subtotal

@@ -164,7 +164,7 @@ def write_report(
     if grid is not None and by_spec and math.prod(grid) not in {specs[key].size for key in by_spec}:
         sizes = ", ".join(f"{specs[key].size} ({specs[key].collection})" for key in by_spec)
         raise ReportError(
-            f"a grid of {grid[0]} x {grid[1]} is {math.prod(grid)} cells, |X| is {sizes}; correct the grid"
+            f"a grid of {grid[0]} x {grid[1]} has {math.prod(grid)} cells, but |X| is {sizes}; correct the grid"
         )
     chapters = [_chapter(specs[key], estimates, (truth or {}).get(key), grid) for key, estimates in by_spec.items()]
     environment = jinja2.Environment(

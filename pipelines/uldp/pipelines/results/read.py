@@ -167,8 +167,8 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     channel = (spec.mechanism.name, spec.mechanism.epsilon, spec.size, spec.size + len(spec.tags))
     if channel != (estimate.mechanism, estimate.epsilon, len(estimate.distribution), len(support.counts)):
         raise ResultsError(
-            f"specs/{name}/spec.yaml is not the spec that the estimates of {name} were made under: "
-            "its domain, tags, mechanism or epsilon differ; put that spec back"
+            f"specs/{name}/spec.yaml is not the spec of the job that made the estimates of {name}: "
+            "domain, tags, mechanism or epsilon differ; restore the spec of that job"
         )
     return spec
 
@@ -317,9 +317,9 @@ def _named(
     """Read a pane, and check that its window and estimator match its path, as far as the path names them."""
     fired = read(value)
     if window not in (None, _support(fired).key):
-        raise ValueError("of another window than its folder")
+        raise ValueError("the record is of another window than its folder")
     if isinstance(fired, Estimate) and estimator not in (None, fired.estimator):
-        raise ValueError("of another estimator than its name")
+        raise ValueError("the record is of another estimator than its file name")
     return fired
 
 
@@ -355,6 +355,6 @@ def _read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]],
         raise ResultsError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
     except Exception as error:  # fastavro's C code raises many kinds of errors for a damaged file
         raise ResultsError(
-            f"{path}: not a whole Avro file of schema {schema} ({type(error).__name__}); "
-            "remove it and run its pipeline again"
+            f"{path}: damaged, or not an Avro file of schema {schema} ({type(error).__name__}); "
+            "remove it and run its job again"
         ) from error

@@ -33,8 +33,8 @@ class Replayed:
 
     def __str__(self) -> str:
         return (
-            f"{self.sent:,} sent again, {self.exhausted:,} left alone after too many attempts, "
-            f"{self.cut:,} of which only the beginning was kept"
+            f"{self.sent:,} sent again, {self.exhausted:,} not sent after too many attempts, "
+            f"{self.cut:,} not sent because only their beginning was kept"
         )
 
 
@@ -51,7 +51,7 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
         StreamError: if the stream is closed: nobody would read on.
     """
     if isinstance(stream, LocalStream) and stream.closed:  # a broker's stream has no end
-        raise StreamError(f"{stream.path}: is closed; replay into a new directory and backfill both")
+        raise StreamError(f"{stream.path}: the stream is closed; replay into a new directory, and backfill both")
     sent = exhausted = cut = 0
 
     def messages() -> Iterable[Message]:

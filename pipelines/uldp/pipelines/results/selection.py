@@ -30,7 +30,7 @@ def require(kind: str, name: str | None, names: Collection[str]) -> None:
     if name is not None and name not in names:
         hint = near(name, names)
         choose = f"choose one of: {', '.join(sorted(names))}"
-        raise SelectionError(f"no {kind} {quote(name)} is there; {f'{hint} {choose}' if hint else choose}")
+        raise SelectionError(f"the results have no {kind} {quote(name)}; {f'{hint} {choose}' if hint else choose}")
 
 
 def window_of(folder: str) -> Key | None:

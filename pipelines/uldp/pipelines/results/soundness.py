@@ -23,9 +23,9 @@ def sound_counts(value: Mapping[str, Any]) -> SupportCounts:
     signals = pane.signals
     numbers = [*astuple(pane.accounting), *pane.counts.tolist(), *signals.early, *signals.past]
     if pane.window_start >= pane.window_end or min(numbers) < 0 or pane.counts.max() > pane.n:
-        raise ValueError("a window, counts or an accounting that cannot be")
+        raise ValueError("the window, the counts or the accounting are impossible")
     if max(len(signals.early), len(signals.past)) > SKEW_RANGES:
-        raise ValueError("more ranges of clock skew than there are")
+        raise ValueError("too many ranges of clock skew")
     return pane
 
 
@@ -39,7 +39,7 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
     tags = [figure for tag in estimate.tags.values() for figure in (tag.mass, tag.stderr)]
     shares = np.array([*estimate.distribution, *estimate.stderr, *tags, estimate.bound])
     if len(estimate.distribution) != len(estimate.stderr) or not (np.abs(shares) < _SHARE_LIMIT).all():
-        raise ValueError("shares or errors that cannot be")
+        raise ValueError("the shares or the errors are impossible")
     if estimate.stderr.min() < 0 or estimate.support.n < 1:
-        raise ValueError("negative errors, or an estimate of no report")
+        raise ValueError("an error is negative, or n is 0")
     return estimate

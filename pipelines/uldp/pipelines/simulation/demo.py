@@ -41,7 +41,9 @@ def example(name: str) -> Path:
 def _begin(out: Path) -> None:
     """Create the directory, and delete an earlier demonstration in it; refuse any other content."""
     if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise DemoError(f"{out}: holds what uldp demo did not make; choose another --out, or empty it yourself")
+        raise DemoError(
+            f"{out}: holds files that uldp demo did not create; choose another --out, or empty the directory yourself"
+        )
     out.mkdir(parents=True, exist_ok=True)
     (out / _MARK).touch()
     for left in ("stream", "results"):
@@ -81,7 +83,7 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
     devices = threading.Thread(
         target=simulate, args=(fleet, stream), kwargs={"speed": speed, "segment_ms": SEGMENT_MS}, daemon=True
     )
-    say(f"{users:,} devices report for three hours, {speed:g} times as fast as in earnest, into {stream.path}")
+    say(f"{users:,} devices report for three hours, {speed:g} times as fast as real devices, into {stream.path}")
     devices.start()
     jobs.follow(
         [spec],
@@ -91,10 +93,10 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         watermark_delay_ms=10_000,
         say=say,
     )
-    say("the newest pane of each window, which late reports have amended:")
+    say("the newest pane of each window, with late reports included:")
     for estimate in current(out / "results", {spec.key: spec})[0]:
         say(pane_line(estimate, spec.labels))
     say(summary(out / "results"))
     report = out / "report.html"
     write_report(out / "results", report, truth={spec.key: truth.distribution}, grid=(25, 25))
-    say(f"estimates against the truth that the simulation knows: {report}")
+    say(f"report with the estimates and the truth: {report}")

@@ -95,4 +95,4 @@ class FaultInjector:
                 shorter = Layout(self._layout.prefix, len(bits) - 1)
                 return head + shorter.payload_prefix + bits[1:]
             case _:
-                raise AssertionError(f"{fault!r} is a fault of columns")
+                raise AssertionError(f"{fault!r} applies only to columns")

@@ -80,7 +80,7 @@ class Summary:
 
     def __str__(self) -> str:
         return (
-            f"{self.received:,} reports, of which {self.duplicates:,} second copies, {self.malformed:,} damaged, "
+            f"{self.received:,} reports, including {self.duplicates:,} second copies, {self.malformed:,} damaged, "
             f"{self.late_within:,} late within the allowed lateness and {self.late_after:,} later still"
         )
 

@@ -52,7 +52,7 @@ def simulate(
     elif segment_ms < 1:
         raise ValueError(f"segment_ms must be 1 or more, got {segment_ms}")
     if not stream.simulated_clock:
-        raise ValueError("the publish times of a fleet need a stream with a simulated clock")
+        raise ValueError("a fleet needs a stream with a simulated clock")
     sent = Summary()
 
     def messages() -> Iterator[EncodedMessages]:
