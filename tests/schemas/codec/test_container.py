@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.messages import read_back
+from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, Container
 from uldp.schemas.codec.container import BLOCK_SIZE, EncodedMessages
 from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
 from uldp.schemas.records import Message
@@ -81,6 +82,16 @@ def test_a_block_is_ended_by_the_record_that_fills_it(sizes: list[int]) -> None:
     assert [size for block in blocks for size in block] == sizes
     assert all(block and sum(block[:-1]) < BLOCK_SIZE for block in blocks)
     assert len(blocks) <= 1 + (file.tell() // BLOCK_SIZE)
+
+
+def test_a_message_that_no_reader_would_take_is_not_written() -> None:
+    largest = MAX_BLOCK_BYTES - BLOCK_SIZE - 6  # a length of four bytes, no attributes, and the time 0
+    file = io.BytesIO()
+    EncodedMessages.of([Message(b"x", 0), Message(bytes(largest), 0)]).write(file, {})
+    file.seek(0)
+    assert [len(record["data"]) for record in Container.open(file).records()] == [1, largest]
+    with pytest.raises(ValueError, match="a message takes 16,711,681 bytes, the limit is 16,711,680; leave it out"):
+        EncodedMessages.of([Message(bytes(largest + 1), 0)]).write(file, {})
 
 
 def test_a_sync_marker_is_drawn_for_each_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import IO, Any, cast
 
 import fastavro
@@ -18,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.arrays import Rows, Times
+from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, SYNC_SIZE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Message
 
 #: Size of a block in bytes; its last record may exceed this size. A reader holds a whole block in memory.
 BLOCK_SIZE = 1 << 16
-_SYNC_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +89,16 @@ class EncodedMessages:
         return EncodedMessages(np.concatenate(pieces), np.cumsum(lengths), self.publish_times)
 
     def write(self, file: IO[bytes], metadata: Mapping[str, str]) -> None:
-        """Write a container file, uncompressed, with ``metadata`` in its header."""
-        sync_marker = secrets.token_bytes(_SYNC_SIZE)
+        """Write a container file, uncompressed, with ``metadata`` in its header.
+
+        Raises:
+            ValueError: if a message is so large that no reader would accept its block.
+        """
+        if len(self) and (largest := int(self.lengths.max())) > MAX_BLOCK_BYTES - BLOCK_SIZE:
+            raise ValueError(
+                f"a message takes {largest:,} bytes, the limit is {MAX_BLOCK_BYTES - BLOCK_SIZE:,}; leave it out"
+            )
+        sync_marker = secrets.token_bytes(SYNC_SIZE)
         # Pass a copy of the metadata, because fastavro adds entries to it.
         fastavro.writer(file, load_schema("message"), [], metadata=dict(metadata), sync_marker=sync_marker)
         starts = self.ends - self.lengths
@@ -103,8 +110,7 @@ class EncodedMessages:
             file.write(sync_marker)
 
 
-def sync_marker(path: Path) -> bytes:
+def sync_marker(file: IO[bytes]) -> bytes:
     """Return the last bytes of a container file: the sync marker, which its writer drew at random or hashed."""
-    with path.open("rb") as file:
-        file.seek(max(file.seek(0, io.SEEK_END) - _SYNC_SIZE, 0))
-        return file.read()
+    file.seek(max(file.seek(0, io.SEEK_END) - SYNC_SIZE, 0))
+    return file.read()

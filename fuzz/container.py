@@ -1,0 +1,159 @@
+"""What must hold of the reader of container files for any bytes at all.
+
+An input is read as a recipe: a few bytes choose what is wrong with a container, and the rest is the container, or the
+blocks of one. So the search does not need to guess a schema of 500 bytes or a sync marker.
+"""
+
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import fastavro
+
+from uldp.schemas.codec.blocks import Container, ContainerError
+from uldp.schemas.codec.columnar import write_varint
+from uldp.schemas.codec.stored import decode_messages
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import Message
+
+MARKER = bytes(range(16))
+NAMES = ("message", "rejected", "support_counts", "estimate")
+CODECS = (b"null", b"deflate", b"", b"snappy", b"\xff")
+
+
+def schema_text(name: str) -> bytes:
+    """Return the shipped schema as JSON, in the form in which it is on disk."""
+    return json.dumps(_plain(load_schema(name))).encode()
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what fastavro has added to a parsed schema."""
+    return {key: value for key, value in schema.items() if not key.startswith("__")}
+
+
+def write(
+    metadata: Mapping[bytes, bytes], blocks: Sequence[tuple[int, bytes]], *, size: int = 0, marker: bytes = MARKER
+) -> bytes:
+    """Write a container file, whatever is in it.
+
+    Args:
+        metadata: The entries of the header.
+        blocks: Of each block the claimed number of records, and the bytes as they are stored.
+        size: By so much the claimed size of each block is larger than it is.
+        marker: The sync marker behind each block; the one of the header is ``MARKER``.
+    """
+    entries = b"".join(write_varint(len(text)) + text for entry in metadata.items() for text in entry)
+    out = [b"Obj\x01", write_varint(len(metadata)), entries, b"\0", MARKER]
+    for records, block in blocks:
+        out += [write_long(records), write_long(len(block) + size), block, marker]
+    return b"".join(out)
+
+
+def write_long(value: int) -> bytes:
+    """Encode any long; ``write_varint`` takes only those that are not negative."""
+    if value >= 0:
+        return write_varint(value)
+    odd = bytearray(write_varint(~value))
+    odd[0] |= 1  # zigzag: odd is negative
+    return bytes(odd)
+
+
+def deflate(block: bytes) -> bytes:
+    """Compress a block as the codec ``deflate`` does."""
+    deflater = zlib.compressobj(wbits=-15)
+    return deflater.compress(block) + deflater.flush()
+
+
+TEXTS = tuple(map(schema_text, NAMES))
+#: The recipe is in the first bytes of an input: how to build, schema, codec, mutation of the schema, records, size.
+RECIPE_SIZE = 6
+
+
+def build(data: bytes) -> bytes:
+    """Make a container file of an input, whatever the bytes."""
+    how, name, codec, change, records, size = data[:RECIPE_SIZE].ljust(RECIPE_SIZE, b"\0")
+    body = data[RECIPE_SIZE:]
+    if how == 0:
+        return body
+    text = TEXTS[name % len(TEXTS)]
+    if change:  # overwrite, insert or delete in the schema, at a place and with bytes that the input names
+        at = int.from_bytes(body[:2]) % len(text)
+        edit, body = body[2 : 2 + change // 3], body[2 + change // 3 :]
+        text = text[:at] + edit + text[at + (0, len(edit), 1)[change % 3] :]
+    if how & 32:
+        blocks = [_messages(body)]
+    else:
+        middle = len(body) // 2 if how & 16 else len(body)
+        blocks = [(records - 8, body[:middle]), (records - 8, body[middle:])][: 1 + (middle < len(body))]
+    written = CODECS[codec % len(CODECS)]
+    if written == b"deflate" and how & 2:
+        blocks = [(count, deflate(block)) for count, block in blocks]
+    metadata = {b"avro.schema": text, b"avro.codec": written, b"uldp.last_publish_time": b"0"}
+    return write(metadata, blocks, size=size if how & 4 else 0, marker=MARKER[::-1] if how & 8 else MARKER)
+
+
+def _messages(data: bytes) -> tuple[int, bytes]:
+    """Encode whole messages, whatever the bytes: most other inputs are refused at their first record."""
+    out, records = [], 0
+    while data:
+        attributes, length, width = data[:3].ljust(3, b"\0")
+        start = 3 + width % 9
+        time, body, data = data[3:start], data[start : start + length], data[start + length :]
+        out += [write_varint(len(body)), body]
+        for text in (body[:attributes].hex().encode(), body[attributes:].hex().encode()) if attributes else ():
+            out += [write_long(-1) + write_varint(len(text))] if attributes % 2 else [write_varint(1)]
+            out += [write_varint(len(text)), text, write_varint(0)]
+        out += [b"\0", write_long(int.from_bytes(time, "little", signed=True))]
+        records += 1
+    return records, b"".join(out)
+
+
+def read(content: bytes) -> list[Any]:
+    """Read a container file as the project does: messages by the fast decoder, without their positions.
+
+    Raises:
+        ContainerError: if it is no container of known records.
+    """
+    container = Container.open(io.BytesIO(content))
+    if container.name == "message" and container.current:
+        return [
+            message._replace(source="")
+            for records, block in container.blocks()
+            for message in decode_messages(records, block, "", 0)
+        ]
+    found = list(container.records())
+    if container.name == "message":
+        return [Message(record["data"], record["publish_time"], record["attributes"]) for record in found]
+    return found
+
+
+def reference(content: bytes) -> list[Any]:
+    """Read a container file that ``read`` accepts by fastavro alone, with the known schema in place of the file's."""
+    file = io.BytesIO(content)
+    container = Container.open(file)
+    header = write(
+        {b"avro.schema": json.dumps(_plain(container.writer)).encode(), b"avro.codec": container.codec.encode()}, []
+    )
+    trusted = header[: -len(MARKER)] + container.sync_marker + file.read()
+    records = cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(trusted), load_schema(container.name)))
+    if container.name == "message":
+        return [Message(record["data"], record["publish_time"], record["attributes"]) for record in records]
+    return list(records)
+
+
+def check(data: bytes) -> bool:
+    """Read the container in ``data``; return whether the reader accepts it.
+
+    Raises:
+        AssertionError: if fastavro reads other records than the reader.
+    """
+    content = build(data)
+    try:
+        found = read(content)
+    except ContainerError:
+        return False
+    expected = reference(content)
+    assert repr(found) == repr(expected), f"{found}\n!=\n{expected}"  # NaN is not equal to itself
+    return True

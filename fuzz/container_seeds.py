@@ -1,0 +1,111 @@
+"""The containers from which a search starts. ``python -m fuzz.container_seeds`` writes them to fuzz/containers."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import numpy as np
+
+from fuzz.container import CODECS, NAMES, TEXTS, write
+from uldp.schemas.framing import load_schema
+from uldp.schemas.records import (
+    Accounting,
+    Estimate,
+    Message,
+    Pane,
+    PaneKind,
+    Rejected,
+    Sender,
+    Signals,
+    Superseded,
+    SupportCounts,
+    TagMass,
+)
+
+FOLDER = Path(__file__).parent / "containers"
+TIME = 1_767_258_000_000
+COUNTS = SupportCounts(
+    "c",
+    1,
+    TIME,
+    TIME + 3_600_000,
+    Pane(PaneKind.LATE, 2),
+    np.array([30, 40, 10]),
+    Accounting(107, 100, 4, 2, 1),
+    ("few_reports",),
+    Superseded(1, 90, np.array([27, 36, 9])),
+    Signals((0, 3), (60,), 2, Sender("00000000000000ff", 50)),
+)
+ESTIMATE = Estimate(
+    COUNTS, "urr", 1.5, "mle", np.array([0.25, 0.75]), np.array([0.1, 0.2]), {"home": TagMass(0.1, 0.0)}, 0.1
+)
+PANE = {"pane": {"kind": "late", "revision": 2}}
+#: With plain values only, as a reader returns them.
+RECORDS: dict[str, list[dict[str, Any]]] = {
+    "message": [
+        Message(b"x" * 70, TIME, {"uldp-sender": "a"}).to_avro(),
+        Message(b"", -1).to_avro(),
+        Message(b"y", 2**63 - 1).to_avro(),
+        Message(b"z", TIME).to_avro(),
+    ],
+    "rejected": [Rejected("decode", "not_avro", "", b"x", {"k": "v"}, TIME, "s:1", 1, "0").to_avro()],
+    "support_counts": [COUNTS.to_avro() | PANE],
+    "estimate": [ESTIMATE.to_avro() | PANE],
+}
+_FIELDS = (
+    b'{"name":"data","type":"bytes"},{"name":"attributes","type":{"type":"map","values":"string"}},'
+    b'{"name":"publish_time","type":"long"}]}'
+)
+_BEGIN = b'{"type":"record","name":"uldp.Message","fields":[{"name":"more","type":'
+#: Schemas that once ended a process, or hung it: a record in itself, in another, in a union; and endless nulls.
+HOSTILE = {
+    "recursive": _BEGIN + b'"uldp.Message"},' + _FIELDS,
+    "recursive-far": _BEGIN
+    + b'{"type":"record","name":"Other","fields":[{"name":"more","type":"uldp.Message"}]}},'
+    + _FIELDS,
+    "recursive-union": _BEGIN + b'["null","uldp.Message"]},' + _FIELDS,
+    "nulls": _BEGIN + b'{"type":"array","items":"null"}},' + _FIELDS,
+    "deep": b'{"type":"array","items":' * 20_000,
+    "union": b'["null",[]]',
+    "number": b"7",
+}
+
+
+def encoded(name: str) -> bytes:
+    """Return the records of a schema, concatenated."""
+    out = io.BytesIO()
+    for record in RECORDS[name]:
+        fastavro.schemaless_writer(out, load_schema(name), record)
+    return out.getvalue()
+
+
+def seeds() -> Iterator[tuple[str, bytes]]:
+    """Yield each input with the name of its file."""
+    for index, name in enumerate(NAMES):
+        body, records = encoded(name), len(RECORDS[name])
+        for codec in range(len(CODECS)):
+            how = 3 if CODECS[codec] == b"deflate" else 1
+            yield f"{name}-{codec}", bytes((how, index, codec, 0, records + 8, 0)) + body
+        yield f"{name}-size", bytes((5, index, 0, 0, records + 8, 200)) + body
+        yield f"{name}-marker", bytes((9, index, 0, 0, records + 8, 0)) + body
+        yield f"{name}-edited", bytes((1, index, 0, 10, records + 8, 0)) + b"\0\x20abc" + body
+        whole = write({b"avro.schema": TEXTS[index], b"avro.codec": b"null"}, [(records, body)])
+        yield f"{name}-whole", b"\0" * 6 + whole
+    fields = b"".join(bytes((index, 9 * index, width)) + bytes(range(1, 60)) for index, width in enumerate(range(9)))
+    yield "messages", bytes((33, 0, 0, 0, 0, 0)) + fields
+    yield "messages-deflate", bytes((35, 0, 1, 0, 0, 0)) + fields
+    for count in (-1, 2**34, 2**62, -(2**63)):
+        blocks = [(count, encoded("message"))]
+        yield f"records-{count}", b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, blocks)
+        yield f"size-{count}", b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, [(1, b"")], size=count)
+    for name, text in HOSTILE.items():
+        if len(text) < 1000:  # the search needs small inputs; tests read the others
+            yield f"schema-{name}", b"\0" * 6 + write({b"avro.schema": text}, [(1, b"\0")])
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, data in seeds():
+        (FOLDER / name).write_bytes(data)

@@ -1,0 +1,301 @@
+"""Container files from outside: the header and the blocks are read with bounds, before any of it reaches fastavro.
+
+A header names its writer's schema, and fastavro would follow any schema: one that contains itself, or an array of 2^34
+nulls. So the reader takes no schema from a file. It compares the schema's parsing canonical form with those of the
+shipped schemas, and decodes with the shipped schema. It bounds each length before it allocates memory, and holds one
+block at a time (Avro specification 1.11, "Object Container Files" and "Parsing Canonical Form for Schemas").
+"""
+
+import io
+import json
+import os
+import stat
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import chain, combinations
+from pathlib import Path
+from typing import IO, Any, Self, cast
+
+import fastavro
+
+from uldp.schemas.framing import Schema, load_schema, parse_schema
+from uldp.schemas.mistakes import quote
+
+#: The largest block of messages or rejected reports, and the largest compressed block, in bytes when inflated. A writer
+#: ends a block behind the record that fills it: a message at the limit of 10,000,000 bytes, behind the 2 MB that Flume
+#: gathers, or the 64 kB of other writers.
+MAX_BLOCK_BYTES = 1 << 24
+#: The largest stored block of panes in bytes: one record of 2^24 symbols takes up to 27 bytes for each.
+MAX_PANE_BYTES = 1 << 29
+#: The largest header in bytes; the shipped schemas take up to 10,000.
+MAX_HEADER_BYTES = 1 << 20
+#: The codecs that the reader inflates.
+CODECS = ("null", "deflate")
+
+#: The size of the marker behind the header and behind each block, in bytes.
+SYNC_SIZE = 16
+
+_MAGIC = b"Obj\x01"
+_MAX_VARINT = 10
+_RAW_DEFLATE = -15
+_BOUNDS = {
+    "message": MAX_BLOCK_BYTES,
+    "rejected": MAX_BLOCK_BYTES,
+    "estimate": MAX_PANE_BYTES,
+    "support_counts": MAX_PANE_BYTES,
+}
+
+
+class ContainerError(ValueError):
+    """A file that cannot be read as a container of known records; the message says why.
+
+    Attributes:
+        remedy: Text for the user, or an empty string if the file is damaged and the remedy depends on its use.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.remedy = remedy
+
+
+def open_file(path: str | Path) -> IO[bytes]:
+    """Open a regular file; a pipe would never end, and a device could do anything.
+
+    Raises:
+        OSError: if the path cannot be opened.
+        ContainerError: if it is something else than a regular file.
+    """
+    # Without this flag, the process would wait for a writer of the pipe.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ContainerError("is a pipe or a device, not a file", "copy its content into a file")
+    return file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Container:
+    """An open container file behind its header.
+
+    Attributes:
+        name: The shipped schema of its records: ``message``, ``rejected``, ``estimate`` or ``support_counts``.
+        writer: The writer's schema: the shipped schema, or an older one.
+        codec: One of ``CODECS``.
+        metadata: The entries of the header.
+        sync_marker: The bytes behind each block.
+        file: The file, from which the blocks are read.
+    """
+
+    name: str
+    writer: Schema
+    codec: str
+    metadata: Mapping[str, bytes]
+    sync_marker: bytes
+    file: IO[bytes]
+
+    @classmethod
+    def open(cls, file: IO[bytes]) -> Self:
+        """Read the header of a container.
+
+        Raises:
+            ContainerError: if the file is no container, its schema is unknown, or its codec is not one of ``CODECS``.
+        """
+        if (begin := file.read(len(_MAGIC))) != _MAGIC:
+            raise ContainerError(f"it starts with {begin.hex() or 'nothing'}, not {_MAGIC.hex()}")
+        metadata = _read_metadata(file)
+        sync_marker = _take(file, SYNC_SIZE)
+        name, writer = _writer_of(metadata.get("avro.schema", b""))
+        codec = metadata.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
+        if codec not in CODECS:
+            raise ContainerError(
+                f"is compressed with {quote(codec)}", f"write it again with one of these codecs: {', '.join(CODECS)}"
+            )
+        return cls(name, writer, codec, metadata, sync_marker, file)
+
+    @property
+    def current(self) -> bool:
+        """Whether the writer's schema is the shipped one."""
+        return self.writer is load_schema(self.name)
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the number of records of each block, and the records' bytes, inflated.
+
+        Raises:
+            ContainerError: during iteration, if a block is damaged, or larger than the reader accepts.
+        """
+        bound = _BOUNDS[self.name] if self.codec == "null" else MAX_BLOCK_BYTES
+        while first := self.file.read(1):
+            records, size = _read_long(self.file, first), _read_long(self.file)
+            if size > bound:
+                raise _too_large(size, bound)
+            block = _take(self.file, size)
+            if _take(self.file, SYNC_SIZE) != self.sync_marker:
+                raise ContainerError("a block does not end with the sync marker of its file")
+            if self.codec == "deflate":
+                block = _inflate(block, bound)
+            if not 0 <= records <= len(block):  # each record of a known schema takes a byte or more
+                raise ContainerError(f"a block of {len(block):,} bytes claims to hold {records:,} records")
+            yield records, block
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the records, one by one, resolved to the shipped schema.
+
+        Raises:
+            ContainerError: during iteration, if a block is damaged, or holds other bytes than its records.
+        """
+        # Resolving takes three times as long as reading, even if there is nothing to resolve.
+        reader = None if self.current else load_schema(self.name)
+        for records, block in self.blocks():
+            body = io.BytesIO(block)
+            for _ in range(records):
+                yield _read_record(body, self.writer, reader)
+            check_end(body.tell(), block)
+
+
+def check_end(at: int, block: bytes) -> None:
+    """Check that a block ends behind its last record.
+
+    Raises:
+        ContainerError: if it does not.
+    """
+    if at != len(block):
+        raise ContainerError(f"{len(block) - at:,} bytes follow the last record of a block")
+
+
+def _read_record(body: io.BytesIO, writer: Schema, reader: Schema | None) -> dict[str, Any]:
+    try:
+        return cast(dict[str, Any], fastavro.schemaless_reader(body, writer, reader))
+    except MemoryError:
+        raise  # this process lacks memory; the file is not at fault
+    except Exception as error:  # fastavro's C code raises many kinds of errors for hostile bytes
+        raise ContainerError(f"a record is no value of {writer['name']}: {type(error).__name__}") from error
+
+
+def _inflate(block: bytes, bound: int) -> bytes:
+    inflater = zlib.decompressobj(_RAW_DEFLATE)
+    try:
+        inflated = inflater.decompress(block, bound + 1)
+    except zlib.error as error:
+        raise ContainerError("a block cannot be inflated") from error
+    if len(inflated) > bound:
+        raise _too_large(len(inflated), bound)
+    if not inflater.eof:
+        raise ContainerError("a block cannot be inflated: it ends too early")
+    # Some writers leave a part of zlib's checksum behind the deflated bytes, so the rest of the block is not looked at.
+    return inflated
+
+
+def _too_large(size: int, bound: int) -> ContainerError:
+    return ContainerError(
+        f"a block takes {size:,} bytes or more, the limit is {bound:,}", "write it again in smaller blocks"
+    )
+
+
+def _take(file: IO[bytes], size: int) -> bytes:
+    """Read exactly so many bytes."""
+    taken = file.read(size) if size >= 0 else b""
+    if len(taken) != size:
+        raise ContainerError("it ends too early" if size >= 0 else "a length is negative")
+    return taken
+
+
+def _read_long(file: IO[bytes], first: bytes = b"") -> int:
+    """Read a long: zigzag, then 7 bits per byte, low bits first."""
+    value = 0
+    for index in range(_MAX_VARINT):
+        (byte,) = (index == 0 and first) or _take(file, 1)
+        value |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1)
+    raise ContainerError("a number of a block or of the header is too long")
+
+
+def _read_metadata(file: IO[bytes]) -> dict[str, bytes]:
+    """Read the map of the header: blocks of entries, each with the number of its entries."""
+    metadata: dict[str, bytes] = {}
+    end = file.tell() + MAX_HEADER_BYTES
+    while entries := _read_long(file):
+        if entries < 0:  # then the size of the block follows
+            entries = -entries
+            _read_long(file)
+        for _ in range(entries):
+            key, value = (_take(file, _bounded(_read_long(file), end - file.tell())) for _ in range(2))
+            metadata[key.decode("utf-8", "backslashreplace")] = value
+    return metadata
+
+
+def _bounded(size: int, room: int) -> int:
+    if size > room:
+        raise ContainerError(f"the header takes more than {MAX_HEADER_BYTES:,} bytes")
+    return size
+
+
+@lru_cache(maxsize=16)
+def _writer_of(text: bytes) -> tuple[str, Schema]:
+    """Return the shipped schema that the schema in a header is equal to, or is an older form of."""
+    try:
+        schema = json.loads(text)
+        found = _writers().get(_canonical(schema))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # no schema at all
+        raise ContainerError("its header holds no schema of a record") from None
+    if found is None:
+        name = schema.get("name") if isinstance(schema, dict) else None
+        raise ContainerError(
+            f"holds records of a schema that uldp does not know, named {quote(name)}",
+            f"write it with one of these schemas, unchanged: {', '.join(f'{known}.avsc' for known in _BOUNDS)}",
+        )
+    return found
+
+
+@cache
+def _writers() -> dict[Any, tuple[str, Schema]]:
+    """Return the known writer schemas by canonical form: the shipped ones, and older forms of these.
+
+    An older form lacks fields that have a default, because such fields may have been added since.
+    """
+    found = {}
+    for name in _BOUNDS:
+        shipped = load_schema(name)
+        found[_canonical(shipped)] = name, shipped
+        added = [field["name"] for field in shipped["fields"] if "default" in field]
+        for missing in chain.from_iterable(combinations(added, n) for n in range(1, len(added) + 1)):
+            fields = [field for field in shipped["fields"] if field["name"] not in missing]
+            older = {"type": "record", "name": shipped["name"], "fields": fields}
+            found[_canonical(older)] = name, parse_schema(older)
+    return found
+
+
+def _canonical(node: Any, namespace: str = "") -> Any:
+    """Return the parsing canonical form of a schema as nested tuples: full names, and nothing but the types.
+
+    Raises:
+        TypeError, KeyError, AttributeError, RecursionError: if it is no schema, or nested too deeply.
+    """
+    if isinstance(node, list):
+        return "union", *(_canonical(branch, namespace) for branch in node)
+    if isinstance(node, str):
+        return _full_name(node, namespace)
+    kind = node["type"]
+    match kind:
+        case "array":
+            return kind, _canonical(node["items"], namespace)
+        case "map":
+            return kind, _canonical(node["values"], namespace)
+        case "record" | "enum" | "fixed":
+            name = _full_name(node["name"], node.get("namespace", namespace))
+            if kind == "enum":
+                return kind, name, *node["symbols"]
+            if kind == "fixed":
+                return kind, name, node["size"]
+            inner = name.rpartition(".")[0]
+            return kind, name, *((field["name"], _canonical(field["type"], inner)) for field in node["fields"])
+    return _canonical(kind, namespace)
+
+
+_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return name if name in _PRIMITIVES or "." in name or not namespace else f"{namespace}.{name}"

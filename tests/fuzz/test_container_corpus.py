@@ -1,0 +1,59 @@
+"""Every container of the corpus, without a fuzzer; and that both the corpus and the check are good for something."""
+
+import io
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+
+from fuzz.container import CODECS, NAMES, TEXTS, build, check, write
+from fuzz.container_seeds import FOLDER, RECORDS, encoded, seeds
+from uldp.schemas.codec.blocks import Container, ContainerError
+from uldp.schemas.codec.stored import decode_messages
+from uldp.schemas.records import Message
+
+CORPUS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
+WHOLE = b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, [(len(RECORDS["message"]), encoded("message"))])
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_input_breaks_nothing(name: str) -> None:
+    check(CORPUS[name])
+
+
+def test_seeds_are_in_the_corpus() -> None:
+    assert dict(seeds()).items() <= CORPUS.items()
+
+
+def test_containers_of_each_schema_and_codec_are_read() -> None:
+    read = [name for name, data in CORPUS.items() if check(data)]
+    for schema in NAMES:
+        for codec in (0, 1):
+            assert f"{schema}-{codec}" in read
+    assert CODECS[:2] == (b"null", b"deflate")
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 63, 64, -64, -65, 2**34, 2**63 - 1, -(2**63)])
+def test_longs_are_written_as_the_reader_reads_them(value: int) -> None:
+    content = write({b"avro.schema": TEXTS[0]}, [(value, b"")])
+    refused = pytest.raises(ContainerError, match=f"claims to hold {value:,} records") if value else nullcontext()
+    with refused:
+        assert [*Container.open(io.BytesIO(content)).blocks()] == [(0, b"")]
+
+
+def test_any_bytes_are_a_recipe() -> None:
+    assert build(b"") == b""
+    assert build(b"\1").startswith(b"Obj\x01")
+
+
+# The check fails when it should.
+
+
+def test_a_message_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(records: int, block: bytes, file: str, first: int) -> Iterator[Message]:
+        return iter([*decode_messages(records, block, file, first)][1:])
+
+    assert check(WHOLE)
+    monkeypatch.setattr("fuzz.container.decode_messages", careless)
+    with pytest.raises(AssertionError, match="!="):
+        check(WHOLE)
