@@ -15,17 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, NoReturn, TypeVar, cast
-
-import fastavro
+from typing import Any, Generic, NoReturn, TypeVar
 
 from uldp.pipelines.results.selection import ALL, Key, Selection, require, window_of
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import withheld
-from uldp.schemas.framing import load_schema
+from uldp.schemas.mistakes import plain
 from uldp.schemas.records import Estimate, Rejected, SupportCounts, iso
-from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.folders import KINDS, Kind, kind_of, mismatch
 
 Specs = Mapping[tuple[str, int], CollectionSpec]
 PaneRecord = TypeVar("PaneRecord", Estimate, SupportCounts)
@@ -346,15 +345,25 @@ def _finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
 
 def _read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
     try:
-        with path.open("rb") as file:
-            for value in cast("Iterator[dict[str, Any]]", fastavro.reader(file, load_schema(schema))):
+        with open_file(path) as file:
+            container = Container.open(file)
+            if container.name != schema:
+                raise ContainerError(f"holds {KINDS[container.name]}")
+            for value in container.records():
                 yield read(value)
     except FileNotFoundError:
         return  # uldp prune has removed the file since it was listed
     except OSError as error:
-        raise ResultsError(f"{path}: {error.strerror or error}; check the path and its permissions") from error
-    except Exception as error:  # fastavro's C code raises many kinds of errors for a damaged file
         raise ResultsError(
-            f"{path}: damaged, or not an Avro file of schema {schema} ({type(error).__name__}); "
-            "remove it and run its job again"
+            f"{plain(str(path))}: {error.strerror or error}; check the path and its permissions"
         ) from error
+    except ContainerError as error:
+        raise _not_whole(path, schema, str(error)) from error
+    except Exception as error:  # a record may hold any values of its schema's types
+        raise _not_whole(path, schema, type(error).__name__) from error
+
+
+def _not_whole(path: Path, schema: str, reason: str) -> ResultsError:
+    return ResultsError(
+        f"{plain(str(path))}: damaged, or not an Avro file of schema {schema} ({reason}); remove it and run its job again"
+    )

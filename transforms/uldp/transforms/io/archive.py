@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from uldp.schemas.codec.container import sync_marker
 from uldp.transforms.io.chunks import Chunk, chunked
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
-from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of
+from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of, opened
 from uldp.transforms.io.publish_times import LATEST, bounded, bounded_messages
 from uldp.transforms.io.remote import fetched, is_remote, matching
 
@@ -52,6 +53,8 @@ def message_files(path: str | Path) -> list[str]:
     if local.is_file():
         return [str(local)]
     if not local.is_dir():
+        if local.exists():
+            opened(local).close()  # refuses what is neither a file nor a directory
         raise StreamError(f"{path}: no such file or directory")
     kind = kind_of(local)
     if kind is Kind.RESULTS:
@@ -83,9 +86,13 @@ def archive_digest(path: str | Path) -> str:
     if is_remote(str(path)):
         known = [(file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in _remote_files(str(path))]
     else:
-        files = map(Path, message_files(path))
-        known = [(file.name, file.stat().st_size, sync_marker(file).hex()) for file in files]
+        known = [_identify(Path(file)) for file in message_files(path)]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+
+
+def _identify(path: Path) -> tuple[str, int, str]:
+    with opened(path) as file:
+        return path.name, os.fstat(file.fileno()).st_size, sync_marker(file).hex()
 
 
 @dataclass
@@ -125,7 +132,7 @@ class _ReadFilesFn(beam.DoFn):
         self._logged = time.monotonic()
 
     def process(self, path: str) -> Iterator[Chunk]:
-        with fetched(path) if is_remote(path) else open(path, "rb") as file:
+        with fetched(path) if is_remote(path) else opened(path) as file:
             for chunk in chunked(messages_of(file, path)):
                 self._messages += len(chunk)
                 self._log()
@@ -168,7 +175,7 @@ class _ReadSegmentsFn(beam.DoFn):
 
     def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
         events, watermark, messages = _LISTENING[self._endpoint], announced.micros // 1000, 0
-        with open(path, "rb") as file:
+        with opened(path) as file:
             for chunk in chunked(bounded_messages(messages_of(file, path), watermark, events.latest())):
                 messages += len(chunk)
                 yield chunk

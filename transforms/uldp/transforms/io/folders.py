@@ -3,9 +3,8 @@
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import fastavro
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 
 #: The file that makes a directory a local stream.
 STREAM_SETTINGS = "stream.json"
@@ -28,11 +27,12 @@ class Kind(StrEnum):
     OTHER = "nothing that uldp writes"
 
 
-_BY_SCHEMA = {
-    "Message": Kind.MESSAGES,
-    "Rejected": Kind.REJECTED,
-    "Estimate": Kind.ESTIMATES,
-    "SupportCounts": Kind.COUNTS,
+#: The kind of the records of each schema that ships.
+KINDS = {
+    "message": Kind.MESSAGES,
+    "rejected": Kind.REJECTED,
+    "estimate": Kind.ESTIMATES,
+    "support_counts": Kind.COUNTS,
 }
 
 
@@ -51,19 +51,10 @@ def kind_of(path: Path) -> Kind:
 
 def _kind_of_file(path: Path) -> Kind:
     try:
-        with path.open("rb") as file:
-            return kind_of_records(fastavro.reader(file))
-    except OSError:
-        raise
-    except Exception:  # on other files, the reader's C code raises many kinds of error
+        with open_file(path) as file:
+            return KINDS[Container.open(file).name]
+    except ContainerError:
         return Kind.OTHER
-
-
-def kind_of_records(records: Any) -> Kind:
-    """Return the kind of the records that a fastavro reader reads, by the writer's schema."""
-    schema = records.writer_schema
-    name = str(schema.get("name")) if isinstance(schema, dict) else ""
-    return _BY_SCHEMA.get(name.rpartition(".")[2], Kind.OTHER)
 
 
 def mismatch(path: Path, wanted: Kind) -> str:

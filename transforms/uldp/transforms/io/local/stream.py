@@ -10,22 +10,24 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
+from itertools import chain, starmap
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self
 
-import fastavro
-
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.framing import Schema, load_schema, schema_fingerprint
+from uldp.schemas.codec.stored import decode_messages
+from uldp.schemas.mistakes import plain
 from uldp.schemas.records import Message
-from uldp.transforms.io.folders import STREAM_SETTINGS, Kind, kind_of_records, mismatch
+from uldp.transforms.io.folders import KINDS, STREAM_SETTINGS, Kind, mismatch
 
 _CLOSED = "closed"
 _DIGITS = 12
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
+_PUT_BACK = "replace it by an undamaged file, or remove it"
 
 
 class StreamError(ValueError):
@@ -150,20 +152,34 @@ def last_publish_time(segment: Path) -> int:
     """Read the latest publish time of a segment's messages from its header.
 
     Raises:
-        ValueError, EOFError, KeyError: if the file is not a segment.
+        OSError, ValueError, KeyError: if the file is not a segment.
     """
-    with segment.open("rb") as file:
-        return int(fastavro.reader(file).metadata[_LAST_PUBLISH_TIME])
+    with open_file(segment) as file:
+        return int(Container.open(file).metadata[_LAST_PUBLISH_TIME])
 
 
 def read_messages(path: str | Path) -> Iterator[Message]:
     """Read a container file of messages: a segment, an archive, or a file of the late output.
 
     Raises:
-        StreamError: if the file is not one of these.
+        OSError: if the file cannot be opened.
+        StreamError: if it is not one of these.
     """
-    with open(path, "rb") as file:
+    with opened(path) as file:
         yield from messages_of(file, str(path))
+
+
+def opened(path: str | Path) -> IO[bytes]:
+    """Open a file of messages.
+
+    Raises:
+        OSError: if the file cannot be opened.
+        StreamError: if the path is that of a pipe or a device.
+    """
+    try:
+        return open_file(path)
+    except ContainerError as error:
+        raise StreamError(f"{plain(str(path))}: {error}; {error.remedy}") from None
 
 
 def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
@@ -172,30 +188,30 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
     Raises:
         StreamError: if it is not a file of messages.
     """
-    name, read = path.rpartition("/")[2], 0
+    read = 0
     try:
-        records = fastavro.reader(file)
-        if (kind := kind_of_records(records)) is not Kind.MESSAGES:
-            raise StreamError(f"{path}: holds {kind}, not messages; give only files of messages")
-        for record in _resolved(file, records):
-            yield Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{read}")
+        container = Container.open(file)
+        if (kind := KINDS[container.name]) is not Kind.MESSAGES:
+            raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
+        for message in chain.from_iterable(_decode(container, path.rpartition("/")[2])):
+            yield message
             read += 1
-    except (OSError, StreamError):
-        raise
-    except Exception as error:  # on other files, the reader's C code raises many kinds of error
+    except ContainerError as error:
         wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
-        raise StreamError(f"{path}: {wrong}; replace it by an undamaged file, or remove it") from error
+        wrong = str(error) if error.remedy else f"{wrong} ({error})"
+        raise StreamError(f"{plain(path)}: {wrong}; {error.remedy or _PUT_BACK}") from error
 
 
-def _resolved(file: IO[bytes], records: Any) -> Iterator[dict[str, Any]]:
-    """Read the records of a container file, resolved to the current message schema."""
-    if schema_fingerprint(cast(Schema, records.writer_schema)) != _message_fingerprint():
-        # Resolving takes three times as long as reading, even if there is nothing to resolve.
-        file.seek(0)
-        records = fastavro.reader(file, load_schema("message"))
-    return cast(Iterator[dict[str, Any]], records)
+def _decode(container: Container, name: str) -> Iterator[Iterator[Message]]:
+    """Decode the messages of each block, or all records of an older schema."""
+    if not container.current:
+        yield starmap(partial(_of_record, name), enumerate(container.records()))
+        return
+    read = 0
+    for records, block in container.blocks():
+        yield decode_messages(records, block, name, read)
+        read += records
 
 
-@cache
-def _message_fingerprint() -> bytes:
-    return schema_fingerprint(load_schema("message"))
+def _of_record(name: str, number: int, record: Mapping[str, Any]) -> Message:
+    return Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{number}")

@@ -1,0 +1,152 @@
+"""Files that once ended, hung or swelled the process: each command says one line, within its usual memory."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fuzz.container import TEXTS, deflate, write
+from fuzz.container_seeds import HOSTILE
+from uldp.schemas.codec.columnar import write_varint
+from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+
+#: Runs a command as the command line does.
+RUN = "from uldp.pipelines.cli import main; main()"
+#: Reads a file of messages to its end, keeping none, and writes the most memory that the process held, in kB. Not by
+#: getrusage: a process inherits the peak of the one that started it.
+READ = """
+import re, sys
+from pathlib import Path
+from uldp.transforms.io.local.stream import StreamError, read_messages
+read = 0
+try:
+    for message in read_messages(sys.argv[1]):
+        read += len(message.data)
+        del message
+except StreamError as error:
+    print(f"error: {error}", file=sys.stderr)
+print(read)
+print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+#: A process that reads a small file takes 60 MB. A reader may take besides: a block, its copy, and its records.
+MOST_KB = (100 + 3 * 16) * 1024
+
+
+def run(program: str, *arguments: str | Path) -> tuple[int, list[str], list[str]]:
+    """Return exit code, lines of output, and lines of errors."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def record(size: int) -> bytes:
+    """Encode a message of zeros."""
+    return b"".join((write_varint(size), bytes(size), b"\0\0"))
+
+
+def schema(name: str, block: bytes = b"\0") -> bytes:
+    """Write a container with a hostile schema."""
+    return write({b"avro.schema": HOSTILE[name]}, [(1, block)])
+
+
+BOMB = write({b"avro.schema": TEXTS[0], b"avro.codec": b"deflate"}, [(1, deflate(record(400_000_000)))])
+UNKNOWN = "holds records of a schema that uldp does not know, named 'uldp.Message'"
+ATTACKS = {
+    "a record that holds itself": (schema("recursive"), UNKNOWN),
+    "a record that holds itself through another": (schema("recursive-far"), UNKNOWN),
+    "a chain of records": (schema("recursive-union", b"\2" * 200_000), UNKNOWN),
+    "endless nulls": (
+        schema("nulls", write_varint(2**34) + bytes(4)),
+        "holds records of a schema that uldp does not know",
+    ),
+    "a deep schema": (schema("deep"), "its header holds no schema of a record"),
+    "a bomb": (BOMB, "a block takes 16,777,217 bytes or more, the limit is 16,777,216"),
+    "a block of a terabyte": (
+        write({b"avro.schema": TEXTS[0]}, [(1, b"")], size=2**40),
+        "a block takes 1,099,511,627,776 bytes or more",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_file_of_messages_is_one_line(attack: str, tmp_path: Path) -> None:
+    content, reason = ATTACKS[attack]
+    (tmp_path / "a.avro").write_bytes(content)
+    code, out, lines = run(READ, tmp_path / "a.avro")
+    assert (code, len(lines)) == (0, 1)
+    assert re.match(rf"error: {tmp_path}/a\.avro: .*({reason}).*; ", lines[0])
+    assert int(out[-1]) < MOST_KB
+
+
+def test_large_messages_are_held_one_by_one(tmp_path: Path) -> None:
+    size, n = 9_000_000, 60
+    block = 1, deflate(record(size))
+    (tmp_path / "a.avro").write_bytes(write({b"avro.schema": TEXTS[0], b"avro.codec": b"deflate"}, [block] * n))
+    assert (tmp_path / "a.avro").stat().st_size < 1_000_000
+    code, (read, peak), lines = run(READ, tmp_path / "a.avro")
+    assert (code, int(read), lines) == (0, size * n, [])
+    assert int(peak) < MOST_KB
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A spec, an archive, a local stream and results; the tests put hostile files into these."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.yaml").write_text(
+        "{collection: c, version: 1, domain: {size: 3}, mechanism: {name: rr, epsilon: 1}, window: {size: 1h}}"
+    )
+    (tmp_path / "out/specs/c-v1").mkdir(parents=True)
+    (tmp_path / "out/specs/c-v1/spec.yaml").write_bytes((tmp_path / "spec.yaml").read_bytes())
+    for name in ("counts/c-v1/w", "estimates/c-v1/w", "rejected"):
+        (tmp_path / "out" / name).mkdir(parents=True)
+    (tmp_path / "archive").mkdir()
+    LocalStream.create(tmp_path / "stream", simulated_clock=True).close()
+    return tmp_path
+
+
+COMMANDS = {
+    "backfill": ("archive/a.avro", ("backfill", "--spec", "spec.yaml", "--from", "archive", "--to", "results")),
+    "show counts": ("out/counts/c-v1/w/000000.avro", ("show", "out")),
+    "show estimates": ("out/estimates/c-v1/w/000000.mle.avro", ("show", "out")),
+    "report": ("out/estimates/c-v1/w/000000.mle.avro", ("report", "out", "--out", "page.html")),
+    "report rejected": ("out/rejected/a.avro", ("report", "out", "--out", "page.html")),
+    "replay": ("out/rejected/a.avro", ("replay", "out/rejected", "--to", "again")),
+    "stream": (
+        "stream/000000000000.avro",
+        ("stream", "--spec", "spec.yaml", "--from", "stream", "--to", "results"),
+    ),
+}
+OF_COMMANDS: dict[str, Callable[[Path], object]] = {
+    "a record that holds itself": lambda path: path.write_bytes(_for(path, schema("recursive"))),
+    "a pipe": os.mkfifo,
+}
+
+
+def _for(path: Path, content: bytes) -> bytes:
+    """Name the hostile record as the one that the command expects there."""
+    name = {"counts": b"SupportCounts", "estimates": b"Estimate", "rejected": b"Rejected"}
+    ours = next((name[part] for part in path.parts if part in name), b"Message")
+    text = HOSTILE["recursive"].replace(b"Message", ours)
+    return content if ours == b"Message" else write({b"avro.schema": text}, [(1, b"\0")])
+
+
+@pytest.mark.parametrize("attack", OF_COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_names_a_hostile_file_and_fails(command: str, attack: str, folder: Path) -> None:
+    path, arguments = COMMANDS[command]
+    named = "out/rejected" if command == "replay" else path  # it looks for the kind of the folder first
+    OF_COMMANDS[attack](folder / path)
+    code, _, lines = run(RUN, *arguments)
+    assert (code, len(lines)) == (1, 1), lines
+    assert re.match(rf"error: .*{named}: ", lines[0])
+
+
+def test_a_hostile_name_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a\n\x1b[31m.avro"
+    path.write_bytes(b"")
+    with pytest.raises(StreamError, match=r"a\\n\\x1b\[31m\.avro': not an Avro file of messages"):
+        list(read_messages(path))
