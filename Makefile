@@ -59,11 +59,11 @@ bench-flink: $(READY) ## Measure a Flink cluster on this machine beside the loca
 guard: $(READY) ## Fail if a ratio of rates is below its margin.
 	$(BIN)/python -m benchmarks --guard
 
-fuzz: $(READY) ## Feed the decoder and the reader of containers 70,000 inputs that a coverage-guided fuzzer makes; Linux only.
+fuzz: $(READY) ## Feed the decoder and the reader of containers 60,000 inputs that a coverage-guided fuzzer makes; Linux only.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	mkdir -p build/fuzz build/fuzz-containers
 	$(BIN)/python -m fuzz decoder -runs=50000 -seed=1 -max_len=512 -artifact_prefix=build/ build/fuzz fuzz/corpus
-	$(BIN)/python -m fuzz container -runs=20000 -seed=1 -max_len=2048 -artifact_prefix=build/ build/fuzz-containers fuzz/containers
+	$(BIN)/python -m fuzz container -runs=10000 -seed=1 -max_len=2048 -artifact_prefix=build/ build/fuzz-containers fuzz/containers
 
 clean: ## Remove the environment and what was built.
 	rm -rf $(VENV) build dist

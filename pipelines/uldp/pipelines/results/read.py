@@ -365,5 +365,6 @@ def _read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]],
 
 def _not_whole(path: Path, schema: str, reason: str) -> ResultsError:
     return ResultsError(
-        f"{plain(str(path))}: damaged, or not an Avro file of schema {schema} ({reason}); remove it and run its job again"
+        f"{plain(str(path))}: damaged, or not an Avro file of schema {schema} ({reason}); "
+        "remove it and run its job again"
     )
