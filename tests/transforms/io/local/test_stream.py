@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.framing import load_schema, parse_schema
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
 from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
 from uldp.transforms.io.results import container_bytes, encode_record
 
 
 def messages(*numbers: int) -> list[Message]:
-    return [Message(f"message {number}".encode(), number, {"number": str(number)}) for number in numbers]
+    return [Message(f"message {number}".encode(), number, {SENDER: str(number)}) for number in numbers]
 
 
 def numbers(stream: LocalStream) -> list[int]:
@@ -106,8 +107,8 @@ def test_messages_are_read_in_the_order_of_their_appending(stream: LocalStream) 
 def test_a_message_is_read_back_with_its_position(stream: LocalStream) -> None:
     segment = stream.append(messages(5, 6))
     assert list(read_messages(segment)) == [
-        Message(b"message 5", 5, {"number": "5"}, "000000000000.avro:0"),
-        Message(b"message 6", 6, {"number": "6"}, "000000000000.avro:1"),
+        Message(b"message 5", 5, {SENDER: "5"}, "000000000000.avro:0"),
+        Message(b"message 6", 6, {SENDER: "6"}, "000000000000.avro:1"),
     ]
 
 
@@ -226,7 +227,7 @@ def test_old_segments_may_be_removed(stream: LocalStream) -> None:
             Message,
             st.binary(max_size=20),
             st.integers(-(2**63), 2**63 - 1),
-            st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
+            st.dictionaries(st.sampled_from([ATTEMPT, SENDER]), st.text(max_size=4)),
             st.just(""),
         ),
         max_size=5,
@@ -313,3 +314,10 @@ def test_archives_of_before_attributes_are_resolved(tmp_path: Path) -> None:
     with (tmp_path / "archive.avro").open("wb") as file:
         fastavro.writer(file, schema, [{"publish_time": 7, "data": b"one"}])
     assert list(read_messages(tmp_path / "archive.avro")) == [Message(b"one", 7, {}, "archive.avro:0")]
+
+
+def test_attributes_that_have_no_meaning_are_dropped(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "s")
+    path = stream.append([Message(b"m", 1, {"trace": "x" * 10_000, SENDER: "y" * 10_000})])
+    (message,) = read_messages(path)
+    assert message.attributes == {SENDER: "y" * MAX_VALUE_BYTES}

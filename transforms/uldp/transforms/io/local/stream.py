@@ -17,6 +17,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import IO, Any, Self
 
+from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.stored import decode_messages
@@ -185,6 +186,8 @@ def opened(path: str | Path) -> IO[bytes]:
 def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
     """Read an open container file of messages; ``path`` is its name, or the URL it came from.
 
+    Messages come with their kept attributes only, because whoever wrote the file may have sent any others.
+
     Raises:
         StreamError: if it is not a file of messages.
     """
@@ -194,7 +197,7 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
         if (kind := KINDS[container.name]) is not Kind.MESSAGES:
             raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
         for message in chain.from_iterable(_decode(container, path.rpartition("/")[2])):
-            yield message
+            yield message._replace(attributes=kept_attributes(message.attributes)) if message.attributes else message
             read += 1
     except ContainerError as error:
         wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
