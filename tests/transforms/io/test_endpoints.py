@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.kafka import Broker
 from tests.fakes.pubsub import Client, Requests
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.records import Message
+from uldp.schemas.records import SENDER, Message
 from uldp.transforms.io.endpoints import Endpoint, EndpointError, Following, parse_endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
@@ -19,7 +19,7 @@ from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint, TopicEndpoi
 
 TOPIC, SUBSCRIPTION = "pubsub:projects/project/topics/reports", "pubsub:projects/project/subscriptions/reports"
 KAFKA = "kafka:broker:9092/reports"
-MESSAGES = [Message(b"one", 5_000, {"a": "b"}), Message(b"two", 6_000)]
+MESSAGES = [Message(b"one", 5_000, {SENDER: "b"}), Message(b"two", 6_000)]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_topic_of_kafka_takes_messages_with_their_times(broker: Broker, messag
     with parse_endpoint(KAFKA).writing(simulated_clock=True) as topic:
         topic.append(messages)
     assert [value for _, _, value in broker.written] == [b"one", b"two"]
-    assert broker.options == [{"headers": [("a", "b")], "timestamp": 5_000}, {"headers": [], "timestamp": 6_000}]
+    assert broker.options == [{"headers": [(SENDER, "b")], "timestamp": 5_000}, {"headers": [], "timestamp": 6_000}]
 
 
 def test_a_topic_of_pubsub_takes_messages_at_its_own_time(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,4 +137,7 @@ def test_a_topic_of_pubsub_takes_messages_at_its_own_time(client: Client, monkey
         topic.append(MESSAGES)
     ((_, request),) = requests.made
     assert request["topic"] == "projects/project/topics/reports"
-    assert [(sent["data"], sent["attributes"]) for sent in request["messages"]] == [(b"one", {"a": "b"}), (b"two", {})]
+    assert [(sent["data"], sent["attributes"]) for sent in request["messages"]] == [
+        (b"one", {SENDER: "b"}),
+        (b"two", {}),
+    ]
