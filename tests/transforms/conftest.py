@@ -28,5 +28,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     client = Client()
     monkeypatch.setattr(pubsubname, "library", lambda: client)
     monkeypatch.setattr(pubsubclient, "library", lambda: client)
+    for module in (pubsubname, pubsubclient):
+        monkeypatch.setattr(module, "pull_method", lambda client: client.pull)
     monkeypatch.delenv("PUBSUB_EMULATOR_HOST", raising=False)
     return client

@@ -1,6 +1,5 @@
 """A client that pulls from Pub/Sub and one that publishes to it, many messages in a request."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,7 +11,7 @@ from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
-from uldp.transforms.io.pubsub.subscription import ANSWER_SECONDS, Subscription, Topic, library
+from uldp.transforms.io.pubsub.subscription import ANSWER_SECONDS, Subscription, Topic, library, pull_method
 
 #: The maximum number of messages that Pub/Sub returns for one pull.
 MESSAGES_PER_PULL = 1000
@@ -38,8 +37,7 @@ class Puller:
         self._chunk_size = ChunkSize()
         with subscription.answers():
             self._client = library().SubscriberClient()
-        # The library warns about the flag that `pull` sets, in each call.
-        warnings.filterwarnings("ignore", message="The return_immediately flag", category=DeprecationWarning)
+            self._send_pull = pull_method(self._client)
 
     def pull(self) -> tuple[list[str], list[Message]]:
         """Return ack ids and messages; none if the subscription answers that it has none now.
@@ -70,7 +68,7 @@ class Puller:
             "max_messages": self._chunk_size.messages(MESSAGES_PER_PULL),
             "return_immediately": return_immediately,
         }
-        return self._client.pull(request=request, retry=None, timeout=seconds)
+        return self._send_pull(request=request, retry=None, timeout=seconds)
 
     def acknowledge(self, ack_ids: Sequence[str]) -> None:
         """Acknowledge messages, so that they do not come again. It has no effect on any that came again already."""

@@ -6,8 +6,7 @@ The library is an extra, ``uldp-stream[gcp]``, and is imported at its first use.
 import contextlib
 import os
 import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -49,6 +48,24 @@ def library() -> Any:
             "Pub/Sub needs google-cloud-pubsub; install it with: pip install 'uldp-stream[gcp]'"
         ) from None
     return pubsub_v1
+
+
+def pull_method(client: Any) -> Callable[..., Any]:
+    """Return the client's ``pull`` without its warning about ``return_immediately``.
+
+    Filters of warnings belong to the whole process, and no scope of them is safe where several threads pull. So this
+    sends the request as the client does, one layer below the warning.
+    """
+    from google.api_core.gapic_v1.method import wrap_method
+    from google.api_core.gapic_v1.routing_header import to_grpc_metadata
+
+    send = wrap_method(client.transport.pull)
+
+    def pull(*, request: dict[str, Any], retry: None, timeout: float) -> Any:
+        route = to_grpc_metadata({"subscription": request["subscription"]})
+        return send(request, retry=retry, timeout=timeout, metadata=[route])
+
+    return pull
 
 
 class UnknownMethodError(PubSubError):
@@ -149,9 +166,7 @@ class Subscription(_Resource):
         if found.push_config.push_endpoint:
             raise PubSubError(f"{self}: Pub/Sub pushes the messages of this subscription; create a pull subscription")
         # The permission to view does not include the permission to pull. A message that comes is given back.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # about return_immediately
-            pulled = _ask(self, client, "pull", subscription=self.path, max_messages=1, return_immediately=True)
+        pulled = _ask(self, client, "pull", subscription=self.path, max_messages=1, return_immediately=True)
         if taken := [each.ack_id for each in pulled.received_messages]:
             _ask(self, client, "modify_ack_deadline", subscription=self.path, ack_ids=taken, ack_deadline_seconds=0)
 
@@ -189,7 +204,8 @@ def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> An
     try:
         with resource.answers():
             opened = client()
-            return getattr(opened, method)(request=request, retry=None, timeout=ANSWER_SECONDS)
+            call = pull_method(opened) if method == "pull" else getattr(opened, method)
+            return call(request=request, retry=None, timeout=ANSWER_SECONDS)
     except Unavailable as error:
         raise PubSubError(f"{error}; check the network, and PUBSUB_EMULATOR_HOST") from error
 
