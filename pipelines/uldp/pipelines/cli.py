@@ -6,7 +6,6 @@ Beam is imported by the commands that run it, so that ``--help`` and ``check`` a
 import json
 import logging
 import os
-import signal
 import sys
 import time
 import warnings
@@ -26,6 +25,7 @@ from uldp.pipelines.options import (
     job_options,
     time_ms,
 )
+from uldp.pipelines.process import run_apart, stop_on_terminate
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mistakes import printable
 
@@ -221,7 +221,7 @@ def stream(
     from uldp.transforms.io.endpoints import parse_endpoint
     from uldp.transforms.io.files import FilesEndpoint
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever stops it, stops it in the same way
+    stop_on_terminate()
     loaded, followed = _load(specs), parse_endpoint(source, kafka_config)
     named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
     here = followed.path if isinstance(followed, FilesEndpoint) else None
@@ -229,7 +229,8 @@ def stream(
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
     if here is None:
         job = cluster.BrokerJob(loaded, followed, watermark_delay, simulated_clock, **named)
-        cluster.follow_broker(job, out, cluster.cluster_options(ctx.args), _say, private=private_to)
+        options = cluster.cluster_options(ctx.args)
+        cluster.follow_broker(job, out, options, _say, private=private_to, run_apart=run_apart)
         return
     if named or simulated_clock:
         raise click.UsageError(

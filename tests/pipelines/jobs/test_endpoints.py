@@ -12,6 +12,7 @@ from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broke
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JobError, backfill, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed
+from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.read import ResultsError
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
@@ -64,7 +65,7 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
     with pytest.raises(
         JobError, match=r"reports: .* would acknowledge messages that it keeps only in memory; use Flink or Dataflow$"
     ):
-        follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print)
+        follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print, run_apart=run_apart)
 
 
 def identity(*specs: CollectionSpec, resumes: bool = True) -> JobIdentity:

@@ -12,6 +12,7 @@ from apache_beam.io.unbounded_source import UnboundedSource
 from uldp.pipelines.jobs import cluster
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import STATE, JobIdentity
+from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.read import ResultsError
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint
@@ -70,7 +71,7 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def start(source: Endpoint, out: Path, *options: str) -> None:
     job = BrokerJob([SPEC], source, watermark_delay_ms=0)
-    follow_broker(job, str(out), cluster_options([*FLINK, *options]), lambda _: None)
+    follow_broker(job, str(out), cluster_options([*FLINK, *options]), lambda _: None, run_apart=run_apart)
 
 
 def test_a_savepoint_of_the_old_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -50,11 +50,14 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
 
     specs: Sequence[CollectionSpec]
     shards: int
+    freeze_heap: bool = False
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
         """Apply the decoder to each bundle."""
-        decode = _DecodeFn(list(self.specs), self.shards, judge_lateness=not messages.is_bounded)
+        decode = _DecodeFn(
+            list(self.specs), self.shards, judge_lateness=not messages.is_bounded, freeze_heap=self.freeze_heap
+        )
         decoded = messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
             "accounting", "late", "rejected", main="columns"
         )
@@ -74,10 +77,11 @@ class _DecodeFn(beam.DoFn):
     #: accesses to state.
     MAX_HELD = 64 << 20
 
-    def __init__(self, specs: list[CollectionSpec], shards: int, *, judge_lateness: bool) -> None:
+    def __init__(self, specs: list[CollectionSpec], shards: int, *, judge_lateness: bool, freeze_heap: bool) -> None:
         self._specs = specs
         self._shards = shards
         self._judge_lateness = judge_lateness
+        self._freeze_heap = freeze_heap
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
         self._too_early, self._expired = counter("too_early"), counter("expired")
 
@@ -86,8 +90,10 @@ class _DecodeFn(beam.DoFn):
         self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
         # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
         # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time.
-        # Freeze once in a process, because the garbage of that moment is never freed.
-        if not gc.get_freeze_count():
+        # Freeze once in a process, because the garbage of that moment is never freed. Freeze only if the job asks for
+        # it, because a program that embeds this step has objects of its own. The request is an argument of the step,
+        # because worker processes of Flink and of the local runner get nothing else from the command line.
+        if self._freeze_heap and not gc.get_freeze_count():
             gc.freeze()
 
     def start_bundle(self) -> None:

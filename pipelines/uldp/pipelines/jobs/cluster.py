@@ -1,14 +1,9 @@
 """Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
-import logging
-import signal
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, cast
 
 import apache_beam as beam
 import grpc
@@ -109,7 +104,7 @@ class BrokerJob:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock)
+        aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock, freeze_heap=True)
         aggregated: Aggregated = messages | "Aggregate" >> aggregate
         _ = aggregated | "WriteResults" >> WriteResults(out, private)
         if self.estimates_to is not None:
@@ -119,9 +114,18 @@ class BrokerJob:
 
 
 def follow_broker(
-    job: BrokerJob, out: str, options: PipelineOptions, say: Callable[[str], None], *, private: str | None = None
+    job: BrokerJob,
+    out: str,
+    options: PipelineOptions,
+    say: Callable[[str], None],
+    *,
+    run_apart: Callable[[beam.Pipeline], PipelineResult],
+    private: str | None = None,
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
+
+    ``run_apart`` starts Prism, which must outlive a Ctrl-C until this job has ended; a command does it with
+    ``uldp.pipelines.process``.
 
     Raises:
         JobError, EndpointError, KafkaError, PubSubError, BigQueryError, ResultsError: before the pipeline runs.
@@ -141,12 +145,12 @@ def follow_broker(
     with claim as (results, kept), loopback_servers():
         job.build(pipeline, results, kept)
         say(following(specs, source, results))
-        _follow(pipeline, results, in_memory=in_memory, say=say)
+        result = run_apart(pipeline) if in_memory else pipeline.run()
+        _follow(result, results, in_memory=in_memory, say=say)
 
 
-def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:
-    """Run a job until it ends or the user stops this command."""
-    result = _run_apart(pipeline) if in_memory else pipeline.run()
+def _follow(result: PipelineResult, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:
+    """Wait until a job ends or the user stops this command."""
     here = None if is_remote(out) else Path(out)
     try:
         with Heartbeat(say, partial(progress_of, here), _BEAT_SECONDS):
@@ -162,37 +166,3 @@ def _follow(pipeline: beam.Pipeline, out: str, *, in_memory: bool, say: Callable
     except grpc.RpcError as error:
         fate = "the job ended too" if in_memory else "the job continues on the cluster"
         raise JobError(f"the job server no longer answers; {fate}") from error
-
-
-def _run_apart(pipeline: beam.Pipeline) -> PipelineResult:
-    """Run a pipeline on Prism, and keep Prism running on Ctrl-C, which a terminal sends to all of its programs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Prism inherits this
-    try:
-        return pipeline.run()
-    finally:
-        for stop in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(stop, _stop_silently)
-
-
-class _MainThreadOnly:
-    """A stream that passes on the main thread's text and drops the text of other threads."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        return self._stream.write(text) if threading.current_thread() is threading.main_thread() else len(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-def _stop_silently(number: int, frame: object) -> NoReturn:
-    """Stop the command as Ctrl-C does, without the tracebacks of Beam's worker.
-
-    The worker runs in threads of this process. It logs and prints a traceback when its job ends. This handler must
-    silence it, because Beam ends the job before any code of ours that waits for the job can run.
-    """
-    logging.disable()
-    sys.stderr = cast(TextIO, _MainThreadOnly(sys.stderr))
-    raise KeyboardInterrupt

@@ -102,7 +102,7 @@ def backfill(
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
-        messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill)
+        messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill, freeze_heap=True)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
         results, kept = stack.enter_context(claimed_both(str(out), private, specs, job))
         stack.enter_context(loopback_servers())
@@ -135,7 +135,7 @@ def follow(
     if runner not in (None, LOCAL_RUNNER):
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source)
-    aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock)
+    aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock, freeze_heap=True)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     options.view_as(StandardOptions).streaming = True

@@ -1,4 +1,4 @@
-"""Options and endings of jobs on clusters."""
+"""What a command changes in its own process."""
 
 import logging
 import signal
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from uldp.pipelines.jobs.cluster import _stop_silently
+from uldp.pipelines.process import _stop_silently
 
 
 @pytest.fixture
