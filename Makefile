@@ -39,6 +39,8 @@ test-lowest: $(READY) ## Run all tests with the lowest versions that pyproject.t
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,dev,kafka,gcp]'
 	build/lowest/bin/python -m pytest -n auto
+	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
+	build/lowest/bin/python -m pytest -n auto tests/transforms/io tests/pipelines/jobs
 
 test-pythons: ## Run demo and test under Python 3.13 and 3.14; as root on Debian, these are fetched if need be.
 	tests/pythons.sh 3.13 3.14

@@ -7,6 +7,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
+from tests.beams import needs_sources
 from tests.build import HOUR, estimate, pane
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
@@ -62,6 +63,7 @@ PICKLED = (
 )
 
 
+@needs_sources
 @pytest.mark.parametrize("source", ["kafka:b:9092/reports", "pubsub:projects/project/subscriptions/reports"])
 @pytest.mark.parametrize("topic", ["kafka:b:9092/results", "pubsub:projects/project/topics/results"])
 @pytest.mark.parametrize("runner", ["FlinkRunner", "DataflowRunner"])

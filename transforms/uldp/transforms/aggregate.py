@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.typehints.decorators import no_annotations
 
 from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
@@ -18,6 +17,7 @@ from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
+from uldp.transforms.internals import no_annotations
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.seal import SealCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows

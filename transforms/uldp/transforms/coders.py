@@ -7,8 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import fastavro
 import numpy as np
-from apache_beam.coders import Coder
-from apache_beam.coders.typecoders import registry
+from apache_beam.coders import Coder, registry
 
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts

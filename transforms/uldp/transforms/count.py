@@ -8,7 +8,6 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
-from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns, slice_groups
@@ -17,6 +16,7 @@ from uldp.collector.signals import PartialSignals, improbable_counts, skew_count
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.coders import PartialCountsCoder
+from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.typehints.decorators import no_annotations
 
 from uldp.collector.collections import YEAR_10000, serve
 from uldp.collector.columns import ReportColumns, concatenate
@@ -19,6 +18,7 @@ from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Rejected, count_reasons
 from uldp.transforms.count import KeyedCounts
+from uldp.transforms.internals import no_annotations
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time

@@ -24,8 +24,6 @@ from apache_beam.transforms.userstate import (
     TimerSpec,
     on_timer,
 )
-from apache_beam.typehints.decorators import no_annotations
-from apache_beam.utils.timestamp import Timestamp
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns, slice_groups
@@ -36,6 +34,7 @@ from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.count import KeyedCounts
+from uldp.transforms.internals import Timestamp, no_annotations
 from uldp.transforms.metrics import counter
 from uldp.transforms.spill import FileRange, GroupColumns, read_columns
 from uldp.transforms.windows import at_time

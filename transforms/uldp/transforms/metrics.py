@@ -7,7 +7,8 @@ again. The exact numbers of a window are in its accounting.
 from typing import Literal
 
 from apache_beam.metrics import Metrics
-from apache_beam.metrics.metricbase import Counter
+
+from uldp.transforms.internals import Counter
 
 NAMESPACE = "uldp"
 

@@ -17,13 +17,12 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import IntervalWindow
-from apache_beam.utils.timestamp import Timestamp
-from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp.collector.partial import PartialCounts
 from uldp.schemas.collection import CollectionKey, WindowSpec
 from uldp.schemas.durations import milliseconds
 from uldp.transforms.count import KeyedCounts
+from uldp.transforms.internals import Timestamp, WindowedValue
 from uldp.transforms.windows import at_time, window_into
 
 #: Partial counts by the start of their slice.

@@ -5,13 +5,12 @@ from datetime import timedelta
 import apache_beam as beam
 from apache_beam.transforms import trigger
 from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, WindowFn
-from apache_beam.utils.timestamp import Duration, Timestamp
-from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 
 from uldp.collector.collections import AMENDABLE_FOR
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.durations import format_duration, milliseconds
 from uldp.schemas.records import Pane, PaneKind
+from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue
 
 #: State is kept for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
 _SPARE = timedelta(hours=1)

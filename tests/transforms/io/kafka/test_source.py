@@ -10,6 +10,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.beams import needs_sources
 from tests.fakes.kafka import (
     ALL_BROKERS_DOWN,
     CREDENTIALS,
@@ -213,6 +214,7 @@ def test_the_end_of_a_transaction_is_no_message(broker: Broker) -> None:
     assert reader.get_watermark() == MAX_TIMESTAMP
 
 
+@needs_sources
 def test_a_topic_is_read_by_a_pipeline(broker: Broker) -> None:
     broker.partitions, broker.largest = {each: [NOW + each] * 5 for each in range(3)}, 2
     with beam.Pipeline("FnApiRunner") as pipeline:

@@ -11,6 +11,7 @@ from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
+from tests.beams import needs_sources
 from tests.fakes.pubsub import NOW, SUBSCRIPTION, TOPIC, Answer, Client, received
 from uldp.schemas.records import SENDER, Message
 from uldp.transforms.io.pubsub import source as pubsub
@@ -282,7 +283,7 @@ def test_a_reader_goes_on_behind_a_mark_of_another_process(client: Client) -> No
     assert reader.get_checkpoint_mark() == AckMark(mark.chain, mark.number + 1, before)
 
 
-@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("native", [pytest.param(False, marks=needs_sources), True])
 def test_labels_are_stable(native: bool) -> None:
     pipeline = beam.Pipeline(options=PipelineOptions(["--streaming"]))
     source = PubSubSource(SUBSCRIPTION, timestamp_attribute="time")

@@ -18,13 +18,11 @@ import apache_beam as beam
 import grpc
 from apache_beam.coders import StrUtf8Coder
 from apache_beam.io.filesystem import FileMetadata
-from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
-from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.testing.test_stream import TestStream
-from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from uldp.schemas.codec.container import sync_marker
+from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.chunks import Chunk, chunked
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of, opened

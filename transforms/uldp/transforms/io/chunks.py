@@ -13,8 +13,7 @@ from typing import Any, ClassVar, cast
 
 import fastavro
 import numpy as np
-from apache_beam.coders import Coder
-from apache_beam.coders.typecoders import registry
+from apache_beam.coders import Coder, registry
 
 import uldp.transforms.coders  # noqa: F401 (registers the coder of messages)
 from uldp.schemas.framing import Schema

@@ -2,10 +2,9 @@
 
 import apache_beam as beam
 from apache_beam.coders import Coder
-from apache_beam.io.unbounded_source import ReadFromUnboundedSource, UnboundedReader, UnboundedSource
 from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.utils.timestamp import Timestamp
 
+from uldp.transforms.internals import ReadFromUnboundedSource, Timestamp, UnboundedReader, UnboundedSource
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
 
 #: Seconds between polls when there is no message.

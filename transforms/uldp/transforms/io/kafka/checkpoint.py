@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from apache_beam.coders import Coder
-from apache_beam.io.unbounded_source import CheckpointMark
 
 from uldp.transforms.coders import StateLayoutError
+from uldp.transforms.internals import CheckpointMark
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
 
 

@@ -13,12 +13,11 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.coders import Coder
-from apache_beam.io.unbounded_source import CheckpointMark
 from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from uldp.schemas.attributes import KEPT_ATTRIBUTES, MAX_VALUE_BYTES, kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.transforms.internals import MAX_TIMESTAMP, MIN_TIMESTAMP, CheckpointMark, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer

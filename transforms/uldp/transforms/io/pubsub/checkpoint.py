@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from apache_beam.io.unbounded_source import CheckpointMark
-from apache_beam.utils.timestamp import MIN_TIMESTAMP
-
 from uldp.schemas.records import Message
 from uldp.transforms.coders import DeterministicCoder, StateLayoutError
+from uldp.transforms.internals import MIN_TIMESTAMP, CheckpointMark
 
 LOGGER = logging.getLogger(__name__)
 

@@ -12,12 +12,11 @@ from typing import Any, cast
 import apache_beam as beam
 from apache_beam.coders import Coder
 from apache_beam.io.gcp.pubsub import PubsubMessage
-from apache_beam.io.unbounded_source import CheckpointMark
 from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.utils.timestamp import Timestamp
 
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.transforms.internals import CheckpointMark, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.publish_times import LATEST, bounded_messages
 from uldp.transforms.io.pubsub.checkpoint import (

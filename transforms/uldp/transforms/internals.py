@@ -1,0 +1,78 @@
+"""All of Beam that this project uses beyond Beam's documented interface: no other module imports it.
+
+A new version of Beam may change these names without notice, so look here first if a test fails with it. Beside these
+imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runners behave.
+
+- ``WindowedValue``, ``PaneInfo``: steps give elements their time when a bundle ends, and read which pane fired. Older
+  than all versions that are supported.
+- ``Timestamp``, ``Duration``, ``MIN_TIMESTAMP``, ``MAX_TIMESTAMP``: Beam's times, in microseconds. As old.
+- ``no_annotations``: keeps Beam from reading the return type of ``expand``, which names several outputs. As old.
+- ``Counter``: the type of a counter. As old.
+- ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
+  the service that sends them. As old.
+- ``CheckpointMark``, ``ReadFromUnboundedSource``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in
+  Python that read Kafka and Pub/Sub on other runners than Dataflow. Since Beam 2.76.
+"""
+
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics.metricbase import Counter
+from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
+from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
+from apache_beam.typehints.decorators import no_annotations
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
+from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
+
+try:
+    from apache_beam.io.unbounded_source import (
+        CheckpointMark,
+        ReadFromUnboundedSource,
+        UnboundedReader,
+        UnboundedSource,
+    )
+except ImportError:  # Beam < 2.76
+
+    class CheckpointMark:  # type: ignore[no-redef]
+        """A base class, so that the modules of connectors can be imported."""
+
+    class UnboundedReader:  # type: ignore[no-redef]
+        """Likewise."""
+
+        def close(self) -> None:
+            """Do nothing."""
+
+    class UnboundedSource:  # type: ignore[no-redef]
+        """Likewise."""
+
+    class ReadFromUnboundedSource:  # type: ignore[no-redef]
+        """Refuses to read."""
+
+        def __init__(self, source: object, *settings: Any) -> None:
+            raise BeamVersionError(
+                f"Beam {beam.__version__} cannot read this stream with a source in Python; Beam 2.76 can:"
+                " pip install 'apache-beam>=2.76'"
+            )
+
+
+__all__ = [
+    "MAX_TIMESTAMP",
+    "MIN_TIMESTAMP",
+    "BeamVersionError",
+    "CheckpointMark",
+    "Counter",
+    "Duration",
+    "PaneInfo",
+    "ReadFromUnboundedSource",
+    "TestStreamPayload",
+    "Timestamp",
+    "UnboundedReader",
+    "UnboundedSource",
+    "WindowedValue",
+    "no_annotations",
+    "service_api",
+]
+
+
+class BeamVersionError(ValueError):
+    """The installed Beam is too old for what is asked; the message says which version is not."""
