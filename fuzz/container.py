@@ -15,7 +15,7 @@ import fastavro
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.stored import decode_messages
-from uldp.schemas.framing import load_schema
+from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.records import Message
 
 MARKER = bytes(range(16))
@@ -23,14 +23,15 @@ NAMES = ("message", "rejected", "support_counts", "estimate")
 CODECS = (b"null", b"deflate", b"", b"snappy", b"\xff")
 
 
-def schema_text(name: str) -> bytes:
-    """Return the shipped schema as JSON, in the form in which it is on disk."""
-    return json.dumps(_plain(load_schema(name))).encode()
+def schema_text(schema: Schema) -> bytes:
+    """Return a schema as JSON without docs, so that a change of these changes no seed."""
+    return json.dumps(_without_docs(schema)).encode()
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what fastavro has added to a parsed schema."""
-    return {key: value for key, value in schema.items() if not key.startswith("__")}
+def _without_docs(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _without_docs(value) for key, value in node.items() if key != "doc" and not key.startswith("__")}
+    return [*map(_without_docs, node)] if isinstance(node, list) else node
 
 
 def write(
@@ -66,7 +67,7 @@ def deflate(block: bytes) -> bytes:
     return deflater.compress(block) + deflater.flush()
 
 
-TEXTS = tuple(map(schema_text, NAMES))
+TEXTS = tuple(schema_text(load_schema(name)) for name in NAMES)
 #: The recipe is in the first bytes of an input: how to build, schema, codec, mutation of the schema, records, size.
 RECIPE_SIZE = 6
 
@@ -133,9 +134,7 @@ def reference(content: bytes) -> list[Any]:
     """Read a container file that ``read`` accepts by fastavro alone, with the known schema in place of the file's."""
     file = io.BytesIO(content)
     container = Container.open(file)
-    header = write(
-        {b"avro.schema": json.dumps(_plain(container.writer)).encode(), b"avro.codec": container.codec.encode()}, []
-    )
+    header = write({b"avro.schema": schema_text(container.writer), b"avro.codec": container.codec.encode()}, [])
     trusted = header[: -len(MARKER)] + container.sync_marker + file.read()
     records = cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(trusted), load_schema(container.name)))
     if container.name == "message":
