@@ -61,7 +61,7 @@ def test_inside_the_simplex_the_sum_alone_is_tested(name: str) -> None:
     # The estimates then sum to one but for Var = sum_z v_z, v the variance given the values, and r does not move.
     mechanism, r, n = MECHANISMS[name], DISTRIBUTIONS["uniform"], 3000
     assert stats.kstest(honest_p_values(mechanism, r, n, 300, seed=3), "uniform").pvalue > 1e-3
-    # 200,000 reports, including one symbol's count is 200 too high: lambda is too small to change v.
+    # 200,000 reports, of which one symbol's count is 200 too high: lambda is too small to change v.
     n = 200_000
     counts = expected(mechanism, r, n) + 200 * np.eye(K, dtype=np.int64)[0]
     surplus = mechanism.channel.unbiased(counts, n).sum() - 1

@@ -68,7 +68,7 @@ def new_client(table: str) -> Client:
         BigQueryError: if the client library is not installed.
     """
     try:
-        from google.cloud import bigquery
+        import google.cloud.bigquery as bigquery
     except ImportError:
         raise BigQueryError(
             "BigQuery needs google-cloud-bigquery; install it with: pip install 'uldp-stream[gcp]'"
