@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 
+from uldp.collector.collections import YEAR_10000
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
@@ -72,11 +73,15 @@ def _heads() -> Iterator[bytes]:
 #: A frame begins with three bytes: the index of a head, a clock and an attempt in one, and the length of what follows.
 FRAME_SIZE = 3
 HEADS = tuple(_heads())
-CLOCKS = (START, START + HOUR, START + 90 * MINUTE - 1, START + 90 * MINUTE, START + 4 * HOUR, START - HOUR, 0)
+CLOCKS = (
+    *(START, START + HOUR, START + 90 * MINUTE - 1, START + 90 * MINUTE, START + 4 * HOUR, START - HOUR, 0),
+    *(-1, YEAR_10000 - 1, YEAR_10000, 2**63 - 1, -(2**63)),
+)
 ATTEMPTS: tuple[Mapping[str, str], ...] = (
     NO_ATTRIBUTES,
     *({ATTEMPT: written} for written in ("0", "2", "99999", "-1", "\u0663", "")),
-    *({SENDER: key} for key in ("gateway", "\udcff", "")),
+    *({SENDER: key} for key in ("gateway", "\udcff", "", "x" * 256)),
+    {ATTEMPT: "9999", SENDER: "\u202e", "other": "kept by nobody"},
 )
 MAX_MESSAGES = 16
 #: Bytes that the records of one message may hold more than the message: what comes before the columns of a batch, once
