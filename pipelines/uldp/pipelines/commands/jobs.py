@@ -1,0 +1,117 @@
+"""The commands that run jobs: backfill and stream."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from uldp.pipelines.commands.output import load, say, summarize
+from uldp.pipelines.options import BEAM, FOLDER, duration_ms, job_options
+from uldp.pipelines.process import run_apart, stop_on_terminate
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command(context_settings=BEAM)
+@job_options(
+    sources="Messages: a file, a directory or a URL of files, or a topic, kafka:HOST:PORT/TOPIC.",
+    results="Directory of the results, or a URL such as gs://...",
+)
+def backfill(
+    ctx: click.Context,
+    specs: tuple[Path, ...],
+    source: str,
+    out: str,
+    private_to: str | None,
+    kafka_config: Path | None,
+) -> None:
+    """Aggregate an archive, or all messages of a stream; each window has one pane. Other options go to Beam.
+
+    Example: uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
+    """
+    from uldp.pipelines.jobs import local
+    from uldp.transforms.io.endpoints import parse_endpoint
+
+    reading = logging.getLogger("uldp.transforms.io.archive")
+    reading.setLevel(logging.INFO)
+    reading.handlers, reading.propagate = [logging.StreamHandler()], False
+    archive = parse_endpoint(source, kafka_config)
+    local.backfill(load(specs), archive, out, local.pipeline_options(ctx.args), private=private_to)
+    summarize(out, private_to)
+
+
+@click.command(context_settings=BEAM)
+@job_options(
+    sources="A local stream's directory, kafka:HOST:PORT/TOPIC, or pubsub:projects/P/subscriptions/S, where"
+    " ?timestamp_attribute=A&id_label=A&pullers=N may follow.",
+    results="Directory of the results; of a broker's stream, a URL such as gs://... too.",
+)
+@click.option(
+    "--watermark-delay",
+    default="10s",
+    show_default=True,
+    type=duration_ms,
+    metavar="DURATION",
+    help="How far out of order messages may come before they are late.",
+)
+@click.option("--simulated-clock", is_flag=True, help="uldp simulate published the messages of the broker.")
+@click.option(
+    "--estimates-to",
+    metavar="URI",
+    help="Topic or table to which a broker's job publishes estimates too; a table is bigquery:PROJECT.DATASET.TABLE.",
+)
+@click.option("--rejected-to", metavar="TOPIC", help="Topic to which a broker's job publishes rejected reports too.")
+def stream(
+    ctx: click.Context,
+    specs: tuple[Path, ...],
+    source: str,
+    out: str,
+    private_to: str | None,
+    kafka_config: Path | None,
+    watermark_delay: int,
+    simulated_clock: bool,
+    **topics: str | None,
+) -> None:
+    """Follow a stream. Other options go to Beam.
+
+    The command follows a local stream until the stream is closed. It prints each pane when it fires, and its position
+    in between. Stop it with Ctrl-C or SIGTERM: it marks open windows as incomplete. If you start it again, it reads the
+    stream from its beginning and gets the same counts.
+
+    The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, needs a runner that takes
+    checkpoints. --runner=PrismRunner follows Kafka on this machine without them.
+
+    Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
+    """
+    from uldp.pipelines.jobs import cluster, local
+    from uldp.transforms.io.endpoints import parse_endpoint
+    from uldp.transforms.io.files import FilesEndpoint
+
+    stop_on_terminate()
+    loaded, followed = load(specs), parse_endpoint(source, kafka_config)
+    named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
+    here = followed.path if isinstance(followed, FilesEndpoint) else None
+    if isinstance(followed, FilesEndpoint) and here is None:
+        raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
+    if here is None:
+        job = cluster.BrokerJob(loaded, followed, watermark_delay, simulated_clock, **named)
+        options = cluster.cluster_options(ctx.args)
+        cluster.follow_broker(job, out, options, say, private=private_to, run_apart=run_apart)
+        return
+    if named or simulated_clock:
+        raise click.UsageError(
+            "--simulated-clock, --estimates-to and --rejected-to need a broker's stream; leave them out"
+        )
+    options = local.pipeline_options(ctx.args)
+    local.follow(
+        loaded,
+        here,
+        FOLDER.convert(out, None, None),
+        options,
+        private=private_to,
+        watermark_delay_ms=watermark_delay,
+        say=say,
+    )
+    summarize(out, private_to)

@@ -1,0 +1,45 @@
+"""What commands print, and what they read before they start."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mistakes import printable
+
+if TYPE_CHECKING:
+    from uldp.pipelines.results.read import ResultsError
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines; all output passes through here, because labels, names of files and ids in it may be hostile."""
+    for line in text.split("\n"):
+        click.echo(printable(line), err=err)
+
+
+def load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
+    """Load the specs that a command names."""
+    return [CollectionSpec.load(path) for path in paths]
+
+
+def summarize(out: str, private: str | None) -> None:
+    """Print what became of all reports of a job that has ended."""
+    from uldp.pipelines.jobs.progress import summary
+    from uldp.transforms.io.remote import is_remote
+
+    if is_remote(out):
+        say(f"{out}: written; copy it to this machine to show it")
+        return
+    damaged: list[ResultsError] = []
+    here = None if private is None or is_remote(private) else Path(private)
+    say(summary(Path(out), damaged.append, private=here))
+    if private is not None and here is None:
+        say(f"{private}: holds the rejected reports; the total leaves out those that name no window")
+    name_damaged(damaged)
+
+
+def name_damaged(damaged: "list[ResultsError]") -> None:
+    """Fail if files are damaged, when all else has been shown."""
+    if damaged:
+        raise ValueError("\n".join(printable(str(error)) for error in damaged))

@@ -1,0 +1,147 @@
+"""The commands that read a results directory: show, report, replay and prune."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uldp.pipelines.commands.output import name_damaged, say
+from uldp.pipelines.options import (
+    FOLDER,
+    KAFKA_CONFIG,
+    SPEC,
+    duration_ms,
+    grid_shape,
+    here_or_topic,
+    time_ms,
+)
+
+if TYPE_CHECKING:
+    from uldp.pipelines.results.read import ResultsError
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option(
+    "--top", default=10, show_default=True, type=click.IntRange(1), help="Number of values to show per window."
+)
+@click.option("--collection", metavar="NAME", help="Only windows of this collection.")
+@click.option("--since", type=time_ms, metavar="TIME", help="Only windows that end after this time.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection.")
+@click.option("--estimator", metavar="NAME", help="Only estimates of this estimator.")
+def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
+    """Print the newest pane of each window.
+
+    A damaged file hides only its own window. The command names the file at the end, and its exit code is 1.
+
+    Example: uldp show results --collection manhattan-checkins --last 1 --json
+    """
+    from uldp.pipelines.results import read, text
+    from uldp.pipelines.results.selection import ALL, Selection
+
+    specs, selection = read.read_specs(out), Selection(**chosen)
+    read.check_selection(out, specs, selection)
+    damaged: list[ResultsError] = []
+    estimates, unpublished = read.current(out, specs, selection, damaged.append)
+    for estimate, spec in read.with_specs(estimates, specs, damaged.append):
+        if as_json:
+            say(json.dumps(read.to_json(estimate)))
+        else:
+            say(text.estimate_text(estimate, spec.labels, top=top))
+    for pane in unpublished:
+        say(text.unpublished_text(pane), err=as_json)
+    if not (estimates or unpublished or damaged):
+        say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
+    name_damaged(damaged)
+
+
+@click.command()
+@click.argument("results", metavar="OUT", type=FOLDER)
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File of the page.")
+@click.option("--truth", type=SPEC, help="CSV of value,tag,weight: the true distribution of a simulation.")
+@click.option("--collection", help="The collection of --truth, if the results have several.")
+@click.option(
+    "--grid",
+    type=grid_shape,
+    metavar="ROWSxCOLUMNS",
+    help="Draw the values as cells of a map, row by row from the bottom.",
+)
+def report(results: Path, out: Path, truth: Path | None, collection: str | None, grid: tuple[int, int] | None) -> None:
+    """Write one self-contained HTML page of the newest pane of each window.
+
+    Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
+    """
+    from uldp.pipelines.report.page import write_report
+    from uldp.pipelines.results.read import ResultsError, read_specs
+    from uldp.pipelines.simulation.truth import Truth
+
+    specs = read_specs(results)
+    of_truth = [spec for spec in specs.values() if collection in (None, spec.collection)]
+    if truth is not None and len({spec.collection for spec in of_truth}) != 1:
+        names = ", ".join(sorted({spec.collection for spec in specs.values()}))
+        raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
+    truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
+    damaged: list[ResultsError] = []
+    write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
+    say(f"wrote {out}")
+    name_damaged(damaged)
+
+
+@click.command()
+@click.argument("rejected", type=FOLDER)
+@click.option(
+    "--to",
+    required=True,
+    callback=here_or_topic,
+    help="An open local stream, the directory of a new one, kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T.",
+)
+@click.option(
+    "--max-attempts",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Do not send reports that were sent this often.",
+)
+@KAFKA_CONFIG
+def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None) -> None:
+    """Send rejected reports again after you have fixed the cause. A report that was counted is not counted again.
+
+    Example: uldp replay results/rejected --to stream
+    """
+    from uldp.pipelines.results.read import read_rejected_folder
+    from uldp.pipelines.results.replay import replay as send_again
+    from uldp.transforms.io.endpoints import parse_endpoint
+
+    records = read_rejected_folder(rejected)
+    with parse_endpoint(to, kafka_config).writing(simulated_clock=False) as stream:
+        sent = send_again(records, stream, max_attempts=max_attempts)
+    say(f"{to}: {sent}")
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@click.option(
+    "--keep",
+    default="30d",
+    show_default=True,
+    type=duration_ms,
+    metavar="DURATION",
+    help="How long late and rejected reports stay.",
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing; say what would be removed.")
+def prune(out: Path, keep: int, dry_run: bool) -> None:
+    """Remove older panes of each window, and old late and rejected reports. A job may run meanwhile.
+
+    The newest pane of each window and estimator stays. OUT may also be the directory of --private-to.
+
+    Example: uldp prune results --keep 7d --dry-run
+    """
+    from uldp.pipelines.results.prune import prune as remove
+
+    damaged: list[ResultsError] = []
+    pruned = remove(out, before=time.time() - keep / 1000, dry_run=dry_run, damaged=damaged.append)
+    say(f"{out}: {'would remove' if dry_run else 'removed'} {pruned}")
+    name_damaged(damaged)
