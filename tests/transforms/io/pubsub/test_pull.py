@@ -81,5 +81,5 @@ def test_a_pull_is_routed_as_the_library_routes_it(server: Server) -> None:
 
 def test_a_refusal_is_the_librarys(server: Server) -> None:
     server.refuses = grpc.StatusCode.NOT_FOUND
-    with pytest.raises(PubSubError, match="not there; create it with"):
+    with pytest.raises(PubSubError, match="does not exist; create it with"):
         Puller(SUBSCRIPTION).pull()
