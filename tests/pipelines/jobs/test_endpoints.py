@@ -13,7 +13,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JobError, backfill, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.process import run_apart
-from uldp.pipelines.results.read import ResultsError
+from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth

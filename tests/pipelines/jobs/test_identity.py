@@ -14,7 +14,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options, refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.jobs.progress import summary
-from uldp.pipelines.results.read import ResultsError
+from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
 from uldp.transforms.io.endpoints import parse_endpoint

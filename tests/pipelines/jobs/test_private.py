@@ -12,7 +12,8 @@ from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed_both
-from uldp.pipelines.results.read import ResultsError, read_rejected
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.read import read_rejected
 from uldp.schemas.records import Message, Report
 from uldp.transforms.io.endpoints import EndpointError, parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream

@@ -12,7 +12,7 @@ from tests.build import HOUR, estimate, pane
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
-from uldp.pipelines.results.read import to_json
+from uldp.pipelines.results.text import to_json
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import SchemaStore
 from uldp.schemas.records import Pane, PaneKind, Rejected

@@ -13,7 +13,7 @@ from uldp.pipelines.jobs import cluster
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import STATE, JobIdentity
 from uldp.pipelines.process import run_apart
-from uldp.pipelines.results.read import ResultsError
+from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint

@@ -7,8 +7,9 @@ import pytest
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.outputs import mark_open_windows
 from uldp.pipelines.jobs.progress import summary
-from uldp.pipelines.results.read import current, newest, read_counts, read_specs
+from uldp.pipelines.results.read import current, newest, read_counts
 from uldp.pipelines.results.selection import Selection
+from uldp.pipelines.results.specs import read_specs
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting, Message, Report
 from uldp.transforms.io.local.stream import LocalStream

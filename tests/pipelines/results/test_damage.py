@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, write
-from uldp.pipelines.results.read import ResultsError, current, read_counts, to_json, with_specs
-from uldp.pipelines.results.text import estimate_text
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.read import current, read_counts
+from uldp.pipelines.results.specs import with_specs
+from uldp.pipelines.results.text import estimate_text, to_json
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io.results import estimate_file, window_folder

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from uldp.pipelines.cli import main
+from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.prune import Pruned, prune
-from uldp.pipelines.results.read import ResultsError, newest, read_counts, read_estimates, read_pane_files
+from uldp.pipelines.results.read import newest, read_counts, read_estimates, read_pane_files
 from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Superseded, SupportCounts
 from uldp.transforms.io.results import (
     counts_file,
@@ -143,7 +144,7 @@ def test_a_file_that_is_removed_while_it_is_read_is_no_damage(out: Path, monkeyp
     listed = sorted(gone.parent.iterdir())
     gone.unlink()
     monkeypatch.setattr(
-        "uldp.pipelines.results.read._finished", lambda folder, *_: listed if folder == gone.parent else []
+        "uldp.pipelines.results.read.finished", lambda folder, *_: listed if folder == gone.parent else []
     )
     assert [each.n for each in read_counts(out)] == [9, 5, 7]
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, REJECTED, SPEC, fired, write, write_estimate
-from uldp.pipelines.results.read import ResultsError, read_counts, read_estimates, read_rejected, read_specs, spec_of
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.read import read_counts, read_estimates, read_rejected
+from uldp.pipelines.results.specs import read_specs, spec_of
 from uldp.schemas.framing import load_schema, parse_schema
 from uldp.schemas.records import Signals
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import SPECS, at, hours, save, write
-from uldp.pipelines.results.read import check_selection, current
+from uldp.pipelines.results.read import current
 from uldp.pipelines.results.selection import ALL, Selection, SelectionError, require, window_of
+from uldp.pipelines.results.specs import check_selection
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io.results import counts_file, window_folder, write_file
 

@@ -8,8 +8,15 @@ import pytest
 
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import COUNTS, ESTIMATE
-from uldp.pipelines.results.read import to_json
-from uldp.pipelines.results.text import accounting_text, decimals, estimate_text, percent, skew_text, window_text
+from uldp.pipelines.results.text import (
+    accounting_text,
+    decimals,
+    estimate_text,
+    percent,
+    skew_text,
+    to_json,
+    window_text,
+)
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Accounting, Signals
 

@@ -9,7 +9,7 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mistakes import printable
 
 if TYPE_CHECKING:
-    from uldp.pipelines.results.read import ResultsError
+    from uldp.pipelines.results.files import ResultsError
 
 
 def say(text: str, *, err: bool = False) -> None:

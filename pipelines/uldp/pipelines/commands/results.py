@@ -19,7 +19,7 @@ from uldp.pipelines.options import (
 )
 
 if TYPE_CHECKING:
-    from uldp.pipelines.results.read import ResultsError
+    from uldp.pipelines.results.files import ResultsError
 
 
 @click.command()
@@ -39,20 +39,19 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
 
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
-    from uldp.pipelines.results import read, text
+    from uldp.pipelines.results.read import current
     from uldp.pipelines.results.selection import ALL, Selection
+    from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
+    from uldp.pipelines.results.text import estimate_text, to_json, unpublished_text
 
-    specs, selection = read.read_specs(out), Selection(**chosen)
-    read.check_selection(out, specs, selection)
+    specs, selection = read_specs(out), Selection(**chosen)
+    check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
-    estimates, unpublished = read.current(out, specs, selection, damaged.append)
-    for estimate, spec in read.with_specs(estimates, specs, damaged.append):
-        if as_json:
-            say(json.dumps(read.to_json(estimate)))
-        else:
-            say(text.estimate_text(estimate, spec.labels, top=top))
+    estimates, unpublished = current(out, specs, selection, damaged.append)
+    for estimate, spec in with_specs(estimates, specs, damaged.append):
+        say(json.dumps(to_json(estimate)) if as_json else estimate_text(estimate, spec.labels, top=top))
     for pane in unpublished:
-        say(text.unpublished_text(pane), err=as_json)
+        say(unpublished_text(pane), err=as_json)
     if not (estimates or unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
     name_damaged(damaged)
@@ -75,7 +74,8 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
     """
     from uldp.pipelines.report.page import write_report
-    from uldp.pipelines.results.read import ResultsError, read_specs
+    from uldp.pipelines.results.files import ResultsError
+    from uldp.pipelines.results.specs import read_specs
     from uldp.pipelines.simulation.truth import Truth
 
     specs = read_specs(results)

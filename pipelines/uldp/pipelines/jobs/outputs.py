@@ -14,7 +14,8 @@ import yaml
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import JobIdentity, name_of
-from uldp.pipelines.results.read import ResultsError, newest, read_counts, read_estimates
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.read import newest, read_counts, read_estimates
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag

@@ -8,7 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from uldp.pipelines.results.read import Damaged, newest, read_counts, read_rejected, read_specs, refuse
+from uldp.pipelines.results.files import Damaged, refuse
+from uldp.pipelines.results.read import newest, read_counts, read_rejected
+from uldp.pipelines.results.specs import read_specs
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.pipelines.results.read import to_json
+from uldp.pipelines.results.text import to_json
 from uldp.schemas.framing import encode_object
 from uldp.schemas.records import Estimate, Rejected, iso
 from uldp.transforms.io.endpoints import Endpoint, Keyed

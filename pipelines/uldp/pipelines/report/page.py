@@ -11,7 +11,9 @@ import numpy as np
 
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.mechanisms.pum import Pum
-from uldp.pipelines.results.read import Damaged, ResultsError, current, read_rejected, read_specs, refuse, with_specs
+from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.pipelines.results.read import current, read_rejected
+from uldp.pipelines.results.specs import read_specs, with_specs
 from uldp.pipelines.results.text import accounting_text, decimals, largest, number_of, percent, window_text
 from uldp.schemas import flags
 from uldp.schemas.arrays import Floats, Mask

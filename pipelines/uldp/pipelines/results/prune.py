@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-from uldp.pipelines.results.read import Damaged, ResultsError, read_pane_files, refuse
+from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.pipelines.results.read import read_pane_files
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.records import SupportCounts
 from uldp.transforms.io.folders import Kind, kind_of, mismatch

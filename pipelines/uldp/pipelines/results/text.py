@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,26 @@ from uldp.schemas.durations import format_duration
 from uldp.schemas.mistakes import printable
 from uldp.schemas.records import SKEW_RANGES, Accounting, Estimate, SupportCounts, iso
 
+_JSON_KEYS = (
+    "collection",
+    "version",
+    "window_start",
+    "window_end",
+    "pane",
+    "n",
+    "mechanism",
+    "epsilon",
+    "estimator",
+    "distribution",
+    "stderr",
+    "tags",
+    "bound",
+    "counts",
+    "accounting",
+    "flags",
+    "supersedes",
+    "signals",
+)
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
@@ -184,3 +205,11 @@ def decimals(stderr: Floats) -> int:
 def percent(share: float, places: int) -> str:
     """Write a share in percent, without the sign of a negative zero."""
     return f"{100 * share:z.{places}f}"
+
+
+def to_json(estimate: Estimate) -> dict[str, Any]:
+    """Return the fields of one line of ``uldp show --json``: those of ``estimate.avsc``, with times in ISO 8601."""
+    support = estimate.support
+    times = {"window_start": iso(support.window_start), "window_end": iso(support.window_end)}
+    value = estimate.to_avro() | times
+    return {key: value[key] for key in _JSON_KEYS}

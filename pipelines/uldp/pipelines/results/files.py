@@ -1,0 +1,71 @@
+"""The files of a results directory: which are complete, and their records, read with bounds."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
+from uldp.schemas.mistakes import plain
+from uldp.transforms.io.folders import KINDS, Kind, mismatch
+
+Read = TypeVar("Read")
+
+
+class ResultsError(ValueError):
+    """A results directory that cannot be read. The message names the path and the remedy."""
+
+
+def refuse(damage: ResultsError) -> NoReturn:
+    """Raise the error about a damaged file; this is the default of the readers below."""
+    raise damage
+
+
+#: A callback for a file that cannot be read; it takes the error, which names the file and the remedy.
+Damaged = Callable[[ResultsError], object]
+
+
+def check_directory(out: Path) -> None:
+    """Refuse what is no directory.
+
+    Raises:
+        ResultsError: if ``out`` is no directory.
+    """
+    if not out.is_dir():
+        raise ResultsError(mismatch(out, Kind.RESULTS))
+
+
+def finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
+    """Return the complete files of a folder, without files that a writer has not renamed yet."""
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
+
+
+def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:
+    """Read the records of a file, one at a time; a file that ``uldp prune`` has just removed holds none.
+
+    Raises:
+        ResultsError: during iteration, if the file cannot be read, or is not a whole file of this schema.
+    """
+    try:
+        with open_file(path) as file:
+            container = Container.open(file)
+            if container.name != schema:
+                raise ContainerError(f"holds {KINDS[container.name]}")
+            for value in container.records():
+                yield read(value)
+    except FileNotFoundError:
+        return  # uldp prune has removed the file since it was listed
+    except OSError as error:
+        raise ResultsError(
+            f"{plain(str(path))}: {error.strerror or error}; check the path and its permissions"
+        ) from error
+    except ContainerError as error:
+        raise _not_whole(path, schema, str(error)) from error
+    except Exception as error:  # a record may hold any values of its schema's types
+        raise _not_whole(path, schema, type(error).__name__) from error
+
+
+def _not_whole(path: Path, schema: str, reason: str) -> ResultsError:
+    return ResultsError(
+        f"{plain(str(path))}: damaged, or not an Avro file of schema {schema} ({reason}); "
+        "remove it and run its job again"
+    )
