@@ -12,11 +12,11 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_counts, read_rejected_folder
 from uldp.pipelines.results.replay import Replayed, replay
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import ATTEMPT, Accounting, Message, Rejected, Report, SupportCounts
+from uldp.schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected, Report, SupportCounts
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 
 REPORTS = 40
-RECORD = Rejected("decode", "not_avro", "", b"junk", {"from": "here"}, START, "0:0", 1, "0.1.0")
+RECORD = Rejected("decode", "not_avro", "", b"junk", {SENDER: "here"}, START, "0:0", 1, "0.1.0")
 
 
 OLD, NEW = (
@@ -63,7 +63,7 @@ def test_bytes_and_attributes_stay_and_the_attempt_is_raised(tmp_path: Path) -> 
     assert replay([RECORD, replace(RECORD, attempt=3)], stream, max_attempts=4) == Replayed(2, 0, 0)
     messages = list(read_messages(stream.segments()[-1]))
     assert [message.data for message in messages] == [b"junk", b"junk"]
-    assert [message.attributes for message in messages] == [{"from": "here", ATTEMPT: str(n)} for n in (2, 4)]
+    assert [message.attributes for message in messages] == [{SENDER: "here", ATTEMPT: str(n)} for n in (2, 4)]
     assert {message.publish_time for message in messages} == {START + HOUR}  # no earlier than what came before
 
 
