@@ -6,10 +6,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import pytest
 from apache_beam.io.unbounded_source import UnboundedSource
 
-from uldp.pipelines.jobs import cluster
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import STATE, JobIdentity
 from uldp.pipelines.process import run_apart
@@ -66,7 +66,7 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(KafkaEndpoint, "check", lambda *_: None)
     monkeypatch.setattr(KafkaEndpoint, "identity", lambda _: "topic")
-    monkeypatch.setattr(cluster, "_follow", submit)
+    monkeypatch.setattr(beam.Pipeline, "run", submit)
 
 
 def start(source: Endpoint, out: Path, *options: str) -> None:
