@@ -1,7 +1,8 @@
-"""All of Beam that this project uses beyond Beam's documented interface: no other module imports it.
+"""All of Beam that this project uses beyond Beam's documented interface: no other library module imports it.
 
 A new version of Beam may change these names without notice, so look here first if a test fails with it. Beside these
-imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runners behave.
+imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runners behave, and the program
+``uldp.pipelines.jobs.pool`` runs Beam's worker pool.
 
 - ``WindowedValue``, ``PaneInfo``: steps give elements their time when a bundle ends, and read which pane fired. Older
   than all versions that are supported.
