@@ -8,13 +8,14 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.unbounded_source import UnboundedSource
 
+from tests.beams import needs_sources
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import STATE, JobIdentity
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.collection import CollectionSpec
+from uldp.transforms.internals import UnboundedSource
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.source import KafkaSource
@@ -87,6 +88,7 @@ def test_a_savepoint_of_the_old_layout_is_refused_before_anything_is_written(tmp
     assert (tmp_path / "job.json").read_bytes() == kept
 
 
+@needs_sources
 @pytest.mark.parametrize("options", [(), (SAVEPOINT,)])
 def test_a_savepoint_of_this_layout_is_not(options: tuple[str, ...], tmp_path: Path) -> None:
     for given in ((), options):
@@ -94,6 +96,7 @@ def test_a_savepoint_of_this_layout_is_not(options: tuple[str, ...], tmp_path: P
             start(KafkaEndpoint(TOPIC), tmp_path, *given)
 
 
+@needs_sources
 def test_results_of_the_old_layout_are_written_to_without_a_savepoint(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "job.json").write_text(json.dumps(OLD_LAYOUT), encoding="utf-8")

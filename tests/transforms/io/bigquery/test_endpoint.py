@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import apache_beam as beam
 import pytest
 
+from tests.beams import needs_sources
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
@@ -71,6 +72,7 @@ def test_commands_refuse_it_in_one_line(
     assert not (tmp_path / "out").exists()
 
 
+@needs_sources
 @pytest.mark.parametrize("runner", ["FlinkRunner", "DataflowRunner"])
 def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
