@@ -210,6 +210,10 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             {"limits": {"max_rejected_ratio": 1.5}},
             "limits.max_rejected_ratio: must be 1 or less (got 1.5)",
         ),
+        (
+            {"limits": {"max_duplicate_ratio": 0}},
+            "limits.max_duplicate_ratio: must be more than 0 (got 0)",
+        ),
         ({"limits": {"max_clock_skew": 600}}, f"limits.max_clock_skew: {DURATION} (got 600)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

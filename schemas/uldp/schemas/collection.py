@@ -137,6 +137,8 @@ class Limits(_Strict):
     max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
     #: The reaction to a window above ``max_rejected_ratio``: flag its estimate, or publish no estimate.
     when_exceeded: Literal["flag", "stop"] = "flag"
+    #: No default, because each transport has its own share of copies: devices and brokers send again.
+    max_duplicate_ratio: float | None = Field(default=None, gt=0, le=1)
     max_reports_per_sender: int | None = Field(default=None, ge=1)
     max_clock_skew: Duration = timedelta(minutes=10)
     max_age: Duration | None = None

@@ -11,6 +11,7 @@ class Flag(StrEnum):
 
     FEW_REPORTS = "few_reports"
     REJECTED_RATIO = "rejected_ratio"
+    DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
     IMPROBABLE_BITS = "improbable_bits"
     IMPROBABLE_COUNTS = "improbable_counts"
@@ -21,6 +22,7 @@ class Flag(StrEnum):
 MEANING: dict[Flag, str] = {
     Flag.FEW_REPORTS: "fewer reports than limits.min_reports were counted; no estimate is published",
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
+    Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
     Flag.IMPROBABLE_BITS: "more reports have improbably many or few bits set than honest devices send",
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes these support counts probable",

@@ -34,8 +34,10 @@ def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     if accounting.counted < limits.min_reports:
         yield Flag.FEW_REPORTS
-    if limits.max_rejected_ratio is not None and accounting.rejected > limits.max_rejected_ratio * accounting.received:
+    if _exceeds(limits.max_rejected_ratio, accounting.rejected, accounting.received):
         yield Flag.REJECTED_RATIO
+    if _exceeds(limits.max_duplicate_ratio, accounting.duplicate, accounting.received):
+        yield Flag.DUPLICATE_RATIO
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_BITS
     if partial.counts is not None:
@@ -46,6 +48,11 @@ def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]
     busiest = None if signals.senders is None else signals.senders.busiest()
     if most is not None and busiest is not None and busiest.reports > most:
         yield Flag.BUSY_SENDER
+
+
+def _exceeds(limit: float | None, part: int, received: int) -> bool:
+    """Return whether a part of the received reports is a larger share than a limit, if there is one."""
+    return limit is not None and part > limit * received
 
 
 def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:

@@ -71,6 +71,8 @@ def _limits(spec: CollectionSpec) -> Iterator[str]:
     yield f"{limits.min_reports:,} reports or more"
     if limits.max_rejected_ratio is not None:
         yield f"{limits.when_exceeded} above {limits.max_rejected_ratio:.3g} rejected"
+    if limits.max_duplicate_ratio is not None:
+        yield f"flag above {limits.max_duplicate_ratio:.3g} duplicate"
     if limits.max_reports_per_sender is not None:
         yield f"flag above {limits.max_reports_per_sender:,} of a sender"
     yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
