@@ -109,5 +109,5 @@ def test_a_private_place_is_of_one_job(tmp_path: Path) -> None:
 
 
 def test_a_private_place_is_not_what_is_read(tmp_path: Path) -> None:
-    with pytest.raises(EndpointError, match=r"and --private-to .* overlap; choose a --private-to apart"):
+    with pytest.raises(EndpointError, match=r"and --private-to .* overlap; choose a --private-to that is neither"):
         refuse_overlap(parse_endpoint(str(tmp_path)), "mem://out", str(tmp_path / "private"))
