@@ -315,7 +315,9 @@ class TestErrors:
 
     def test_a_grid_of_other_cells(self, out: Path) -> None:
         save(out, rr_spec(), rr_estimate(rr_spec()))
-        with pytest.raises(ReportError, match=r"grid of 5 x 5 has 25 cells, but \|X\| is 30 \(plain\); correct the grid"):
+        with pytest.raises(
+            ReportError, match=r"grid of 5 x 5 has 25 cells, but \|X\| is 30 \(plain\); correct the grid"
+        ):
             page(out, grid=(5, 5))
 
     @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
