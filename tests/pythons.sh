@@ -51,7 +51,8 @@ configure() { # ROOT: reach the network as this machine does
 }
 
 run() { # PYTHON: in the folder of a checkout; pip finds its settings, and no variable of an outer make is left
-  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV make demo test PYTHON="$1"
+  # Both at once, because the demo mostly waits for its devices.
+  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV make --jobs=2 --output-sync demo test PYTHON="$1"
 }
 
 in_root() { # ROOT SCRIPT ARGUMENT...: run a script of bash in a root
