@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from uldp.collector.columns import ReportColumns, concatenate
+from uldp.collector.hashing import key_of
 from uldp.schemas.arrays import Payloads
 
 
@@ -45,16 +46,19 @@ def test_take_keeps_the_fields_of_a_report_together(chosen: npt.NDArray[np.intp]
 @given(IDS, st.integers(1, 7))
 def test_shards_are_a_partition_in_which_copies_meet(ids: list[tuple[int, int]], shards: int) -> None:
     whole = columns(ids)
-    parts = dict(whole.by_shard(shards))
+    parts = dict(whole.by_shard(shards, key_of(5)))
     assert all(len(part) for part in parts.values())
     assert sorted(row for part in parts.values() for row in rows(part)) == sorted(rows(whole))
-    for shard, part in parts.items():
-        assert {first % shards for first, _ in part.report_ids.tolist()} == {shard}
+    found = [{tuple(id_) for id_ in part.report_ids.tolist()} for part in parts.values()]
+    assert sum(map(len, found)) == len(set(ids))
+    assert parts.keys() <= set(range(shards))
 
 
 def test_a_shard_keeps_the_order_of_arrival() -> None:
-    parts = dict(columns([(1, 0), (0, 0), (3, 0), (2, 0), (1, 0)]).by_shard(2))
-    assert {shard: part.payloads.tolist() for shard, part in parts.items()} == {0: [1, 3], 1: [0, 2, 4]}
+    parts = dict(columns([(number % 40, 0) for number in range(100)]).by_shard(2, key_of(5)))
+    assert len(parts) == 2
+    for part in parts.values():
+        assert part.payloads.tolist() == sorted(part.payloads.tolist())
 
 
 @given(

@@ -7,11 +7,14 @@ from typing import cast
 
 import numpy as np
 
-from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, SignalBits, Times
+from uldp.collector.hashing import hash_ids, spread
+from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, SignalBits, Times, Words
 
 #: Up to this many slices between the first and the last report, empty slices get numbers too. Devices choose the event
 #: times, so this bounds the size of the arrays that these numbers index.
 _DENSE_SLICES = 1024
+#: Number of ids to hash at once. The intermediate arrays for a block of this size stay in the processor's cache.
+_BLOCK = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,12 +60,24 @@ class ReportColumns:
             self.signals.take(rows),
         )
 
-    def by_shard(self, shards: int) -> Iterator[tuple[int, "ReportColumns"]]:
-        """Split by report id, so that all copies of a report reach one shard."""
+    def by_shard(self, shards: int, key: Words) -> Iterator[tuple[int, "ReportColumns"]]:
+        """Split by report id, so that all copies of a report reach one shard.
+
+        Devices choose the ids. A keyed hash of the whole id chooses the shard, so that no device can fill one shard
+        and leave the work of all to one worker.
+
+        Args:
+            shards: The number of shards.
+            key: A key of ``hash_ids``. The shards' state holds ids, so each worker, and each restart, needs the same.
+        """
         if shards == 1:
             yield from [(0, self)] if len(self) else []
             return
-        for shard, rows in _grouped((self.report_ids[:, 0] % np.uint64(shards)).view(np.int64)):
+        numbers = np.empty(len(self), dtype=np.int64)
+        for start in range(0, len(self), _BLOCK):
+            low, high = self.report_ids[start : start + _BLOCK].T
+            numbers[start : start + _BLOCK] = spread(hash_ids(key, low, high), shards)
+        for shard, rows in _grouped(numbers):
             yield shard, self if rows is None else self.take(rows)
 
     def ids_by_slice(self, slice_size: int) -> Iterator[tuple[int, ReportIds]]:

@@ -11,13 +11,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from uldp.collector.hashing import KEY_BYTES, hash_ids
 from uldp.schemas.arrays import Mask, ReportIds, Rows, Words
 
 Word = TypeVar("Word", np.uint32, np.uint64)
 #: Rows of stored ids, counted from 1; 0 means no row.
 Links = npt.NDArray[np.uint32]
-
-_HALF = np.uint64(32)
 
 #: Slots of an empty set. The number is small because a job holds thousands of sets.
 _MIN_SLOTS = 16
@@ -33,30 +32,12 @@ def _secret() -> Words:
 
     Neither these numbers nor any value that depends on them leaves the process.
     """
-    return np.frombuffer(secrets.token_bytes(40), np.uint64)
+    return np.frombuffer(secrets.token_bytes(KEY_BYTES), np.uint64)
 
 
 def _hashes(low: Words, high: Words) -> Words:
-    """Hash ids, given as their two words; the upper 32 bits of the hashes are strongly universal.
-
-    If a device chooses two ids without knowing the factors, the upper b <= 32 bits of their hashes are equal with
-    probability 2^-b. The hash is the family Multilinear-HM (Lemire and Kaser, "Strongly universal string hashing is
-    fast", The Computer Journal 2014) on the four halves of an id, with one difference: the second sums add a whole
-    word instead of its lower half. The proof still holds. If two ids differ in the upper half of a word, the
-    difference of their hashes is the difference of these halves times one factor, plus a term that does not depend on
-    this factor. If the ids differ only in the lower half, the same holds for the other factor. A uniform factor times
-    a difference of less than 2^32 is uniform in its upper 32 bits, and the summand is independent of this product.
-    """
-    summand, *factors = _secret()
-    hashes = low >> _HALF
-    hashes += factors[0]
-    hashes *= low + factors[1]
-    products = high >> _HALF
-    products += factors[2]
-    products *= high + factors[3]
-    hashes += products
-    hashes += summand
-    return hashes
+    """Hash ids, given as their two words, with the key of this process."""
+    return hash_ids(_secret(), low, high)
 
 
 class SeenIds:

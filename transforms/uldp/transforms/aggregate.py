@@ -1,7 +1,7 @@
 """The whole aggregator as one transform: encoded reports in; estimates, counts, late and rejected reports out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
+from uldp.collector.hashing import key_of
 from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
 from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts
@@ -58,6 +59,9 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Set it to false only if the source cannot repeat a report.
         shards: The number of parts of a collection's ids for deduplication, and so its parallelism.
+        shard_key: A secret integer of up to 128 bits, so that devices cannot choose ids that all fall into one shard.
+            Draw it once with ``secrets.randbits(128)``, and keep it with the job: the state of the shards holds ids, so
+            a job that resumes with another key counts copies of earlier reports again. The default protects nothing.
         spill: A folder through which the job groups ids for deduplication, instead of in state. It is for a bounded job
             on several workers of Beam's local runner, because that runner gives all steps with state to one worker.
         simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
@@ -70,6 +74,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     specs: Sequence[CollectionSpec]
     deduplicate: bool = True
     shards: int = 16
+    shard_key: int = field(default=0, repr=False)
     spill: Path | None = None
     simulated_clock: bool = False
     freeze_heap: bool = False
@@ -79,12 +84,13 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         serve(self.specs)
         if self.shards < 1:
             raise ValueError(f"shards must be 1 or more, got {self.shards}")
+        key_of(self.shard_key)
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
         """Decode, deduplicate, count, window, estimate."""
         decoded = messages | "Decode" >> DecodeReports(
-            self.specs, self.shards if self.deduplicate else 1, self.freeze_heap
+            self.specs, self.shards if self.deduplicate else 1, self.freeze_heap, self.shard_key
         )
         accounting = [decoded.accounting]
         if self.deduplicate:

@@ -13,6 +13,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.collections import YEAR_10000, serve
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
+from uldp.collector.hashing import key_of
 from uldp.collector.partial import PartialCounts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
@@ -51,12 +52,17 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
     specs: Sequence[CollectionSpec]
     shards: int
     freeze_heap: bool = False
+    shard_key: int = 0
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
         """Apply the decoder to each bundle."""
         decode = _DecodeFn(
-            list(self.specs), self.shards, judge_lateness=not messages.is_bounded, freeze_heap=self.freeze_heap
+            list(self.specs),
+            self.shards,
+            self.shard_key,
+            judge_lateness=not messages.is_bounded,
+            freeze_heap=self.freeze_heap,
         )
         decoded = messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
             "accounting", "late", "rejected", main="columns"
@@ -77,9 +83,12 @@ class _DecodeFn(beam.DoFn):
     #: accesses to state.
     MAX_HELD = 64 << 20
 
-    def __init__(self, specs: list[CollectionSpec], shards: int, *, judge_lateness: bool, freeze_heap: bool) -> None:
+    def __init__(
+        self, specs: list[CollectionSpec], shards: int, shard_key: int, *, judge_lateness: bool, freeze_heap: bool
+    ) -> None:
         self._specs = specs
         self._shards = shards
+        self._shard_key = key_of(shard_key)
         self._judge_lateness = judge_lateness
         self._freeze_heap = freeze_heap
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
@@ -145,7 +154,7 @@ class _DecodeFn(beam.DoFn):
         for (collection, version), parts in self._columns.items():
             served = self._served[collection, version]
             joined = [concatenate(parts)] if self._shards > 1 else parts
-            for shard, columns in chain.from_iterable(part.by_shard(self._shards) for part in joined):
+            for shard, columns in chain.from_iterable(part.by_shard(self._shards, self._shard_key) for part in joined):
                 # The time of the oldest slice, so that none of its windows closes while the element is under way.
                 at = served.last_of_slice(int(columns.slices.min()))
                 yield at_time(at, (f"{collection}/{shard}", columns))

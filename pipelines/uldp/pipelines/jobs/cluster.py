@@ -13,7 +13,7 @@ from apache_beam.runners.runner import PipelineResult
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
 from uldp.pipelines.jobs.loopback import loopback_servers
-from uldp.pipelines.jobs.outputs import claimed_both, mark_open_windows
+from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import PublishEstimates, PublishRejected
 from uldp.schemas.collection import CollectionSpec
@@ -100,13 +100,15 @@ class BrokerJob:
         if self.rejected_to is not None:
             self.rejected_to.check("WRITE")
 
-    def build(self, pipeline: beam.Pipeline, out: str, private: str | None = None) -> None:
+    def build(self, pipeline: beam.Pipeline, claim: Claim) -> None:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock, freeze_heap=True)
+        aggregate = Aggregate(
+            self.specs, shard_key=claim.shard_key, simulated_clock=self.simulated_clock, freeze_heap=True
+        )
         aggregated: Aggregated = messages | "Aggregate" >> aggregate
-        _ = aggregated | "WriteResults" >> WriteResults(out, private)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
         if self.estimates_to is not None:
             _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, following.native)
         if self.rejected_to is not None:
@@ -141,12 +143,12 @@ def follow_broker(
     identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
-    claim = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint)
-    with claim as (results, kept), loopback_servers():
-        job.build(pipeline, results, kept)
-        say(following(specs, source, results))
+    claiming = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint)
+    with claiming as claim, loopback_servers():
+        job.build(pipeline, claim)
+        say(following(specs, source, claim.results))
         result = run_apart(pipeline) if in_memory else pipeline.run()
-        _follow(result, results, in_memory=in_memory, say=say)
+        _follow(result, claim.results, in_memory=in_memory, say=say)
 
 
 def _follow(result: PipelineResult, out: str, *, in_memory: bool, say: Callable[[str], None]) -> None:

@@ -5,8 +5,10 @@ panes and its late and rejected reports with those of the first, and the account
 """
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 from uldp.schemas.collection import CollectionSpec
@@ -14,8 +16,9 @@ from uldp.schemas.collection import CollectionSpec
 Command = Literal["backfill", "stream"]
 
 #: The version of the state that a job keeps in checkpoints and savepoints. Raise it when a job cannot read the state of
-#: the version before, for example because a class has moved: the state of a source holds the paths of its classes.
-STATE = 2
+#: the version before, for example because a class has moved: the state of a source holds the paths of its classes. In
+#: versions before 3, the remainder of an id chose its shard, so copies would reach another shard than the first report.
+STATE = 3
 #: The version of jobs that did not write it down: the packages were not yet parts of ``uldp``.
 _UNNAMED_STATE = 1
 
@@ -33,6 +36,8 @@ class JobIdentity:
             reports. A job that reads its source again may not: its earlier rejected records would stay, and it would
             count these reports too.
         state: The version of the job's state, see ``STATE``.
+        shard_key: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when
+            the job first runs. No other property of a job is secret.
     """
 
     command: Command
@@ -41,6 +46,7 @@ class JobIdentity:
     specs: Mapping[str, Mapping[str, Any]]
     resumes: bool = False
     state: int = STATE
+    shard_key: int = field(default_factory=partial(secrets.randbits, 128), repr=False)
 
     @classmethod
     def of(
@@ -55,7 +61,7 @@ class JobIdentity:
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Read an identity that ``encode`` wrote.
+        """Read an identity that ``encode`` wrote. A job that has no key, because its state is older, gets a new one.
 
         Raises:
             ValueError: if ``text`` is not the identity of a job.
@@ -66,6 +72,8 @@ class JobIdentity:
             fields = None
         if isinstance(fields, dict):
             fields = {"state": _UNNAMED_STATE} | fields
+            if fields["state"] != STATE:
+                fields.setdefault("shard_key", secrets.randbits(128))
         if not isinstance(fields, dict) or fields.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("not the identity of a job")
         return cls(**fields)
@@ -74,10 +82,8 @@ class JobIdentity:
         return f"uldp {self.command} --from {self.source}"
 
     def join(self, later: Self) -> Self:
-        """Return the identity of this job continued as ``later``, with the specs of both."""
-        return type(self)(
-            later.command, later.source, later.content, {**self.specs, **later.specs}, later.resumes, later.state
-        )
+        """Return the identity of this job continued as ``later``, with the specs of both and the key of this job."""
+        return replace(later, specs={**self.specs, **later.specs}, shard_key=self.shard_key)
 
     def difference(self, later: Self) -> str | None:
         """Return how ``later`` differs from this job, which wrote the results; None if they are the same job."""

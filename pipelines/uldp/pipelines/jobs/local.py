@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -104,11 +105,11 @@ def backfill(
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill, freeze_heap=True)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
-        results, kept = stack.enter_context(claimed_both(str(out), private, specs, job))
+        claim = stack.enter_context(claimed_both(str(out), private, specs, job))
         stack.enter_context(loopback_servers())
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
-        aggregated = messages | "Aggregate" >> aggregate
-        _ = aggregated | "WriteResults" >> WriteResults(results, kept)
+        aggregated = messages | "Aggregate" >> replace(aggregate, shard_key=claim.shard_key)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
 
 
 def follow(
@@ -142,13 +143,13 @@ def follow(
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs)
     with ExitStack() as stack:
-        results, kept = stack.enter_context(claimed_both(str(out), private, specs, job))
+        claim = stack.enter_context(claimed_both(str(out), private, specs, job))
         say(following(specs, source, out))
         events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
-        aggregated: Aggregated = messages | "Aggregate" >> aggregate
-        _ = aggregated | "WriteResults" >> WriteResults(results, kept)
+        aggregated: Aggregated = messages | "Aggregate" >> replace(aggregate, shard_key=claim.shard_key)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
         labels = {spec.key: spec.labels for spec in specs}
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, labels))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")

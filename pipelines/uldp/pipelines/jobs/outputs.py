@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import yaml
 from apache_beam.io.filesystems import FileSystems
@@ -28,30 +28,41 @@ from uldp.transforms.io.results import counts_file, estimate_file, write_file
 LOCK_SECONDS = 20.0
 
 
+class Claim(NamedTuple):
+    """The places of a job's results, and the secret that the job keeps there.
+
+    Attributes:
+        results: The location of the results directory for the workers: the URL, or an absolute path.
+        private: The location of the directory of late and rejected reports; it may be the same.
+        shard_key: The key that the job gives to ``Aggregate``, now and when it resumes.
+    """
+
+    results: str
+    private: str
+    shard_key: int
+
+
 @contextmanager
 def claimed_both(
     out: str, private: str | None, specs: Sequence[CollectionSpec], job: JobIdentity, *, from_savepoint: bool = False
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[Claim]:
     """Claim the results directory of a job, and its directory of late and rejected reports if that is another one.
 
     A private directory is a results directory of the same job, without specs. So it is locked and refused as one, and
     the commands that take a results directory take it too.
 
-    Yields:
-        The locations of both directories for the workers.
-
     Raises:
         ResultsError, RemoteError: as ``claimed``.
     """
-    with claimed(out, specs, job, from_savepoint=from_savepoint) as results:
+    with claimed(out, specs, job, from_savepoint=from_savepoint) as (results, begun):
         if private is None or _same_place(out, private):
-            yield results, results
+            yield Claim(results, results, begun.shard_key)
         else:
             if not is_remote(private):
                 Path(private).parent.mkdir(parents=True, exist_ok=True)
                 Path(private).mkdir(mode=0o700, exist_ok=True)
-            with claimed(private, (), job, option="--private-to") as kept:
-                yield results, kept
+            with claimed(private, (), begun, option="--private-to") as (kept, _):
+                yield Claim(results, kept, begun.shard_key)
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -68,7 +79,7 @@ def claimed(
     *,
     option: str = "--to",
     from_savepoint: bool = False,
-) -> Iterator[str]:
+) -> Iterator[tuple[str, JobIdentity]]:
     """Prepare the results directory of a job: write the job's identity and the specs that readers of the results need.
 
     The function locks a directory on this machine until the context ends. Only processes on this machine see the lock.
@@ -81,12 +92,13 @@ def claimed(
         from_savepoint: Whether the job begins with the state of the job that wrote the directory.
 
     Yields:
-        The location of the directory for the workers: the URL, or an absolute path.
+        The location of the directory for the workers: the URL, or an absolute path; and the identity of the job, with
+        the key that it drew when it first ran.
 
     Raises:
         ResultsError: if the directory holds anything but results of the same job, another process writes to it, its
-            counts come from another channel, or this job cannot read the state of the job that wrote it. The function
-            then writes nothing.
+            counts come from another channel, or this job cannot read the state of the job that wrote it, or does not
+            have its key. The function then writes nothing.
         RemoteError: if the URL's file system returns an error.
     """
     with ExitStack() as stack:
@@ -102,10 +114,11 @@ def claimed(
         if from_savepoint:
             _refuse_other_state(out, kept, job)
         _refuse_other_channels(out, kept, specs)
-        # Write the identity before the specs, because specs alone do not name their job.
-        write_file(FileSystems.join(out, JOB), _joined(kept, job).encode())
+        begun = _joined(kept, job)
+        # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
+        write_file(FileSystems.join(out, JOB), begun.encode(), private=True)
         keep_specs(out, specs)
-        yield out if is_remote(out) else str(kept.absolute())
+        yield (out if is_remote(out) else str(kept.absolute())), begun
 
 
 def _fetch(out: str, folder: Path) -> None:
@@ -155,7 +168,12 @@ def _refuse_other_job(out: str, kept: Path, job: JobIdentity, option: str) -> No
 
 def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:
     before = _kept_identity(kept)
-    if before is not None and before.state != job.state:
+    if before is None:
+        raise ResultsError(
+            f"{out}: has no {JOB} with the key of the job that wrote the savepoint, so copies of its reports would be"
+            " counted again; give the --to of that job, or leave out --savepoint_path"
+        )
+    if before.state != job.state:
         raise ResultsError(
             f"{out}: holds the results of a job with state of version {before.state}, and this is version {job.state},"
             " which cannot read its savepoint; leave out --savepoint_path, and choose another --to"

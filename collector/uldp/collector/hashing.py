@@ -1,0 +1,67 @@
+"""A keyed hash of report ids: a device that does not know the key cannot aim ids at one value of the hash."""
+
+import hashlib
+
+import numpy as np
+
+from uldp.schemas.arrays import Words
+
+#: Bytes of a key of ``hash_ids``.
+KEY_BYTES = 40
+
+_HALF = np.uint64(32)
+
+
+def key_of(secret: int) -> Words:
+    """Expand a secret of up to 128 bits into a key of ``hash_ids``.
+
+    Raises:
+        ValueError: if the secret is negative or has more bits. The error does not show it.
+    """
+    if not 0 <= secret < 1 << 128:
+        raise ValueError("the shard key must be an integer of 0 or more, and less than 2**128")
+    return np.frombuffer(hashlib.shake_256(secret.to_bytes(16, "little")).digest(KEY_BYTES), np.uint64)
+
+
+def hash_ids(key: Words, low: Words, high: Words) -> Words:
+    """Hash ids, given as their two words; the upper 32 bits of the hashes are strongly universal.
+
+    If a device chooses two ids without knowing the key, the upper b <= 32 bits of their hashes are equal with
+    probability 2^-b. The hash is the family Multilinear-HM (Lemire and Kaser, "Strongly universal string hashing is
+    fast", The Computer Journal 2014) on the four halves of an id, with one difference: the second sums add a whole
+    word instead of its lower half. The proof still holds. If two ids differ in the upper half of a word, the
+    difference of their hashes is the difference of these halves times one factor, plus a term that does not depend on
+    this factor. If the ids differ only in the lower half, the same holds for the other factor. A uniform factor times
+    a difference of less than 2^32 is uniform in its upper 32 bits, and the summand is independent of this product.
+
+    So n chosen ids that fall into k equal parts of the hashes' range fill each part about alike. By Chebyshev's
+    inequality, at most k^2 / n of all keys leave a part empty, or fill it with twice its share. The hash is no message
+    authentication code: whoever sees the hashes of some ids can solve for the key, so no output may show them.
+
+    Args:
+        key: Shape (5,): a uniform summand and four uniform factors.
+        low: Shape (n,): the first words of the ids.
+        high: Shape (n,): the second words.
+
+    Returns:
+        Shape (n,).
+    """
+    summand, *factors = key
+    hashes = low >> _HALF
+    hashes += factors[0]
+    hashes *= low + factors[1]
+    products = high >> _HALF
+    products += factors[2]
+    products *= high + factors[3]
+    hashes += products
+    hashes += summand
+    return hashes
+
+
+def spread(hashes: Words, parts: int) -> Words:
+    """Map hashes to 0, ..., parts - 1 by their upper 32 bits, each value equally often up to 2^-32.
+
+    A multiplication and a shift take less time than a division (Lemire, "Fast random integer generation in an
+    interval", ACM Transactions on Modeling and Computer Simulation 2019).
+    """
+    return ((hashes >> _HALF) * np.uint64(parts)) >> _HALF

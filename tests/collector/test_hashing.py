@@ -1,0 +1,74 @@
+"""The keyed hash that chooses the shard of an id."""
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.collector.hashing import hash_ids, key_of, spread
+from uldp.schemas.arrays import Words
+
+N, SHARDS = 16_000, 16
+
+
+def words(first: int, step: int) -> Words:
+    """N multiples of a step."""
+    return np.uint64(first) + np.uint64(step) * np.arange(N, dtype=np.uint64)
+
+
+ZEROS = np.zeros(N, dtype=np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (words(0, SHARDS), ZEROS),
+        (words(5, 1 << 40), ZEROS),
+        (ZEROS, words(0, SHARDS)),
+        (ZEROS, words(0, 1 << 32)),
+        (words(0, 1 << 48), words(0, 1 << 48)),
+    ],
+)
+@pytest.mark.parametrize("secret", [1, 2**127 + 5])
+def test_ids_that_a_device_has_chosen_fall_into_all_shards(low: Words, high: Words, secret: int) -> None:
+    """A device that chooses multiples of the number of shards filled one shard, and left the others empty."""
+    columns = build.columns(np.stack([low, high], axis=1))
+    sizes = {shard: len(part) for shard, part in columns.by_shard(SHARDS, key_of(secret))}
+    # By Chebyshev's inequality, at most one key in 60 leaves a shard empty or twice as large. These keys do not.
+    assert set(sizes) == set(range(SHARDS))
+    assert max(sizes.values()) < 2 * N / SHARDS
+
+
+def test_the_shard_of_an_id_never_changes() -> None:
+    """The state of running jobs depends on it: if this fails, raise STATE in uldp.pipelines.jobs.identity."""
+    low, high = (np.array(column, dtype=np.uint64) for column in ([0, 1, 2**64 - 1, 2**32], [0, 7, 2**64 - 1, 2**63]))
+    assert [int(word) for word in hash_ids(key_of(0), low, high)] == [
+        15152560750685736085,
+        348634780316767387,
+        4713280441795526170,
+        6916795566110050910,
+    ]
+    assert [int(word) for word in hash_ids(key_of(2**128 - 1), low, high)] == [
+        14618797807665496673,
+        16610714908518176512,
+        3020821830418522589,
+        18019814534411941340,
+    ]
+    assert spread(hash_ids(key_of(0), low, high), SHARDS).tolist() == [13, 0, 4, 5]
+
+
+def test_a_reference_in_whole_numbers_agrees() -> None:
+    summand, a, b, c, d = map(int, key_of(3))
+    low, high = words(2**63 + 11, 2**50 + 1), words(7, 2**45 - 1)
+    half, whole = 1 << 32, 1 << 64
+    expected = [
+        (summand + (x // half + a) * (x + b) + (y // half + c) * (y + d)) % whole
+        for x, y in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    assert hash_ids(key_of(3), low, high).tolist() == expected
+    assert spread(np.array(expected, dtype=np.uint64), 7).tolist() == [7 * (hashed >> 32) >> 32 for hashed in expected]
+
+
+@pytest.mark.parametrize("secret", [-1, 1 << 128])
+def test_a_key_has_128_bits_and_an_error_does_not_show_it(secret: int) -> None:
+    with pytest.raises(ValueError, match=r"^the shard key must be an integer of 0 or more, and less than 2\*\*128$"):
+        key_of(secret)
