@@ -17,10 +17,10 @@ from uldp.collector.hashing import key_of
 from uldp.collector.partial import PartialCounts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Rejected, count_reasons
+from uldp.schemas.records import NO_ATTRIBUTES, Message, Rejected, count_reasons
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.internals import no_annotations
-from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.chunks import Chunk, message_bytes
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
@@ -75,8 +75,8 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
 class _DecodeFn(beam.DoFn):
     """Collects the messages of a bundle and decodes them thousands at a time."""
 
-    #: The bytes of messages to decode at once, and the bytes to count for each message besides its data. So a batch has
-    #: 16,384 messages at the most: enough to amortize NumPy's calls, few enough for the caches.
+    #: The bytes of messages to decode at once, and the bytes to count for each message besides its data and attributes.
+    #: So a batch has 16,384 messages at the most: enough to amortize NumPy's calls, few enough for the caches.
     ROOM = 8 << 20
     MESSAGE_OVERHEAD = 1 << 9
     #: The bytes of columns to hold back and emit together if they are to be deduplicated: fewer elements need fewer
@@ -118,10 +118,15 @@ class _DecodeFn(beam.DoFn):
     def process(self, element: Message | Chunk) -> Iterable[Any] | None:
         if isinstance(element, Chunk):
             self._messages += element.messages
-            self._room -= self.MESSAGE_OVERHEAD * len(element) + sum([len(each.data) for each in element.messages])
+            self._room -= self.MESSAGE_OVERHEAD * len(element) + sum(
+                [
+                    len(each.data) if each.attributes is NO_ATTRIBUTES else message_bytes(each)
+                    for each in element.messages
+                ]
+            )
         else:  # from a runner's own source: this runs for each message
             self._messages.append(element)
-            self._room -= self.MESSAGE_OVERHEAD + len(element.data)
+            self._room -= self.MESSAGE_OVERHEAD + message_bytes(element)
         return None if self._room > 0 else self._decode()
 
     def finish_bundle(self) -> Iterator[Any]:
