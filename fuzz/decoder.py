@@ -8,7 +8,7 @@ import sys
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 
-from uldp.collector.collections import YEAR_10000
+from uldp.collector.collections import YEAR_9000
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
@@ -75,7 +75,7 @@ FRAME_SIZE = 3
 HEADS = tuple(_heads())
 CLOCKS = (
     *(START, START + HOUR, START + 90 * MINUTE - 1, START + 90 * MINUTE, START + 4 * HOUR, START - HOUR, 0),
-    *(-1, YEAR_10000 - 1, YEAR_10000, 2**63 - 1, -(2**63)),
+    *(-1, YEAR_9000 - 1, YEAR_9000, 2**63 - 1, -(2**63)),
 )
 ATTEMPTS: tuple[Mapping[str, str], ...] = (
     NO_ATTRIBUTES,

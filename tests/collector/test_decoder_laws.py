@@ -22,7 +22,7 @@ from tests.collector.decoding import (
     outcomes,
     take_path,
 )
-from uldp.collector.collections import AMENDABLE_FOR, YEAR_10000
+from uldp.collector.collections import AMENDABLE_FOR, YEAR_9000
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import HEADER_SIZE, report_store
 from uldp.schemas.reasons import Reason
@@ -47,7 +47,7 @@ def judge(report: Report, published: int) -> Outcome:
     named, published_in = time - time % slice_size, published - published % slice_size
     if spec.retired:
         return Outcome(Reason.RETIRED_VERSION, published_in)
-    if time < 0 or time >= YEAR_10000:
+    if time < 0 or time >= YEAR_9000:
         refusal = Reason.INVALID_TIME
     elif time > published + milliseconds(spec.limits.max_clock_skew):
         refusal = Reason.TOO_EARLY
@@ -79,7 +79,7 @@ def judge(report: Report, published: int) -> Outcome:
 
 
 TIMES = st.sampled_from(
-    [-1, 0, YEAR_10000 - 1, YEAR_10000, 2**63 - 1, -(2**63)]
+    [-1, 0, YEAR_9000 - 1, YEAR_9000, 2**63 - 1, -(2**63)]
     + [START + offset for offset in (-1, 0, 14 * MINUTE, HOUR - 1, HOUR, HOUR + 10 * MINUTE, HOUR + 10 * MINUTE + 1)]
 ) | st.integers(START - 2 * HOUR, START + 2 * HOUR)
 PUBLISHED = st.sampled_from(

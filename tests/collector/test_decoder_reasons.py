@@ -19,7 +19,7 @@ from tests.collector.decoding import (
     decode,
     report,
 )
-from uldp.collector.collections import YEAR_10000
+from uldp.collector.collections import YEAR_9000
 from uldp.collector.decoder import KEPT_BYTES
 from uldp.collector.parse import MAX_MESSAGE_BYTES
 from uldp.schemas.framing import header, load_schema, report_store
@@ -70,8 +70,8 @@ CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.OUT_OF_DOMAIN, report(-1), "symbol -1 of 11"),
     *((Reason.IMPOSSIBLE_BITS, report(bits, key=BITS.key), "not an output of urap") for bits in IMPOSSIBLE_BITS),
     (Reason.INVALID_TIME, report(time=-1), "event time -1"),
-    (Reason.INVALID_TIME, report(time=YEAR_10000), f"event time {YEAR_10000}"),
-    (Reason.INVALID_TIME, report(11, time=YEAR_10000), f"event time {YEAR_10000}"),
+    (Reason.INVALID_TIME, report(time=YEAR_9000), f"event time {YEAR_9000}"),
+    (Reason.INVALID_TIME, report(11, time=YEAR_9000), f"event time {YEAR_9000}"),
     (Reason.TOO_EARLY, report(time=START + 10 * MINUTE + 1), "600001 ms ahead"),
     (Reason.INVALID_TIME, report(time=START * 1000), f"event time {START}000; it looks like microseconds since 1970"),
     (Reason.INVALID_TIME, report(time=START * 10**6 + 1), "it looks like nanoseconds since 1970, and must be milli"),

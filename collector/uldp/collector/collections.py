@@ -18,8 +18,9 @@ from uldp.schemas.durations import milliseconds
 #: Late reports can amend a window's accounting for this long after the window closes.
 AMENDABLE_FOR = timedelta(days=1)
 
-#: Upper bound of event times, exclusive, in milliseconds since 1970.
-YEAR_10000 = 253_402_300_800_000
+#: Upper bound of event and publish times, exclusive, in milliseconds since 1970. The text of times has years of four
+#: digits, and a window may end ``MAX_WINDOW``, almost a thousand years, after the times that it holds.
+YEAR_9000 = 221_845_392_000_000
 
 #: A report's number of set bits is improbable if at most this share of honest reports has such a number.
 IMPROBABLE_TAIL = 1e-6
@@ -59,7 +60,7 @@ class ServedCollection:
     def event_times(self, published: Times) -> tuple[Times, Times]:
         """Return the earliest and latest event times, in milliseconds, that reports may claim, by publish time."""
         age, skew = milliseconds(self.spec.max_age), milliseconds(self.spec.limits.max_clock_skew)
-        return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_10000 - 1)
+        return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_9000 - 1)
 
     def admits(self, times: Times, published: Times) -> Mask:
         """Return which of one or more reports have an event time that their publish time admits."""

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.collector.collections import YEAR_10000, serve
+from uldp.collector.collections import YEAR_9000, serve
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
 from uldp.collector.parse import MessageParser, Unparsed
@@ -86,7 +86,7 @@ class ReportDecoder:
         """Decode ``messages``; no input raises, and each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
-        if len(undated := np.flatnonzero((published < 0) | (published >= YEAR_10000))):
+        if len(undated := np.flatnonzero((published < 0) | (published >= YEAR_9000))):
             for origin in undated.tolist():
                 detail = f"publish time {messages[origin].publish_time}"
                 self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), messages, out)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from uldp.collector.collections import YEAR_10000, ServedCollection
+from uldp.collector.collections import YEAR_9000, ServedCollection
 from uldp.collector.parse import ParsedReports
 from uldp.schemas.arrays import Mask, Times
 from uldp.schemas.reasons import Reason
@@ -111,7 +111,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
             earliest, latest = served.event_times(published)
             verdicts[times < earliest] = _VERDICTS[Reason.EXPIRED]
             verdicts[times > latest] = _VERDICTS[Reason.TOO_EARLY]
-            verdicts[(times < 0) | (times >= YEAR_10000)] = _VERDICTS[Reason.INVALID_TIME]
+            verdicts[(times < 0) | (times >= YEAR_9000)] = _VERDICTS[Reason.INVALID_TIME]
         if judge_lateness:
             late = published >= slices + served.closes_after
             if late.any():

@@ -36,6 +36,8 @@ CollectionKey = tuple[str, int]
 #: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
 #: this, so the decoder rejects it.
 MAX_AGE = timedelta(days=365)
+#: The longest window. Reports may be of any time before the year 9000, and text of times has years of four digits.
+MAX_WINDOW = timedelta(days=365_000)
 
 #: Advice for the keys that take a word or a list.
 _UNIONS = {
@@ -123,6 +125,8 @@ class WindowSpec(_Strict):
     def _fits(self) -> "WindowSpec":
         if not self.size:
             raise ValueError("size must be more than 0")
+        if self.size > MAX_WINDOW:
+            raise ValueError(f"size must be {format_duration(MAX_WINDOW)} or less")
         if self.early_every is not None and (not self.early_every or self.early_every.microseconds):
             raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
         if self.period is not None and (not self.period or self.size % self.period):

@@ -37,7 +37,7 @@ MEANING: dict[Reason, str] = {
     Reason.WRONG_LENGTH: "the bits are not ceil(|Z|/8) bytes",
     Reason.OUT_OF_DOMAIN: "the symbol is not an index into Z",
     Reason.IMPOSSIBLE_BITS: "the mechanism cannot produce these bits: two non-sensitive symbols are set, or padding is",
-    Reason.INVALID_TIME: "the event time, or the publish time of the message, is outside of the years 1970 to 9999",
+    Reason.INVALID_TIME: "the event time, or the publish time of the message, is outside of the years 1970 to 8999",
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",
 }

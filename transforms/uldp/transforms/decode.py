@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import YEAR_10000, serve
+from uldp.collector.collections import YEAR_9000, serve
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
@@ -145,7 +145,7 @@ class _DecodeFn(beam.DoFn):
         for message in decoded.late:
             yield beam.pvalue.TaggedOutput("late", at_time(message.publish_time, message))
         for rejected in decoded.rejected:
-            at = min(max(rejected.publish_time, 0), YEAR_10000 - 1)  # Beam has no later times
+            at = min(max(rejected.publish_time, 0), YEAR_9000 - 1)  # Beam has no later times
             yield beam.pvalue.TaggedOutput("rejected", at_time(at, rejected))
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)

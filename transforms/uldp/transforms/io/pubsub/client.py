@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from uldp.collector.collections import YEAR_10000
+from uldp.collector.collections import YEAR_9000
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import ChunkSize
@@ -102,7 +102,7 @@ def publish_time(value: str | None, otherwise: int) -> int:
         stamped = int(value) if value.isdecimal() else _milliseconds(datetime.fromisoformat(value))
     except (ValueError, OverflowError):
         return otherwise
-    return stamped if 0 <= stamped < YEAR_10000 else otherwise
+    return stamped if 0 <= stamped < YEAR_9000 else otherwise
 
 
 def _milliseconds(moment: datetime) -> int:
