@@ -36,6 +36,8 @@ CollectionKey = tuple[str, int]
 #: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
 #: this, so the decoder rejects it.
 MAX_AGE = timedelta(days=365)
+#: The default is no more time slices than this, because a sender can open a window for each slice of that time.
+MAX_SLICES = 10_000
 #: The longest window. Reports may be of any time before the year 9000, and text of times has years of four digits.
 MAX_WINDOW = timedelta(days=365_000)
 
@@ -350,8 +352,17 @@ class CollectionSpec(_Strict):
 
     @property
     def max_age(self) -> timedelta:
-        """Largest age of a report: ``limits.max_age``, or by default a year or, if longer, the time a window counts."""
-        return self.limits.max_age or max(MAX_AGE, self.window.size + self.window.allowed_lateness)
+        """Largest age of a report: ``limits.max_age``, or a default.
+
+        The default is a year or, if shorter, ``MAX_SLICES`` time slices; but not less than the time a window counts.
+        A slice is the period of sliding windows, or the size of others.
+        """
+        if self.limits.max_age is not None:
+            return self.limits.max_age
+        window = self.window
+        # A year is no more slices than that if a slice is longer; a product of all sizes would overflow.
+        slices = MAX_SLICES * min(window.period or window.size, MAX_AGE)
+        return max(min(MAX_AGE, slices), window.size + window.allowed_lateness)
 
     @property
     def sensitive_mask(self) -> npt.NDArray[np.bool_]:

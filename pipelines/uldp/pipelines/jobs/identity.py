@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.collection import MAX_AGE, CollectionSpec
+from uldp.schemas.durations import format_duration
 
 Command = Literal["backfill", "stream"]
 
@@ -120,6 +121,9 @@ def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
         ("limits", ("max_clock_skew", "max_age")),
     ):
         yield from ((f"{section}.{key}", data[section][key]) for key in keys)
+    if spec.limits.max_age is None and spec.max_age < MAX_AGE:
+        # Earlier versions took a year for the default: they counted reports that this version rejects.
+        yield "limits.max_age", format_duration(spec.max_age)
     yield "retired", spec.retired
 
 
