@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.decoder import ATTEMPTS, CLOCKS, HOUR, MAX_MESSAGES, MINUTE, SPECS, START, frame
-from uldp.collector.collections import YEAR_9000
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Report, ReportBatch
+
+#: The first time of which no text has a year of four digits, in milliseconds.
+YEAR_10000 = 253_402_300_800_000
 
 FOLDER = Path(__file__).parent / "corpus"
 VECTORS = Path(__file__).parents[1] / "tests" / "schemas" / "vectors.json"
@@ -18,7 +20,7 @@ ID = bytes(range(16))
 #: On both sides of each edge: of the ages and skews allowed, of the calendar, and of what a varint's bytes can hold.
 TIMES = (
     *(START, START - 1, START - 2 * HOUR, START - 2 * HOUR - 1, START + 10 * MINUTE, START + 10 * MINUTE + 1),
-    *(-1, 0, YEAR_9000 - 1, YEAR_9000, 2**34 - 1, 2**34, 2**41, 2**48, 2**63 - 1, -(2**63)),
+    *(-1, 0, YEAR_10000 - 1, YEAR_10000, 2**34 - 1, 2**34, 2**41, 2**48, 2**63 - 1, -(2**63)),
 )
 SYMBOLS = (3, 63, 64, 599, 600, 601, 2**13, 2**27 - 1, 2**27, 2**31 - 1, -1, -(2**31))
 
