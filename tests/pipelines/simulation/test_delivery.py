@@ -41,6 +41,7 @@ def make_spec(
         mechanism={"name": name} if name == "identity" else {"name": name, "epsilon": 1.5},
         tags=[{"name": "home"}, {"name": "work"}] if optimized else [],
         window={"size": "1h", "allowed_lateness": "30m"} | window,
+        limits={"max_age": "365d"},  # a copy may come long after a short window
     )
 
 

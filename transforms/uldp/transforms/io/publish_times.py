@@ -11,11 +11,12 @@ way. So it is not ahead of the publish time, and what Beam would drop, the decod
 
 from collections.abc import Iterable, Iterator
 
+from uldp.collector.collections import YEAR_9000
 from uldp.schemas.records import Message
 
-#: The latest publish time of a simulation, in milliseconds: 9000-01-01, so that the windows at that time end before the
-#: year 10000, which Python cannot write. On a real clock, the latest publish time is the present.
-LATEST = 221_845_392_000_000
+#: The latest publish time of a simulation, in milliseconds: the decoder admits no later one. On a real clock, the
+#: present is the latest.
+LATEST = YEAR_9000 - 1
 
 
 def bounded(published: int, watermark: int, latest: int) -> int:
