@@ -46,6 +46,8 @@ MARGINS = (
     Margin("uRR batches, no deduplication", "symbols, no deduplication", 5),
     Margin("uRR batches", "symbols", 2),
     Margin("uRAP batches", "bits, naive graph", 12),
+    # A sender of reports that cannot be counted takes no more of a core than three who send others.
+    Margin("uRR batches, forged", "uRR batches", 0.33),
 )
 
 

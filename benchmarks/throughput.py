@@ -89,6 +89,7 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
     # To deduplicate takes longer for each report, above all of bits, and memory: fewer must do.
     "fewer uRR": (20_000_000, partial(batches, "urr")),
+    "forged uRR": (20_000_000, partial(batches, "urr", forged=True)),
     "fewer uRAP": (6_000_000, partial(batches, "urap")),
     "fewer OUE": (6_000_000, partial(batches, "oue")),
 }
@@ -127,6 +128,7 @@ MEASUREMENTS = (
     Measurement(_SLIDING, "sliding", _COUNT_ONCE, "symbols, naive graph", "symbols, decoded alone"),
     *_of_singles("bits"),
     *_of_batches("uRR", "symbols", "fewer uRR"),
+    Measurement("uRR batches, forged", "forged uRR", _COUNT_ONCE, "symbols, naive graph", "uRR, counted alone"),
     *_of_batches("uRAP", "bits", "fewer uRAP"),
     *_of_batches("OUE", "bits", "fewer OUE"),
 )

@@ -23,6 +23,8 @@ POOL = 20_000
 SIZE, EPSILON = 625, 1.0
 WINDOW, WINDOWS = timedelta(hours=1), 10
 START = 1_767_225_600_000
+#: Milliseconds that no device's clock may be ahead.
+FAR_AHEAD = 10**10
 #: Names of different lengths, as collections have.
 COLLECTIONS = (
     "check-ins",
@@ -92,14 +94,20 @@ def singles(mechanism: MechanismName, reports: int, *, collections: int = 10, si
 
 
 def batches(
-    mechanism: MechanismName, reports: int, *, collections: int = 10, size: int = SIZE, mixed: bool = False
+    mechanism: MechanismName,
+    reports: int,
+    *,
+    collections: int = 10,
+    size: int = SIZE,
+    mixed: bool = False,
+    forged: bool = False,
 ) -> Workload:
     """Messages of ``BATCH_SIZE`` reports each, of one collection.
 
     A batch is of one window, drawn at random: a gateway sends what has come in a moment. If ``mixed``, each report is
-    of a random window.
+    of a random window. If ``forged``, none can be counted, for one of three reasons, drawn at random for each report.
     """
-    return _workload(partial(_batch_chunk, mixed), mechanism, reports, collections, size)
+    return _workload(partial(_batch_chunk, mixed, forged), mechanism, reports, collections, size)
 
 
 ChunkMaker = Callable[[tuple[CollectionSpec, ...], Payloads, int], list[Message]]
@@ -130,17 +138,25 @@ def _layout(collection: str, version: int, bits_width: int | None) -> Layout:
     return Layout.of(report_schema(), collection, version, bits_width)
 
 
-def _batch_chunk(mixed: bool, specs: tuple[CollectionSpec, ...], pool: Payloads, index: int) -> list[Message]:
+def _batch_chunk(
+    mixed: bool, forged: bool, specs: tuple[CollectionSpec, ...], pool: Payloads, index: int
+) -> list[Message]:
     rng = np.random.default_rng((2, index))
     ids, times, payloads = rng.integers(0, 1 << 64, (CHUNK, 2), np.uint64), _event_times(CHUNK, rng), _draw(pool, rng)
     if not mixed:
         starts = milliseconds(WINDOW) * rng.integers(0, WINDOWS, CHUNK // BATCH_SIZE)
         times = START + starts.repeat(BATCH_SIZE) + times % milliseconds(WINDOW)
+    published = times.reshape(-1, BATCH_SIZE).max(axis=1).tolist()
+    if forged:
+        reason = rng.integers(0, 3, CHUNK)
+        payloads[reason == 0] = specs[0].size
+        times[reason == 1] = -1
+        times[reason == 2] += FAR_AHEAD
     messages = []
     for number, start in enumerate(range(0, CHUNK, BATCH_SIZE), start=index * (CHUNK // BATCH_SIZE)):
         rows = slice(start, start + BATCH_SIZE)
         data = encode_batch(*specs[number % len(specs)].key, ids[rows], times[rows], payloads[rows])
-        messages.append(Message(data, int(times[rows].max())))
+        messages.append(Message(data, published[start // BATCH_SIZE]))
     return messages
 
 
