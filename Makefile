@@ -25,7 +25,7 @@ demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/
 	$(BIN)/uldp demo --out build/demo
 
 test: $(READY) ## Run all tests.
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
@@ -38,7 +38,7 @@ test-kernels: $(READY) ## Run the tests that compute with floats under three ker
 test-lowest: $(READY) ## Run all tests with the lowest versions that pyproject.toml allows.
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,dev,kafka,gcp]'
-	build/lowest/bin/python -m pytest -n auto
+	build/lowest/bin/python -m pytest -n auto --dist loadgroup
 	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
 	build/lowest/bin/python -m pytest -n auto tests/transforms/io tests/pipelines/jobs
 

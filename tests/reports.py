@@ -1,7 +1,9 @@
 """Messages taken apart: the reports that a message holds, one by one."""
 
+from collections.abc import Iterable
+
 from uldp.schemas.framing import report_store
-from uldp.schemas.records import Report
+from uldp.schemas.records import Rejected, Report
 
 
 def reports_of(data: bytes) -> list[Report]:
@@ -30,3 +32,14 @@ def reports_of(data: bytes) -> list[Report]:
         )
         for row, cell in enumerate(cells)
     ]
+
+
+def rejected_reports(records: Iterable[Rejected]) -> set[Report | bytes]:
+    """The different reports in records of rejected reports; a message that does not decode is one report."""
+    found: set[Report | bytes] = set()
+    for record in records:
+        try:
+            found.update(reports_of(record.data))
+        except ValueError:
+            found.add(record.data)
+    return found

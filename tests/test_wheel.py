@@ -13,6 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+#: One worker builds the wheel, and the others do not.
+pytestmark = pytest.mark.xdist_group("wheel")
+
 USE_AS_A_LIBRARY = """
 import apache_beam as beam
 from uldp.mechanisms import Device
