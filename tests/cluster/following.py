@@ -41,17 +41,17 @@ class Results:
     """A folder of results, while a job writes it. What was read once is read again only if it was written again."""
 
     folder: Path
-    _read: dict[Path, tuple[int, SupportCounts]] = field(default_factory=dict, init=False, repr=False)
+    _read: dict[Path, tuple[int, list[SupportCounts]]] = field(default_factory=dict, init=False, repr=False)
 
     def panes(self) -> list[SupportCounts]:
         """Return the newest pane of each window; none before the first."""
-        for path in self.folder.glob("counts/*/*/[0-9]*.avro"):
+        for path in self.folder.glob("counts/*/*/[!.]*.avro"):
             written = path.stat().st_mtime_ns
             if path not in self._read or self._read[path][0] != written:
                 with path.open("rb") as file:
-                    (record,) = cast(Iterator[dict[str, Any]], fastavro.reader(file))
-                self._read[path] = written, SupportCounts.from_avro(record)
-        return newest(pane for _, pane in self._read.values())
+                    records = cast(Iterator[dict[str, Any]], fastavro.reader(file))
+                    self._read[path] = written, list(map(SupportCounts.from_avro, records))
+        return newest(pane for _, panes in self._read.values() for pane in panes)
 
     def total(self) -> Accounting:
         """Add the accounting of all windows."""
