@@ -78,7 +78,7 @@ def test_a_topic_of_kafka_that_must_not_be_written_to(secure: SecureKafkaBroker,
     topic = secure.create("read-only")
     secure.grant(topic, AclOperation.READ)
     line = refusal(tmp_path / "out", topic, "--estimates-to", topic, "--kafka-config", secure.config())
-    assert "/read-only: no permission; " in line
+    assert "/read-only: the client has no permission; " in line
     assert line.endswith("(missing: WRITE)")
 
 
