@@ -155,6 +155,8 @@ def _is_encoding(body: bytes, schema: Schema, record: Any) -> bool:
     out = io.BytesIO()
     try:
         fastavro.schemaless_writer(out, schema, record)
+    except MemoryError:
+        raise  # this process lacks memory; the message is not at fault
     except Exception:  # fastavro's C code raises many kinds of errors for a value that is none of its schema
         return False
     return out.getvalue() == body
