@@ -36,6 +36,7 @@ class Judged:
         published: Shape (n,): publish time of the message of each report.
         verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
         slices: Shape (n,): start of the time slice that holds each event time.
+        admitted: Shape (n,): which event times the collection admits.
         improbable: Shape (n,): which payloads have an improbable number of set bits.
         judge_lateness: Whether a report can be late.
     """
@@ -44,6 +45,7 @@ class Judged:
     published: Times
     verdicts: Verdicts
     slices: Times
+    admitted: Mask
     improbable: Mask
     judge_lateness: bool
 
@@ -56,7 +58,7 @@ class Judged:
         served, published = self.parsed.served, self.published
         if not self.verdicts.any():
             return self.slices
-        named = served.admits(self.parsed.event_times, published) & (not served.spec.retired)
+        named = self.admitted & (not served.spec.retired)
         if self.judge_lateness:
             named &= published < self.slices + served.amendable_for
         return np.where(named, self.slices, served.slice_start(published))
@@ -97,7 +99,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
     served, times = parsed.served, parsed.event_times
     verdicts = np.full(len(times), COUNTED, dtype=np.uint8)
     improbable = np.zeros(len(times), dtype=np.bool_)
-    slices = served.slice_start(times)
+    slices, admitted = served.slice_start(times), served.admits(times, published)
     if served.spec.retired:
         verdicts[:] = _VERDICTS[Reason.RETIRED_VERSION]
     elif parsed.fault is not None:
@@ -107,7 +109,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
         if not possible.all():
             symbols = served.bits_width is None
             verdicts[~possible] = _VERDICTS[Reason.OUT_OF_DOMAIN if symbols else Reason.IMPOSSIBLE_BITS]
-        if not served.admits(times, published).all():
+        if not admitted.all():
             earliest, latest = served.event_times(published)
             verdicts[times < earliest] = _VERDICTS[Reason.EXPIRED]
             verdicts[times > latest] = _VERDICTS[Reason.TOO_EARLY]
@@ -116,7 +118,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
             late = published >= slices + served.closes_after
             if late.any():
                 verdicts[late & (verdicts == COUNTED)] = LATE
-    return Judged(parsed, published, verdicts, slices, improbable, judge_lateness)
+    return Judged(parsed, published, verdicts, slices, admitted, improbable, judge_lateness)
 
 
 def _other_unit(served: ServedCollection, time: int, published: int) -> str:
