@@ -69,3 +69,10 @@ def test_servers_of_others_are_left_alone() -> None:
     with loopback_servers():
         assert grpc.server is not make
     assert grpc.server is make
+
+
+def test_servers_of_others_are_left_alone_after_a_failure() -> None:
+    make = grpc.server
+    with pytest.raises(ValueError, match="failed"), loopback_servers():
+        raise ValueError("failed")
+    assert grpc.server is make

@@ -8,7 +8,6 @@ has no option for another address.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
 
 import grpc
 
@@ -27,5 +26,8 @@ def loopback_servers() -> Iterator[None]:
         made.add_insecure_port = lambda address: bind(address.replace(_ALL_INTERFACES, _LOOPBACK))  # type: ignore[method-assign]
         return made
 
-    with patch.object(grpc, "server", server):
+    grpc.server = server
+    try:
         yield
+    finally:
+        grpc.server = make
