@@ -1,15 +1,13 @@
 """Hostile text of files, names and records neither commands a terminal nor reorders a page."""
 
 import json
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from uldp.pipelines.cli import main
+from tests.pipelines.command import Run
 from uldp.schemas.mistakes import printable
 from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
 from uldp.transforms.io.results import counts_file, encode_record, estimate_file, kept_file, write_file
@@ -21,24 +19,6 @@ HOSTILE = (
 #: The part of it that a file name may hold; an end of a line too.
 NAME = f"x{HOSTILE}\ny"
 BAD = {character for character in HOSTILE if not character.isprintable()}
-
-Run = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def uldp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; returns its exit code, and all that it prints."""
-
-    def run(*arguments: str | Path) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["uldp", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, "".join(capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture
@@ -72,7 +52,8 @@ def bad_in(text: str) -> set[str]:
 
 @pytest.mark.parametrize(("command", "problems"), [("show", 2), ("prune", 1)])
 def test_no_hostile_text_reaches_a_terminal(uldp: Run, out: Path, command: str, problems: int) -> None:
-    code, text = uldp(command, out)
+    code, *printed = uldp(command, out)
+    text = "".join(printed)
     assert code == 1
     assert bad_in(text) == set()
     assert sum(line.startswith("error: ") for line in text.splitlines()) == problems  # a line each
@@ -81,12 +62,12 @@ def test_no_hostile_text_reaches_a_terminal(uldp: Run, out: Path, command: str, 
 def test_no_hostile_text_reaches_a_page(uldp: Run, out: Path, tmp_path: Path) -> None:
     for needed in ("jinja2", "matplotlib"):
         pytest.importorskip(needed)
-    code, text = uldp("report", out, "--out", tmp_path / "page.html")
+    code, *printed = uldp("report", out, "--out", tmp_path / "page.html")
     assert code == 1
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "reason�" in page
     assert "red�" in page
-    assert bad_in(text + page) == set()
+    assert bad_in("".join([*printed, page])) == set()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +86,8 @@ def test_no_hostile_argument_comes_back(
     uldp: Run, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, text = uldp(*arguments)
+    code, *printed = uldp(*arguments)
+    text = "".join(printed)
     assert code in (1, 2)
     assert text.startswith("error: ")
     assert bad_in(text) == set()
