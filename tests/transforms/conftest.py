@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.fakes.bigquery import Service
 from tests.fakes.kafka import Broker
 from tests.fakes.pubsub import Client
 from uldp.transforms.io.kafka.consumers import CONSUMERS
@@ -32,3 +33,15 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Client:
         monkeypatch.setattr(module, "pull_method", lambda client: client.pull)
     monkeypatch.delenv("PUBSUB_EMULATOR_HOST", raising=False)
     return client
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A BigQuery on this machine, for a client without credentials."""
+    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
+    auth, credentials = pytest.importorskip("google.auth"), pytest.importorskip("google.auth.credentials")
+    monkeypatch.setattr(auth, "default", lambda *_, **__: (credentials.AnonymousCredentials(), "project"))
+    made = Service()
+    with made.serve() as url:
+        monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", url)
+        yield made

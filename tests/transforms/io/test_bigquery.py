@@ -1,17 +1,14 @@
 """Rows for BigQuery, the table and the view that they meet, and the requests that carry them."""
 
-import gzip
 import json
 import random
 import sqlite3
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -21,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
+from tests.fakes.bigquery import Service
 from uldp.pipelines.results.read import newest
 from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Sender, Signals, Superseded, TagMass
 from uldp.transforms.io.bigquery import sink
@@ -283,46 +281,10 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         new_client(TABLE)
 
 
-class _InsertAll(BaseHTTPRequestHandler):
-    """BigQuery's ``tabledata.insertAll`` as it looks from outside; takes every row."""
-
-    received: ClassVar[list[tuple[str, Any]]] = []
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        self.received.append((self.path.partition("?")[0], json.loads(body)))
-        answer = b'{"kind": "bigquery#tableDataInsertAllResponse"}'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
-    """A BigQuery on this machine, and who one is there."""
-    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
-    auth, credentials = pytest.importorskip("google.auth"), pytest.importorskip("google.auth.credentials")
-    monkeypatch.setattr(auth, "default", lambda *_, **__: (credentials.AnonymousCredentials(), "project"))
-    _InsertAll.received.clear()
-    with HTTPServer(("127.0.0.1", 0), _InsertAll) as server:
-        monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield _InsertAll.received
-        server.shutdown()
-        thread.join()
-
-
-def test_the_client_library_sends_rows_with_their_ids(service: list[tuple[str, Any]]) -> None:
+def test_the_client_library_sends_rows_with_their_ids(service: Service) -> None:
+    service.answers["insertAll"] = 200, {"kind": "bigquery#tableDataInsertAllResponse"}
     write([FULL, NO_PRIVACY])
-    ((path, body),) = service
+    ((path, body),) = service.requests
     rows = [estimate_row(FULL), estimate_row(NO_PRIVACY)]
     assert path.endswith("/projects/project/datasets/uldp/tables/estimate_panes/insertAll")
     assert body["rows"] == [{"insertId": insert_id(row), "json": row} for row in rows]

@@ -1,16 +1,14 @@
 """A table as an endpoint: it takes estimates, refuses everything else, and is checked before a job starts."""
 
-import json
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import apache_beam as beam
 import pytest
 
 from tests.beams import needs_sources
+from tests.fakes.bigquery import Answers, Service
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
@@ -86,27 +84,6 @@ def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
 # The check, against a server.
 
 
-class _Service(BaseHTTPRequestHandler):
-    """The two methods of BigQuery that ``check_table`` calls: an answer of each, by the end of its path."""
-
-    answers: ClassVar[dict[str, tuple[int, Mapping[str, Any]]]] = {}
-
-    def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        status, answer = self.answers[self.path.partition("?")[0].rpartition("/")[2]]
-        body = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_GET = do_POST = _answer  # noqa: N815 (the names of the library)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
 def columns(without: str = "") -> list[dict[str, Any]]:
     """Return the table's columns without one, which may be a field of a record."""
     column, _, field = without.partition(".")
@@ -127,19 +104,10 @@ GRANTED = 200, {"permissions": [PERMISSION]}
 
 
 @pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[int, Mapping[str, Any]]]]:
-    """A BigQuery on this machine, for a client without credentials."""
-    pytest.importorskip("google.cloud.bigquery", reason="pip install 'uldp-stream[gcp]'")
-    auth, credentials = pytest.importorskip("google.auth"), pytest.importorskip("google.auth.credentials")
-    monkeypatch.setattr(auth, "default", lambda *_, **__: (credentials.AnonymousCredentials(), "project"))
-    _Service.answers = {"estimate_panes": table(columns()), "estimate_panes:testIamPermissions": GRANTED}
-    with HTTPServer(("127.0.0.1", 0), _Service) as server:
-        monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield _Service.answers
-        server.shutdown()
-        thread.join()
+def table_service(service: Service) -> Service:
+    """A BigQuery with the table, and the right to write to it."""
+    service.answers |= {"estimate_panes": table(columns()), "estimate_panes:testIamPermissions": GRANTED}
+    return service
 
 
 @pytest.mark.parametrize(
@@ -151,10 +119,8 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[int, Ma
         {"estimate_panes:testIamPermissions": (501, {})},
     ],
 )
-def test_a_table_that_takes_estimates_passes(
-    service: dict[str, tuple[int, Mapping[str, Any]]], answers: dict[str, tuple[int, Mapping[str, Any]]]
-) -> None:
-    service |= answers
+def test_a_table_that_takes_estimates_passes(table_service: Service, answers: Answers) -> None:
+    table_service.answers |= answers
     parse_endpoint(URI).check_estimates()
 
 
@@ -171,11 +137,11 @@ def test_a_table_that_takes_estimates_passes(
     ],
 )
 def test_the_check_names_the_table_and_the_remedy(
-    service: dict[str, tuple[int, Mapping[str, Any]]],
-    answers: dict[str, tuple[int, Mapping[str, Any]]],
+    table_service: Service,
+    answers: Answers,
     refusal: str,
 ) -> None:
-    service |= answers
+    table_service.answers |= answers
     with pytest.raises(BigQueryError, match=f"^{URI}: .*{refusal}") as raised:
         check_table(TABLE)
     assert "\n" not in str(raised.value)
