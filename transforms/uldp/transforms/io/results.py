@@ -24,7 +24,7 @@ import fastavro
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.schemas.codec.columnar import write_varint
-from uldp.schemas.codec.container import BLOCK_SIZE
+from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
 from uldp.transforms.aggregate import Aggregated
@@ -55,7 +55,7 @@ def container_bytes(schema: str, encoded: Sequence[bytes]) -> bytes:
         digest.update(record)
     marker = digest.digest()[:16]
     header = io.BytesIO()
-    fastavro.writer(header, load_schema(schema), [], sync_marker=marker)
+    write_header(header, schema, marker, {})
     parts = [header.getvalue()]
     for block in _blocks(encoded):
         parts += [write_varint(len(block)), write_varint(sum(map(len, block))), *block, marker]
