@@ -20,7 +20,7 @@ from uldp.transforms.io.results import (
     encode_record,
     estimate_file,
     kept_file,
-    uncounted_folder,
+    shared_folder,
     write_file,
 )
 
@@ -52,7 +52,7 @@ def save_pane(out: Path, support: SupportCounts) -> None:
 
 def save_uncounted(out: Path, *panes: SupportCounts) -> Path:
     encoded = [encode_record("support_counts", replace(each, counts=np.array([0])).to_avro()) for each in panes]
-    return save(out, *kept_file(uncounted_folder(panes[0]), encoded, "support_counts"))
+    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "support_counts"))
 
 
 def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> Path:

@@ -3,8 +3,11 @@
     OUT/specs/<collection>-v<version>/spec.yaml
     OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
     OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
-    OUT/counts/<collection>-v<version>/uncounted/*.avro
+    OUT/estimates/<collection>-v<version>/shared/<digest>.<estimator>.avro
+    OUT/counts/<collection>-v<version>/shared/<digest>.avro
     OUT/rejected/*.avro
+
+The files in ``shared`` hold panes of several windows. Older jobs named the folder of such counts ``uncounted``.
 
 Writers rename a dot-prefixed file into place, so every other file is complete and can be read while a job runs. If a
 file is damaged nevertheless, the readers leave out its window, because they would otherwise take an older pane of this
@@ -217,6 +220,6 @@ def _folders(out: Path, kind: _Panes[Any]) -> set[str]:
 
 
 def estimator_of(path: Path) -> str | None:
-    """Read the estimator from the name of a file, ``<revision>.<estimator>.avro``."""
+    """Read the estimator from the name of a file, ``<revision>.<estimator>.avro`` or ``<digest>.<estimator>.avro``."""
     parts = path.name.split(".")
     return parts[1] if len(parts) == 3 else None

@@ -1,0 +1,67 @@
+"""Files with panes of several windows: estimators and windows are selected, and old panes are removed."""
+
+from pathlib import Path
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.pipelines.results.prune import prune
+from uldp.pipelines.results.read import current, newest, read_counts
+from uldp.pipelines.results.selection import Selection
+from uldp.schemas.records import Estimate, SupportCounts
+from uldp.transforms.io.results import counts_file, encode_record, kept_file, shared_folder, write_file
+
+
+def pane(hour: int, n: int = 3, revision: int = 0) -> SupportCounts:
+    return build.pane([n, 0], start=START + hour * HOUR, revision=revision)
+
+
+def share(out: Path, *panes: SupportCounts) -> Path:
+    encoded = [encode_record("support_counts", each.to_avro()) for each in panes]
+    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "support_counts"))
+
+
+def share_estimates(out: Path, *estimates: Estimate) -> Path:
+    encoded = [encode_record("estimate", each.to_avro()) for each in estimates]
+    folder = shared_folder("estimates", estimates[0].support)
+    return save(out, *kept_file(folder, encoded, "estimate", f".{estimates[0].estimator}.avro"))
+
+
+def save(out: Path, name: str, content: bytes) -> Path:
+    write_file(str(out / name), content)
+    return out / name
+
+
+def results(out: Path) -> dict[str, Path]:
+    """A directory with three windows, the counts and the estimates of each estimator in a shared file."""
+    (out / "specs" / "c-v1").mkdir(parents=True)
+    (out / "specs" / "c-v1" / "spec.yaml").touch()
+    panes = [pane(hour) for hour in range(3)]
+    return {"": share(out, *panes)} | {
+        name: share_estimates(out, *(build.estimate(each, [1, 0], [0.1, 0.1], estimator=name) for each in panes))
+        for name in ("mle", "em")
+    }
+
+
+def test_windows_and_estimators_of_shared_files_are_selected(tmp_path: Path) -> None:
+    results(tmp_path)
+    chosen, _ = current(tmp_path, {}, Selection(last=2, estimator="em"))
+    assert [(each.support.window_start, each.estimator) for each in chosen] == [
+        (START + HOUR, "em"),
+        (START + 2 * HOUR, "em"),
+    ]
+
+
+def test_a_file_of_an_estimator_that_is_not_selected_is_not_opened(tmp_path: Path) -> None:
+    results(tmp_path)["mle"].write_bytes(b"damaged")
+    chosen, _ = current(tmp_path, {}, Selection(estimator="em"))
+    assert len(chosen) == 3
+
+
+def test_a_shared_file_is_removed_when_all_its_panes_are_replaced(tmp_path: Path) -> None:
+    shared = results(tmp_path)[""]
+    for hour in range(3):
+        assert prune(tmp_path, before=0).panes == 0
+        save(tmp_path, *counts_file(pane(hour, 4, 1)))
+    assert prune(tmp_path, before=0).panes == 1
+    assert not shared.exists()
+    assert [each.n for each in newest(read_counts(tmp_path))] == [4, 4, 4]

@@ -1,0 +1,108 @@
+"""Panes of few reports share files once a bundle has many of them, so that nobody can have files at will."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.pipelines.results.read import read_counts, read_estimates
+from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, SupportCounts
+from uldp.transforms.io import results
+from uldp.transforms.io.results import FEW_REPORTS, MAX_OWN_FILES, _WriteCountsFn, _WriteEstimateFn
+
+
+def panes(windows: int, n: int, *, collection: str = "c", first: int = 0) -> list[SupportCounts]:
+    return [
+        build.pane([n, 0], start=START + hour * HOUR, key=(collection, 1), accounting=Accounting(n + 1, n, late=1))
+        for hour in range(first, first + windows)
+    ]
+
+
+def estimates(supports: list[SupportCounts], *estimators: str) -> list[Estimate]:
+    return [build.estimate(each, [1, 0], [0.1, 0.1], estimator=name) for each in supports for name in estimators]
+
+
+def write(out: Path, counts: list[SupportCounts], estimated: list[Estimate]) -> dict[str, int]:
+    """Write a bundle of each; returns the number of files by kind, and of those that are shared."""
+    for fn, elements in ((_WriteCountsFn(str(out)), counts), (_WriteEstimateFn(str(out)), estimated)):
+        fn.start_bundle()
+        for element in elements:
+            fn.process(element)  # type: ignore[arg-type]
+        fn.finish_bundle()
+    return {
+        f"{kind}{shared}": len(files)
+        for kind in ("counts", "estimates")
+        for shared in ("", "/shared")
+        if (files := [file for file in out.glob(f"{kind}/*/*/*") if (file.parent.name == "shared") == bool(shared)])
+    }
+
+
+@pytest.mark.parametrize(
+    ("windows", "n", "own", "shared"),
+    [
+        (1, 1, 1, 0),
+        (MAX_OWN_FILES, 1, MAX_OWN_FILES, 0),
+        (MAX_OWN_FILES + 1, 1, MAX_OWN_FILES, 1),
+        (1_000, FEW_REPORTS - 1, MAX_OWN_FILES, 1),
+        (200, FEW_REPORTS, 200, 0),
+        (1, 0, 0, 1),
+        (200, 0, 0, 1),
+    ],
+)
+def test_a_bundle_has_few_files_of_windows_with_few_reports(
+    windows: int, n: int, own: int, shared: int, tmp_path: Path
+) -> None:
+    counts = panes(windows, n)
+    estimated = estimates(counts, "mle") if n else []
+    expected = {"counts": own, "counts/shared": shared}
+    if n:
+        expected |= {"estimates": own, "estimates/shared": shared}
+    assert write(tmp_path, counts, estimated) == {name: files for name, files in expected.items() if files}
+    assert len(read_counts(tmp_path)) == windows
+    assert len(read_estimates(tmp_path)) == len(estimated)
+
+
+def test_all_that_is_written_is_read(tmp_path: Path) -> None:
+    counts = [*panes(150, 3), *panes(150, 5, collection="d"), *panes(5, 1_000, first=150), *panes(7, 0, first=200)]
+    estimated = estimates(counts[:305], "mle", "em")
+    files = write(tmp_path, counts, estimated)
+    assert files == {
+        "counts": 2 * MAX_OWN_FILES + 5,
+        "counts/shared": 2,
+        "estimates": 2 * (2 * MAX_OWN_FILES + 5),
+        "estimates/shared": 4,
+    }
+
+    def key(pane: SupportCounts) -> tuple[object, ...]:
+        return pane.key
+
+    assert sorted(map(key, read_counts(tmp_path))) == sorted(map(key, counts))
+    read = sorted((each.support.key, each.estimator, each.support.n) for each in read_estimates(tmp_path))
+    assert read == sorted((each.support.key, each.estimator, each.support.n) for each in estimated)
+
+
+def test_a_bundle_that_is_tried_again_writes_the_same_files(tmp_path: Path) -> None:
+    counts = panes(150, 3)
+    once = write(tmp_path, counts, estimates(counts, "mle"))
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*.avro")}
+    assert write(tmp_path, counts, estimates(counts, "mle")) == once
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.avro")} == files
+
+
+def test_early_panes_have_files_of_their_own(tmp_path: Path) -> None:
+    """A job that is stopped writes them again, with a flag."""
+    counts = [replace(each, pane=Pane(PaneKind.EARLY, 0)) for each in panes(150, 3)]
+    assert write(tmp_path, counts, estimates(counts, "mle")) == {"counts": 150, "estimates": 150}
+
+
+def test_each_bundle_starts_anew(tmp_path: Path) -> None:
+    for bundle in range(3):
+        write(tmp_path, panes(MAX_OWN_FILES, 1, first=bundle * MAX_OWN_FILES), [])
+    assert not [*tmp_path.glob("counts/*/shared")]
+
+
+def test_shared_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MAX_RECORDS", 50)
+    assert write(tmp_path, panes(MAX_OWN_FILES + 120, 1), [])["counts/shared"] == 3
