@@ -21,6 +21,7 @@ NAMES = {
     "invalid_time",
     "too_early",
     "expired",
+    "too_many_windows",
 }
 
 

@@ -18,6 +18,9 @@ Verdicts = npt.NDArray[np.uint8]
 COUNTED, LATE = 0, 1
 _REASONS = tuple(Reason)
 _VERDICTS = {reason: LATE + 1 + index for index, reason in enumerate(_REASONS)}
+#: The reports of one message may fall into so many time slices. A device that was offline for a month with windows
+#: of an hour has 720. Without a limit, a batch of 112 kB opened a window for each of its 4,000 reports.
+MAX_SLICES = 1000
 #: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
 _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 
@@ -36,7 +39,7 @@ class Judged:
         published: Shape (n,): publish time of the message of each report.
         verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
         slices: Shape (n,): start of the time slice that holds each event time.
-        admitted: Shape (n,): which event times the collection admits.
+        admitted: Shape (n,): which event times the collection admits, and are of the newest slices of their message.
         improbable: Shape (n,): which payloads have an improbable number of set bits.
         judge_lateness: Whether a report can be late.
     """
@@ -52,7 +55,7 @@ class Judged:
     def slots(self) -> Times:
         """Return the start of the time slice in whose accounting each report is, late and rejected ones included.
 
-        This is the slice of the event time, if the collection admits that time and the state of that slice's windows
+        This is the slice of the event time, if ``admitted`` says so and the state of that slice's windows
         still exists; else the slice of the publish time. So no device can open windows at will.
         """
         served, published = self.parsed.served, self.published
@@ -77,6 +80,8 @@ class Judged:
             case Reason.EXPIRED:
                 unit = _other_unit(served, time, published)
                 return f"event time is {published - time} ms before the stream's clock{unit}"
+            case Reason.TOO_MANY_WINDOWS:
+                return f"event time {time} is not in the newest {MAX_SLICES:,} time slices of its message"
         if parsed.fault is not None:
             return parsed.fault[1]
         if reason is Reason.OUT_OF_DOMAIN:
@@ -88,7 +93,8 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
     """Find the verdict of each report.
 
     If several checks fail, the verdict is that of the first in this order: a retired version, a payload that does not
-    fit its column, an event time, a payload that the mechanism cannot produce, lateness.
+    fit its column, an event time, a payload that the mechanism cannot produce, too many time slices of its message,
+    lateness.
 
     Args:
         parsed: One or more reports.
@@ -114,11 +120,32 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
             verdicts[times < earliest] = _VERDICTS[Reason.EXPIRED]
             verdicts[times > latest] = _VERDICTS[Reason.TOO_EARLY]
             verdicts[(times < 0) | (times >= YEAR_9000)] = _VERDICTS[Reason.INVALID_TIME]
-        if judge_lateness:
-            late = published >= slices + served.closes_after
-            if late.any():
-                verdicts[late & (verdicts == COUNTED)] = LATE
+    if (excess := _excess(parsed, slices, admitted)) is not None:
+        verdicts[excess & (verdicts == COUNTED)] = _VERDICTS[Reason.TOO_MANY_WINDOWS]
+        admitted &= ~excess
+    if judge_lateness:
+        late = published >= slices + served.closes_after
+        if late.any():
+            verdicts[late & (verdicts == COUNTED)] = LATE
     return Judged(parsed, published, verdicts, slices, admitted, improbable, judge_lateness)
+
+
+def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None:
+    """Return which reports are before the newest ``MAX_SLICES`` slices of their message, or None if there are none.
+
+    Only slices of event times that the collection admits count: times in the far future displace no report.
+    """
+    width = MAX_SLICES * parsed.served.slice_size
+    if not parsed.batched or len(slices) <= MAX_SLICES or int(slices.max()) - int(slices.min()) < width:
+        return None
+    excess = np.zeros(len(slices), dtype=np.bool_)
+    for origin in np.flatnonzero(np.bincount(parsed.origins[admitted]) > MAX_SLICES).tolist():
+        first, end = np.searchsorted(parsed.origins, [origin, origin + 1])
+        of_message = slices[first:end]
+        found = np.unique(of_message[admitted[first:end]])
+        if len(found) > MAX_SLICES:
+            excess[first:end] = of_message < found[-MAX_SLICES]
+    return excess if excess.any() else None
 
 
 def _other_unit(served: ServedCollection, time: int, published: int) -> str:

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     INVALID_TIME = "invalid_time"
     TOO_EARLY = "too_early"
     EXPIRED = "expired"
+    TOO_MANY_WINDOWS = "too_many_windows"
 
 
 #: For each reason, one line that explains to a reader when it occurs.
@@ -40,4 +41,5 @@ MEANING: dict[Reason, str] = {
     Reason.INVALID_TIME: "the event time, or the publish time of the message, is outside of the years 1970 to 8999",
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",
+    Reason.TOO_MANY_WINDOWS: "the message has reports of too many windows, and this report is not of the newest",
 }
