@@ -1,13 +1,19 @@
-"""Warnings of ``uldp check`` about valid specs that probably do not say what their author means."""
+"""Warnings about valid specs that probably do not say what their author means, and about results of such a spec."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from uldp.mechanisms.catalog import build_mechanism
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.records import SupportCounts
+
+#: A window with fewer reports has no estimate that is of use.
+_FEW_REPORTS = 10
+#: Up to so many of these windows may come from devices that were offline.
+_FEW_WINDOWS = 100
 
 
 def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
@@ -29,6 +35,18 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"differ by 2 at the most: take {_two_digits(users * l1**2):,} users or more in a window, fewer values, or "
             "a larger epsilon"
         )
+
+
+def few_reports(panes: Sequence[SupportCounts]) -> str | None:
+    """Return a line if most windows of a collection count few reports: a sender may have chosen their event times."""
+    counted = [pane.n for pane in panes if pane.n]
+    few = sum(n < _FEW_REPORTS for n in counted)
+    if few <= max(_FEW_WINDOWS, len(counted) / 2):
+        return None
+    return (
+        f"warning: {few:,} of {len(counted):,} windows count fewer than {_FEW_REPORTS} reports: windows are too short, "
+        "or a sender has made up event times; lower limits.max_age, or set limits.min_reports"
+    )
 
 
 def _is_value(spec: CollectionSpec, name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, refuse
 from uldp.pipelines.results.read import newest, read_counts, read_rejected
 from uldp.pipelines.results.specs import read_specs
@@ -183,6 +184,8 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
             subtotal = sum((pane.accounting for pane in mine), Accounting())
             total += subtotal
             lines.append(f"{name}: {number_of(len(mine), 'window')}, {accounting_text(subtotal)}")
+        if caveat := few_reports(mine):
+            lines.append(f"  {caveat}")
         flags = Counter(flag for pane in mine for flag in pane.flags)
         if flags:
             lines.append("  flagged: " + ", ".join(f"{windows} {flag}" for flag, windows in sorted(flags.items())))
