@@ -95,6 +95,15 @@ def test_it_is_found_before_lateness() -> None:
     assert decoded.late_reports + len(counted(decoded)) == MAX_SLICES
 
 
+def test_rejected_reports_that_are_sent_again_are_counted_in_turn() -> None:
+    message, found = batch(np.arange(2_500)), []
+    for _ in range(3):
+        decoded = decode(message, judge_lateness=False)
+        found.append(len(counted(decoded)))
+        message = Message(decoded.rejected[0].data, START) if decoded.rejected else message
+    assert found == [MAX_SLICES, MAX_SLICES, 500]
+
+
 def test_messages_of_one_report_have_any_slices() -> None:
     sent = [Message(report(time=START - hour * HOUR, id_=hour.to_bytes(16)), START) for hour in range(2 * MAX_SLICES)]
     assert len(counted(decode(*sent, judge_lateness=False))) == 2 * MAX_SLICES
