@@ -28,7 +28,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     truth: Floats = rng.dirichlet(np.full(SIZE, 0.05))
     mechanism = RandomizedResponse(np.arange(SIZE) < SENSITIVE, EPSILON)
     channel = mechanism.channel
-    counts = mechanism.support(mechanism.perturb(rng.choice(SIZE, USERS, p=truth), rng))
+    counts = mechanism.statistic(mechanism.perturb(rng.choice(SIZE, USERS, p=truth), rng))
     exact = exact_mle(channel, counts, USERS)
     pum = Pum(mechanism.sensitive, (), np.empty((0, SIZE)))
 

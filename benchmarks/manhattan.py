@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.likelihood import em_bits, exact_mle
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
 from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.pipelines.simulation.truth import Truth
@@ -43,13 +43,13 @@ PAPER: Mapping[tuple[MechanismName, str], tuple[float, float, float]] = {
 }
 
 
-def estimate(mechanism: Mechanism, symbols: Values, rng: np.random.Generator) -> Floats:
+def estimate(mechanism: PureMechanism, symbols: Values, rng: np.random.Generator) -> Floats:
     """Obfuscate the users' symbols and return the maximum likelihood estimate of r."""
     if isinstance(mechanism, UnaryEncoding):
         fit = em_bits(mechanism, mechanism.perturb(symbols, rng))
         assert fit.converged
         return fit.distribution
-    return exact_mle(mechanism.channel, mechanism.support(mechanism.perturb(symbols, rng)), len(symbols))
+    return exact_mle(mechanism.channel, mechanism.statistic(mechanism.perturb(symbols, rng)), len(symbols))
 
 
 def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> dict[str, Floats]:
@@ -65,7 +65,8 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
     """
     spec = CollectionSpec.load(EXAMPLE / "spec.yaml")
     common = MechanismSpec(name=name, epsilon=spec.mechanism.epsilon)
-    mechanism = build_mechanism(spec.model_copy(update={"mechanism": common}))
+    mechanism = build_protocol(spec.model_copy(update={"mechanism": common})).mechanism
+    assert isinstance(mechanism, PureMechanism)
 
     truth = Truth.load(EXAMPLE / "truth.csv", spec)
     values, tags, weights, p, r = truth.values, truth.tags, truth.probabilities, truth.distribution, truth.intermediate

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE
 from uldp.mechanisms.estimators import empirical
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Payloads
@@ -31,7 +31,7 @@ INSTALL = "not installed: pip install 'uldp-stream[bench]'"
 Server = Callable[[], Floats]
 
 
-def protocols() -> dict[str, Mechanism]:
+def protocols() -> dict[str, PureMechanism]:
     """Return the protocols that all three have, by name."""
     everything = np.ones(SIZE, dtype=np.bool_)
     return {
@@ -41,9 +41,9 @@ def protocols() -> dict[str, Mechanism]:
     }
 
 
-def ours(mechanism: Mechanism, payloads: Payloads) -> Floats:
+def ours(mechanism: PureMechanism, payloads: Payloads) -> Floats:
     """Count support, and estimate without bias."""
-    return empirical(mechanism.channel, mechanism.support(payloads), len(payloads))
+    return empirical(mechanism.channel, mechanism.statistic(payloads), len(payloads))
 
 
 def pure_ldp(protocol: str, payloads: Payloads) -> Server:
@@ -103,7 +103,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     """
     rng = np.random.default_rng(3)
     for protocol, mechanism in protocols().items():
-        n = (BITS if mechanism.payload_shape else SYMBOLS) // (10 if quick else 1)
+        n = (BITS if mechanism.form.width else SYMBOLS) // (10 if quick else 1)
         payloads = mechanism.perturb(rng.integers(0, SIZE, n), rng)
         servers: dict[str, Server] = {"uldp-stream": partial(ours, mechanism, payloads)}
         missing = []

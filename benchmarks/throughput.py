@@ -18,7 +18,7 @@ from benchmarks.graphs import Run, Totals, aggregate, naive, run_graph, source
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
 from uldp.collector.collections import serve
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
 
 REPEAT = 3
@@ -29,7 +29,7 @@ AT_ONCE = 8192
 def decode_alone(workload: Workload) -> Run:
     """Decode single reports as columns, and do nothing with them."""
     schema = report_schema()
-    layouts = [Layout.of(schema, *served.spec.key, served.bits_width) for served in serve(workload.specs).values()]
+    layouts = [Layout.of(schema, *each.spec.key, each.mechanism.form.width) for each in serve(workload.specs).values()]
     seconds = 0.0
     for index in range(workload.chunks):
         data = [message.data for message in workload.chunk(index)]
@@ -42,10 +42,10 @@ def decode_alone(workload: Workload) -> Run:
 
 def count_alone(workload: Workload) -> Run:
     """Count as many payloads as there are reports, and do nothing else."""
-    mechanism = build_mechanism(workload.specs[0])
+    mechanism = build_protocol(workload.specs[0]).mechanism
     began = clock()
     for _ in range(workload.reports // len(workload.pool)):
-        mechanism.support(workload.pool)
+        mechanism.statistic(workload.pool)
     return Run({}, clock() - began)
 
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts, Payloads
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
@@ -116,7 +116,7 @@ ChunkMaker = Callable[[tuple[CollectionSpec, ...], Payloads, int], list[Message]
 def _workload(make: ChunkMaker, mechanism: MechanismName, reports: int, collections: int, size: int) -> Workload:
     specs = collection_specs(mechanism, collections, size)
     rng = np.random.default_rng(1)
-    pool = build_mechanism(specs[0]).perturb(rng.integers(0, size, POOL), rng)
+    pool = build_protocol(specs[0]).mechanism.perturb(rng.integers(0, size, POOL), rng)
     chunks = -(-reports // CHUNK)
     return Workload(specs, partial(make, specs, pool), chunks, chunks * CHUNK, pool)
 
@@ -134,8 +134,8 @@ def _single_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int)
 
 
 @cache
-def _layout(collection: str, version: int, bits_width: int | None) -> Layout:
-    return Layout.of(report_schema(), collection, version, bits_width)
+def _layout(collection: str, version: int, width: int | None) -> Layout:
+    return Layout.of(report_schema(), collection, version, width)
 
 
 def _batch_chunk(

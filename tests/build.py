@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.collector.columns import ReportColumns
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.schemas.arrays import Payloads, ReportIds
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Report, ReportBatch, SupportCounts
@@ -28,6 +30,13 @@ MINIMAL: dict[str, Any] = {
 def spec(**keys: Any) -> CollectionSpec:
     """The spec ``MINIMAL``, with ``keys`` in place of its own or beside them."""
     return CollectionSpec.parse(MINIMAL | keys)
+
+
+def pure_mechanism(spec: CollectionSpec) -> PureMechanism:
+    """The mechanism of a spec, if its cells are support counts."""
+    mechanism = build_protocol(spec).mechanism
+    assert isinstance(mechanism, PureMechanism)
+    return mechanism
 
 
 def report(number: int, payload: int | bytes, time: int = START, key: CollectionKey = ("c", 1)) -> Report:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import graphs, workloads
 from benchmarks.graphs import Totals, aggregate, naive, run_graph, source
 from benchmarks.workloads import Workload, batches, singles
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts
 from uldp.schemas.collection import MechanismName
 from uldp.schemas.durations import milliseconds
@@ -26,7 +26,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def counted_by_hand(workload: Workload) -> Totals:
     """Decode with the reference, and count by the definition of support."""
-    mechanism = build_mechanism(workload.specs[0])
+    mechanism = build_protocol(workload.specs[0]).mechanism
     hour = milliseconds(workloads.WINDOW)
     totals: dict[tuple[str, int, int], Counts] = {}
     for message in workload.messages():

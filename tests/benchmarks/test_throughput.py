@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,8 +114,8 @@ def test_the_limits_take_what_the_graph_takes(monkeypatch: pytest.MonkeyPatch) -
     counted: list[int] = []
     monkeypatch.setattr(
         throughput,
-        "build_mechanism",
-        lambda _: type("Counting", (), {"support": lambda _, pool: counted.append(len(pool))})(),
+        "build_protocol",
+        lambda _: SimpleNamespace(mechanism=SimpleNamespace(statistic=lambda pool: counted.append(len(pool)))),
     )
     count_alone(workload)
     assert sum(counted) == 400

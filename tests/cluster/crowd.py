@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tests import build
 from tests.build import HOUR
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
@@ -71,7 +71,7 @@ class Crowd:
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
-        self._mechanism = build_mechanism(SPEC)
+        self._mechanism = build_protocol(SPEC).mechanism
         self._layout = Layout.of(report_schema(), *SPEC.key, None)
         began = time.time_ns() // 1_000_000
         self._held_back_at = began - 2 * WINDOW_MS

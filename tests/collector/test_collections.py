@@ -92,7 +92,7 @@ def test_each_report_is_held_to_its_own_bounds(reports: list[tuple[int, int]], l
 )
 def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict[str, str]], width: int | None) -> None:
     mechanism = {"name": name, "epsilon": 1.0}
-    assert target(mechanism=mechanism, domain={"size": size}, tags=tags).bits_width == width
+    assert target(mechanism=mechanism, domain={"size": size}, tags=tags).mechanism.form.width == width
 
 
 def test_versions_of_a_collection_stand_side_by_side() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.support import SparseCounts, as_dense
+from uldp.mechanisms.cells import SparseCells, as_dense
 from uldp.schemas.records import SKEW_RANGES, Accounting, Signals
 
 COUNTERS = st.integers(0, 1000)
@@ -21,7 +21,7 @@ PARTIAL = st.builds(
     PartialCounts,
     st.none()
     | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64))
-    | st.builds(lambda symbol, n: SparseCounts(3, np.array([symbol]), np.array([n])), st.integers(0, 2), COUNTERS),
+    | st.builds(lambda symbol, n: SparseCells(3, np.array([symbol]), np.array([n])), st.integers(0, 2), COUNTERS),
     st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS),
     SIGNALS,
 )

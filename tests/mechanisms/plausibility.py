@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Mask
@@ -15,7 +15,7 @@ def mask(v: int, size: int = K) -> Mask:
     return np.arange(size) < v
 
 
-MECHANISMS: dict[str, Mechanism] = {
+MECHANISMS: dict[str, PureMechanism] = {
     "rr": RandomizedResponse(mask(K), 1.0),
     "urr": RandomizedResponse(mask(5), 1.0),
     "sue": UnaryEncoding(mask(K), 1.0, sue_theta(1.0)),

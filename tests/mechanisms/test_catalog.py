@@ -6,9 +6,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from tests.build import spec
-from uldp.mechanisms.catalog import build_mechanism
-from uldp.mechanisms.mechanism import Mechanism
+from tests.build import pure_mechanism, spec
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.collection import BIT_MECHANISMS, UTILITY_OPTIMIZED, MechanismName
@@ -18,7 +17,7 @@ E = math.exp(EPSILON)
 ROOT = math.sqrt(E)
 
 
-def build(name: str, **changes: Any) -> Mechanism:
+def build(name: str, **changes: Any) -> PureMechanism:
     """Build from the smallest spec of a mechanism; ``changes`` replace or add top-level keys."""
     mechanism: dict[str, Any] = {"name": name}
     if name != "identity":
@@ -30,7 +29,7 @@ def build(name: str, **changes: Any) -> Mechanism:
         "sensitive": {"mangat": [1], "urr": [1, 2], "urap": [1, 2], "uoue": [1, 2]}.get(name, "all"),
         "mechanism": mechanism,
     }
-    return build_mechanism(spec(**base | changes))
+    return pure_mechanism(spec(**base | changes))
 
 
 def rappor(theta: float) -> tuple[float, float]:
@@ -65,11 +64,11 @@ def test_every_name_has_its_published_channel(name: MechanismName) -> None:
     np.testing.assert_allclose(mechanism.channel.p, p, rtol=1e-12)
     np.testing.assert_allclose(mechanism.channel.q, q, rtol=1e-12)
     assert set(mechanism.sensitive.tolist()) == PUBLISHED[name].keys()
-    assert mechanism.epsilon == (None if name == "identity" else EPSILON)
+    assert mechanism.guarantee.epsilon == (None if name == "identity" else EPSILON)
     assert isinstance(mechanism, UnaryEncoding if name in BIT_MECHANISMS else RandomizedResponse)
 
 
-def assert_same(one: Mechanism, other: Mechanism) -> None:
+def assert_same(one: PureMechanism, other: PureMechanism) -> None:
     assert type(one) is type(other)
     assert one.sensitive.tolist() == other.sensitive.tolist()
     assert one.channel.p.tolist() == other.channel.p.tolist()

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Mask
@@ -25,11 +25,11 @@ def mask(k: int, v: int) -> Mask:
     return np.arange(k) >= k - v
 
 
-def sue(k: int, v: int, epsilon: float) -> Mechanism:
+def sue(k: int, v: int, epsilon: float) -> PureMechanism:
     return UnaryEncoding(mask(k, v), epsilon, sue_theta(epsilon))
 
 
-def oue(k: int, v: int, epsilon: float) -> Mechanism:
+def oue(k: int, v: int, epsilon: float) -> PureMechanism:
     return UnaryEncoding(mask(k, v), epsilon, OUE_THETA)
 
 
@@ -56,16 +56,19 @@ def distribution(k: int) -> Floats:
     return weights
 
 
-def simulate(mechanism: Mechanism, draw: Callable[[np.random.Generator], npt.NDArray[np.int64]]) -> Floats:
+def simulate(mechanism: PureMechanism, draw: Callable[[np.random.Generator], npt.NDArray[np.int64]]) -> Floats:
     """Return r-hat of each of TRIALS collections from USERS devices, shape (TRIALS, |Z|)."""
     rng = np.random.default_rng(7)
     return np.array(
-        [mechanism.channel.unbiased(mechanism.support(mechanism.perturb(draw(rng), rng)), USERS) for _ in range(TRIALS)]
+        [
+            mechanism.channel.unbiased(mechanism.statistic(mechanism.perturb(draw(rng), rng)), USERS)
+            for _ in range(TRIALS)
+        ]
     )
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_moments_of_iid_values(mechanism: Mechanism) -> None:
+def test_moments_of_iid_values(mechanism: PureMechanism) -> None:
     r = distribution(mechanism.size)
     channel = mechanism.channel
     estimates = simulate(mechanism, lambda rng: rng.choice(mechanism.size, USERS, p=r))
@@ -86,7 +89,7 @@ def test_moments_of_iid_values(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_moments_of_values_held_fixed(mechanism: Mechanism) -> None:
+def test_moments_of_values_held_fixed(mechanism: PureMechanism) -> None:
     values = np.random.default_rng(3).choice(mechanism.size, USERS, p=distribution(mechanism.size))
     histogram = np.bincount(values, minlength=mechanism.size) / USERS
     deviations = simulate(mechanism, lambda _: values) - histogram
@@ -98,7 +101,7 @@ def test_moments_of_values_held_fixed(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_expected_l1_of_many_reports(mechanism: Mechanism) -> None:
+def test_expected_l1_of_many_reports(mechanism: PureMechanism) -> None:
     # The formula is the limit of large n; uniform values keep every count far from 0 at n = USERS.
     r = np.full(mechanism.size, 1 / mechanism.size)
     l1 = np.abs(simulate(mechanism, lambda rng: rng.choice(mechanism.size, USERS, p=r)) - r).sum(axis=1)
@@ -106,7 +109,7 @@ def test_expected_l1_of_many_reports(mechanism: Mechanism) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_iid_values_add_their_sampling_variance(mechanism: Mechanism) -> None:
+def test_iid_values_add_their_sampling_variance(mechanism: PureMechanism) -> None:
     # Law of total variance: Var = E[Var | values] + Var[histogram], and both terms are linear in 1/n.
     r = distribution(mechanism.size)
     given, total = mechanism.channel.variance_given_values(r, USERS), mechanism.channel.variance(r, USERS)
@@ -160,7 +163,7 @@ def test_unbiased_inverts_the_channel(data: st.DataObject, k: int) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_confidence_interval_is_the_score_test_inverted(mechanism: Mechanism, level: float) -> None:
+def test_confidence_interval_is_the_score_test_inverted(mechanism: PureMechanism, level: float) -> None:
     # r is an end of the interval where |counts/n - m(r)| is exactly z standard deviations sqrt(m (1 - m) / n) (Wilson).
     channel, n = mechanism.channel, 200
     counts = np.arange(mechanism.size) * (n // mechanism.size)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum, preprocess
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
@@ -25,7 +25,7 @@ P /= P.sum()
 #: Standard deviation of a coverage that was measured in TRIALS windows and is 95 %.
 NOISE = np.sqrt(0.95 * 0.05 / TRIALS)
 
-MECHANISMS: dict[str, Mechanism] = {
+MECHANISMS: dict[str, PureMechanism] = {
     "rr": RandomizedResponse(EVERYTHING, 2.0),
     "oue": UnaryEncoding(EVERYTHING, 2.0, OUE_THETA),
     "urr": RandomizedResponse(SENSITIVE, 2.0),
@@ -47,7 +47,7 @@ def pum(request: pytest.FixtureRequest) -> Pum:
 
 
 @pytest.fixture(params=["urr", "urap"])
-def common_mechanism(request: pytest.FixtureRequest, pum: Pum) -> Mechanism:
+def common_mechanism(request: pytest.FixtureRequest, pum: Pum) -> PureMechanism:
     """The mechanism over Z = X and the bots of ``pum``."""
     sensitive = np.append(SENSITIVE, np.ones(len(pum.tags), dtype=np.bool_))
     if request.param == "urr":
@@ -84,20 +84,20 @@ def assert_covers_95_percent(intervals: list[tuple[Floats, Floats]], truth: Floa
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
-def test_intervals_of_r_hat_cover(mechanism: Mechanism) -> None:
+def test_intervals_of_r_hat_cover(mechanism: PureMechanism) -> None:
     channel = mechanism.channel
     counts = windows(channel, P, N, np.random.default_rng(13))
     assert_covers_95_percent([channel.confidence_interval(window, N) for window in counts], P)
 
 
-def test_intervals_of_p_hat_cover(pum: Pum, common_mechanism: Mechanism) -> None:
+def test_intervals_of_p_hat_cover(pum: Pum, common_mechanism: PureMechanism) -> None:
     channel, r = common_mechanism.channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(14))
     intervals = [pum.confidence_interval(channel, window, N) for window in counts]
     assert_covers_95_percent(intervals, pum.distribution(r))
 
 
-def test_stderr_of_p_hat_is_its_spread(pum: Pum, common_mechanism: Mechanism) -> None:
+def test_stderr_of_p_hat_is_its_spread(pum: Pum, common_mechanism: PureMechanism) -> None:
     # n is large enough for the delta method; the mean of each window's own stderr^2 is then the variance.
     channel, r, n = common_mechanism.channel, intermediate(pum), 25 * N
     counts = windows(channel, r, n, np.random.default_rng(15))
@@ -108,17 +108,18 @@ def test_stderr_of_p_hat_is_its_spread(pum: Pum, common_mechanism: Mechanism) ->
     assert np.abs(z).max() < 4
 
 
-def test_stderr_of_tag_masses_is_their_spread(pum: Pum, common_mechanism: Mechanism) -> None:
+def test_stderr_of_tag_masses_is_their_spread(pum: Pum, common_mechanism: PureMechanism) -> None:
     channel, r = common_mechanism.channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(16))
-    masses = [list(pum.tag_masses(channel.unbiased(window, N), channel, window, N).values()) for window in counts]
-    spread = np.var([[tag.mass for tag in window] for window in masses], axis=0)
-    claimed = np.mean([[tag.stderr**2 for tag in window] for window in masses], axis=0)
+    masses, errors = zip(
+        *(pum.tag_masses(channel.unbiased(window, N), channel, window, N) for window in counts), strict=True
+    )
+    spread, claimed = np.var(masses, axis=0), np.mean(np.square(errors), axis=0)
     z = np.log(spread / claimed) / np.sqrt(2 / TRIALS)
     assert np.abs(z).max() < 4
 
 
-def test_intervals_cover_from_device_to_estimate(pum: Pum, common_mechanism: Mechanism) -> None:
+def test_intervals_cover_from_device_to_estimate(pum: Pum, common_mechanism: PureMechanism) -> None:
     # Fewer windows, but every report is drawn: users hide 15 % behind each tag, at places as its background says (or,
     # where there is none, as all others are outside of X_S).
     rng = np.random.default_rng(17)
@@ -134,7 +135,7 @@ def test_intervals_cover_from_device_to_estimate(pum: Pum, common_mechanism: Mec
     truth = share @ places
     covered = []
     for first in range(0, n * trials, n):
-        counts = common_mechanism.support(reports[first : first + n])
+        counts = common_mechanism.statistic(reports[first : first + n])
         lower, upper = pum.confidence_interval(common_mechanism.channel, counts, n)
         covered.append((lower <= truth) & (truth <= upper))
     assert 0.93 <= np.mean(covered) <= 0.97

@@ -19,7 +19,7 @@ from uldp.mechanisms.estimators import (
     threshold,
 )
 from uldp.mechanisms.likelihood import em, exact_mle
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
@@ -100,7 +100,7 @@ def test_estimates_from_symbols_lie_on_the_simplex(counts: Counts) -> None:
     n = int(counts.sum())
     assert empirical(URR.channel, counts, n).sum() == pytest.approx(1)
     for estimator in ("threshold", "norm-sub", "mle", "em"):
-        assert on_simplex(estimate_intermediate(estimator, URR, counts, n)), estimator
+        assert on_simplex(estimate_intermediate(estimator, URR.channel, counts, n)), estimator
 
 
 @given(window=bit_counts())
@@ -150,31 +150,31 @@ def test_each_name_has_its_estimator() -> None:
     }
     assert set(expected) == set(get_args(EstimatorName))
     for name in get_args(EstimatorName):
-        np.testing.assert_array_equal(estimate_intermediate(name, URR, counts, n), expected[name])
+        np.testing.assert_array_equal(estimate_intermediate(name, URR.channel, counts, n), expected[name])
 
 
 @pytest.mark.parametrize("name", ["mle", "em"])
 def test_counts_of_bits_have_no_likelihood(name: EstimatorName) -> None:
     with pytest.raises(ValueError, match="norm-sub"):
-        estimate_intermediate(name, URAP, np.zeros(5, dtype=np.int64), 10)
+        estimate_intermediate(name, URAP.channel, np.zeros(5, dtype=np.int64), 10)
 
 
 def test_an_unknown_estimator_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'median'.*empirical, threshold, norm-sub, mle, em"):
-        estimate_intermediate("median", URR, np.ones(5, dtype=np.int64), 5)  # type: ignore[arg-type]
+        estimate_intermediate("median", URR.channel, np.ones(5, dtype=np.int64), 5)
 
 
 @pytest.mark.parametrize("name", get_args(EstimatorName))
 @pytest.mark.parametrize("mechanism", [URR, RandomizedResponse(SENSITIVE, None)], ids=["urr", "identity"])
-def test_no_reports_have_no_estimate(name: EstimatorName, mechanism: Mechanism) -> None:
+def test_no_reports_have_no_estimate(name: EstimatorName, mechanism: PureMechanism) -> None:
     with pytest.raises(ValueError, match="n=0"):
-        estimate_intermediate(name, mechanism, np.zeros(5, dtype=np.int64), 0)
+        estimate_intermediate(name, mechanism.channel, np.zeros(5, dtype=np.int64), 0)
     with pytest.raises(ValueError, match="shape"):
-        estimate_intermediate(name, mechanism, np.ones(4, dtype=np.int64), 4)
+        estimate_intermediate(name, mechanism.channel, np.ones(4, dtype=np.int64), 4)
 
 
 @pytest.mark.parametrize("name", get_args(EstimatorName))
 def test_without_obfuscation_every_estimate_is_the_histogram(name: EstimatorName) -> None:
     identity = RandomizedResponse(SENSITIVE, None)
     counts = np.array([3, 0, 5, 1, 1])
-    assert estimate_intermediate(name, identity, counts, 10) == pytest.approx(counts / 10)
+    assert estimate_intermediate(name, identity.channel, counts, 10) == pytest.approx(counts / 10)

@@ -5,29 +5,29 @@ import pytest
 from scipy import stats
 
 from tests.mechanisms.plausibility import BITS, DISTRIBUTIONS, MECHANISMS, SYMBOLS, K, mask
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.plausibility import MIN_NOISE_VARIANCE, fit_counts
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
 
-def honest_p_values(mechanism: Mechanism, r: Floats, n: int, windows: int, seed: int) -> Floats:
+def honest_p_values(mechanism: PureMechanism, r: Floats, n: int, windows: int, seed: int) -> Floats:
     """The p-values of windows of honest reports."""
     rng = np.random.default_rng(seed)
     reports = mechanism.perturb(rng.choice(len(r), windows * n, p=r), rng)
-    counts = [mechanism.support(reports[first : first + n]) for first in range(0, windows * n, n)]
+    counts = [mechanism.statistic(reports[first : first + n]) for first in range(0, windows * n, n)]
     fits = [fit_counts(mechanism.channel, window, n) for window in counts]
     return np.array([fit.p_value for fit in fits if fit is not None])
 
 
-def p_value(mechanism: Mechanism, counts: Counts, n: int) -> float:
+def p_value(mechanism: PureMechanism, counts: Counts, n: int) -> float:
     fit = fit_counts(mechanism.channel, counts, n)
     assert fit is not None
     return fit.p_value
 
 
-def expected(mechanism: Mechanism, r: Floats, n: int) -> Counts:
+def expected(mechanism: PureMechanism, r: Floats, n: int) -> Counts:
     """The counts of n honest reports, all as expected."""
     return np.rint(n * mechanism.channel.support_probability(r)).astype(np.int64)
 
@@ -84,11 +84,11 @@ def test_a_large_domain() -> None:
 def test_symbols_that_are_avoided_are_seen() -> None:
     mechanism, n, rng = MECHANISMS["rr"], 10_000, np.random.default_rng(6)
     reports = mechanism.perturb(rng.choice(K, n, p=DISTRIBUTIONS["uniform"]), rng)
-    assert p_value(mechanism, mechanism.support(reports), n) > 0.01
+    assert p_value(mechanism, mechanism.statistic(reports), n) > 0.01
     # Every third device that drew the last symbol draws another.
     avoiding = (reports == K - 1) & (rng.random(n) < 1 / 3)
     reports[avoiding] = rng.integers(0, K - 1, np.count_nonzero(avoiding), dtype=np.uint32)
-    assert p_value(mechanism, mechanism.support(reports), n) < 1e-6
+    assert p_value(mechanism, mechanism.statistic(reports), n) < 1e-6
 
 
 @pytest.mark.parametrize("name", BITS)
@@ -96,7 +96,7 @@ def test_symbols_that_are_avoided_are_seen() -> None:
 def test_bits_that_are_not_drawn_are_seen(name: str, forged: str) -> None:
     # 5 % of the devices set all sensitive bits, or none, or that of a popular symbol alone.
     mechanism, n, rng = MECHANISMS[name], 100_000, np.random.default_rng(7)
-    counts = mechanism.support(mechanism.perturb(rng.choice(K, n, p=DISTRIBUTIONS["zipf"]), rng))
+    counts = mechanism.statistic(mechanism.perturb(rng.choice(K, n, p=DISTRIBUTIONS["zipf"]), rng))
     bits = {"all": mechanism.sensitive, "none": np.zeros(K, dtype=np.bool_), "own alone": mask(1)}[forged]
     assert p_value(mechanism, counts, n) > 0.01
     assert p_value(mechanism, counts + n // 20 * bits, n + n // 20) < 1e-6

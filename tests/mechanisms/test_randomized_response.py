@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from uldp.mechanisms.mechanism import PayloadForm
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.schemas.arrays import Mask
 
@@ -49,7 +50,7 @@ def test_perturb_draws_from_definition_4(k: int, v: int, epsilon: float) -> None
     for x in range(k):
         symbols = mechanism.perturb(np.full(n, x), rng)
         assert symbols.dtype == np.uint32
-        counts = mechanism.support(symbols)
+        counts = mechanism.statistic(symbols)
         # z < 5 for each cell; a cell of probability 0 must be 0.
         assert (np.abs(counts - n * Q[x]) <= 5 * np.sqrt(n * Q[x] * (1 - Q[x])) + 1e-9).all()
 
@@ -78,20 +79,20 @@ def test_identity_reports_the_truth_and_protects_nothing() -> None:
     assert mechanism.channel.p.tolist() == [1, 1, 1, 1]
     assert mechanism.channel.q.tolist() == [0, 0, 0, 0]
     assert not mechanism.sensitive.any()
-    assert mechanism.epsilon is None
+    assert mechanism.guarantee.epsilon is None
 
 
 def test_support_counts_each_symbol() -> None:
     mechanism = RandomizedResponse(mask(4, 1), 1.0)
-    counts = mechanism.support(np.array([2, 0, 2], dtype=np.uint32))
+    counts = mechanism.statistic(np.array([2, 0, 2], dtype=np.uint32))
     assert counts.dtype == np.int64
     assert counts.tolist() == [1, 0, 2, 0]
-    assert mechanism.support(np.array([], dtype=np.uint32)).tolist() == [0, 0, 0, 0]
+    assert mechanism.statistic(np.array([], dtype=np.uint32)).tolist() == [0, 0, 0, 0]
 
 
 def test_possible_are_the_symbols_of_z() -> None:
     mechanism = RandomizedResponse(mask(4, 1), 1.0)
-    assert mechanism.payload_shape == ()
+    assert mechanism.form == PayloadForm(symbols=mechanism.size)
     assert mechanism.possible(np.array([0, 3, 4, 2**32 - 1], dtype=np.uint32)).tolist() == [True, True, False, False]
 
 

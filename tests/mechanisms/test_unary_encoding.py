@@ -196,14 +196,14 @@ def test_no_count_of_bits_is_too_many_to_refuse() -> None:
     payloads = np.packbits(np.arange(k) >= k - np.array(numbers)[:, np.newaxis], axis=1)
     mechanism = UnaryEncoding(np.arange(k) == 0, 1.0, 0.5)
     assert mechanism.possible(payloads).tolist() == [True, True] + [False] * 10
-    assert mechanism.inspect(payloads)[1].tolist() == numbers
+    assert mechanism.possible_totals(payloads)[1].tolist() == numbers
 
 
 @given(st.sampled_from(LAYOUTS), st.integers(0, 300), SIZES, st.floats(0, 1), st.integers(0, 2**32))
-def test_inspect_sums_rows(layout: str, n: int, size: int, density: float, seed: int) -> None:
+def test_totals_are_sums_of_rows(layout: str, n: int, size: int, density: float, seed: int) -> None:
     k = -(-size // 8) * 8  # no padding, which possible keeps at zero
     bits = np.random.default_rng(seed).random((n, k)) < density
-    totals = UnaryEncoding(mask(k, 3), 1.0, 0.5).inspect(rows_in(layout, bits))[1]
+    totals = UnaryEncoding(mask(k, 3), 1.0, 0.5).possible_totals(rows_in(layout, bits))[1]
     assert totals.dtype == np.int64
     assert totals.tolist() == bits.sum(axis=1).tolist()
 
@@ -213,7 +213,7 @@ def test_rows_are_judged_in_their_order_from_block_to_block() -> None:
     totals = np.random.default_rng(8).integers(0, k + 1, n)
     payloads = np.packbits(np.arange(k) >= k - np.arange(k + 1)[:, np.newaxis], axis=1)[totals]
     mechanism = UnaryEncoding(mask(k, 5), 1.0, 0.5)
-    assert (mechanism.inspect(payloads)[1] == totals).all()
+    assert (mechanism.possible_totals(payloads)[1] == totals).all()
     assert (mechanism.possible(payloads) == (totals <= 6)).all()
 
 
@@ -237,9 +237,9 @@ def test_no_reports() -> None:
     mechanism = UnaryEncoding(mask(9, 2), 1.0, 0.5)
     nothing = mechanism.perturb(np.array([], dtype=np.int64), np.random.default_rng())
     assert nothing.shape == (0, 2)
-    assert mechanism.support(nothing).tolist() == [0] * 9
+    assert mechanism.statistic(nothing).tolist() == [0] * 9
     assert mechanism.possible(nothing).shape == (0,)
-    assert mechanism.inspect(nothing)[1].shape == (0,)
+    assert mechanism.possible_totals(nothing)[1].shape == (0,)
 
 
 def test_a_value_outside_of_z_is_refused_without_naming_it() -> None:

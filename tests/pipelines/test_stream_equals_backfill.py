@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import MINUTE, START, spec
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.collection import CollectionSpec
@@ -60,7 +60,7 @@ def sent_within(delay: int) -> st.SearchStrategy[Sent]:
 def messages_of(schedule: Sequence[Sent], seed: int) -> list[Message]:
     """Encode a schedule, in the order of publishing."""
     rng = np.random.default_rng(seed)
-    symbols = build_mechanism(SPEC).perturb(rng.integers(0, 7, len(schedule)), rng)
+    symbols = build_protocol(SPEC).mechanism.perturb(rng.integers(0, 7, len(schedule)), rng)
     messages = []
     for sent, symbol in zip(schedule, symbols, strict=True):
         data = Report(*SPEC.key, rng.bytes(16), START + sent.at * MINUTE, int(symbol)).encode()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_counts
 from uldp.schemas.collection import CollectionSpec
@@ -34,7 +34,7 @@ SPEC = CollectionSpec.parse(
 def sent(n: int, start: int, clock: int = 0) -> list[Message]:
     """One report each second, on a stream whose clock is ahead by ``clock`` ms."""
     rng = np.random.default_rng(start)
-    symbols = build_mechanism(SPEC).perturb(rng.integers(0, 6, n), rng).tolist()
+    symbols = build_protocol(SPEC).mechanism.perturb(rng.integers(0, 6, n), rng).tolist()
     times = range(start, start + n * SECOND, SECOND)
     return [
         Message(Report(*SPEC.key, rng.bytes(16), at, symbol).encode(), at + clock)

@@ -17,7 +17,6 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.signals import sender_digest
-from uldp.mechanisms.catalog import build_mechanism
 from uldp.pipelines.results.read import read_counts, read_estimates, read_rejected
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import SENDER, Accounting, Message, Sender, SupportCounts
@@ -281,7 +280,7 @@ def test_a_busy_sender_is_flagged(tmp_path: Path) -> None:
 
 def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:
     spec = make_spec(domain={"size": 400}, mechanism={"name": "oue", "epsilon": 2.0})
-    payloads = build_mechanism(spec).perturb(np.zeros(1000, dtype=np.int64), np.random.default_rng(1))
+    payloads = build.pure_mechanism(spec).perturb(np.zeros(1000, dtype=np.int64), np.random.default_rng(1))
     payloads[:3] = 0xFF
     sent = [build.message(build.report(n, payload.tobytes(), key=spec.key)) for n, payload in enumerate(payloads)]
     (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
@@ -297,7 +296,7 @@ def test_every_estimator_of_a_spec_is_published(tmp_path: Path) -> None:
     run(stream, [spec], tmp_path)
     estimates = read_estimates(tmp_path)
     assert sorted(estimate.estimator for estimate in estimates) == sorted(estimators)
-    channel = build_mechanism(spec).channel
+    channel = build.pure_mechanism(spec).channel
     for estimate in estimates:  # two reports of each of four symbols: every estimator sees the uniform distribution
         np.testing.assert_allclose(estimate.distribution, 0.25, atol=1e-6)
         np.testing.assert_allclose(estimate.stderr, np.sqrt(channel.variance(np.full(4, 0.25), 8)))

@@ -16,7 +16,7 @@ from tests import build
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.support import SparseCounts
+from uldp.mechanisms.cells import SparseCells
 from uldp.schemas.records import (
     SKEW_RANGES,
     Accounting,
@@ -175,11 +175,11 @@ def test_signals_round_trip(skew: int | None, improbable: int, senders: list[int
 
 
 def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
-    counts = SparseCounts(1 << 20, np.array([3, (1 << 20) - 1]), np.array([1, 2**40]))
+    counts = SparseCells(1 << 20, np.array([3, (1 << 20) - 1]), np.array([1, 2**40]))
     encoded = PartialCountsCoder().encode(PartialCounts(counts))
     assert len(encoded) < 200
     read = PartialCountsCoder().decode(encoded).counts
-    assert isinstance(read, SparseCounts)
+    assert isinstance(read, SparseCells)
     np.testing.assert_array_equal(read.dense(), counts.dense(), strict=True)
 
 

@@ -15,7 +15,7 @@ from tests.build import HOUR
 from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
-from uldp.mechanisms.support import as_dense
+from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting

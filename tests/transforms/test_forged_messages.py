@@ -13,7 +13,6 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.signals import sender_digest
-from uldp.mechanisms.catalog import build_mechanism
 from uldp.pipelines.results.read import current, read_counts, read_estimates
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import SENDER, Accounting, Message, SupportCounts
@@ -115,7 +114,7 @@ def test_a_sender_writes_its_key_itself(keys: list[str], busiest: str | None, tm
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_a_forged_report_moves_an_estimate_by_1_of_n_times_p_minus_q(epsilon: float, tmp_path: Path) -> None:
     collected = build.spec(mechanism={"name": "rr", "epsilon": epsilon})
-    channel = build_mechanism(collected).channel
+    channel = build.pure_mechanism(collected).channel
     n = 100
     shares = []
     for forged in (0, 1):

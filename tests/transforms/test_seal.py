@@ -10,7 +10,7 @@ from tests import build
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
 from uldp.transforms.count import KeyedCounts
@@ -25,9 +25,9 @@ def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
 
 def honest(of: ServedCollection, n: int) -> PartialCounts:
     """The counts of n honest devices that all hold the value 3."""
-    mechanism = build_mechanism(of.spec)
+    mechanism = build_protocol(of.spec).mechanism
     payloads = mechanism.perturb(np.full(n, 3), np.random.default_rng(1))
-    return PartialCounts(mechanism.support(payloads), Accounting(received=n, counted=n))
+    return PartialCounts(mechanism.statistic(payloads), Accounting(received=n, counted=n))
 
 
 def flags(of: ServedCollection, partial: PartialCounts) -> list[Flag]:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.collector.partial import PartialCounts
-from uldp.mechanisms.support import as_dense
+from uldp.mechanisms.cells import as_dense
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.records import Accounting
 from uldp.transforms.count import KeyedCounts, SumCounts

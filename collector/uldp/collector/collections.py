@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.arrays import Mask, Payloads, Times
+from uldp.mechanisms.protocol import LdpProtocol
+from uldp.schemas.arrays import Mask, Times
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.durations import milliseconds
 
@@ -22,17 +21,18 @@ AMENDABLE_FOR = timedelta(days=1)
 #: digits, and a window may end ``MAX_WINDOW``, almost a thousand years, after the times that it holds.
 YEAR_9000 = 221_845_392_000_000
 
-#: A report's number of set bits is improbable if at most this share of honest reports has such a number.
-IMPROBABLE_TAIL = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class ServedCollection:
-    """A spec, with the mechanism and the values that the decoder derives from it."""
+    """A spec, with its protocol and the values that the stages derive from it."""
 
     spec: CollectionSpec
-    mechanism: Mechanism
-    pum: Pum
+    protocol: LdpProtocol
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of its reports."""
+        return self.protocol.mechanism
 
     @cached_property
     def slice_size(self) -> int:
@@ -79,32 +79,6 @@ class ServedCollection:
         """Return the last millisecond of a slice, which is the timestamp of each element of that slice."""
         return start + self.slice_size - 1
 
-    @cached_property
-    def _plausible_bits(self) -> tuple[int, int]:
-        # Imported here because SciPy takes a quarter of a second to import, and a simulation uses this class too.
-        from uldp.mechanisms.plausibility import plausible_bit_totals
-
-        assert isinstance(self.mechanism, UnaryEncoding)
-        return plausible_bit_totals(self.mechanism, IMPROBABLE_TAIL)
-
-    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
-        """Return which payloads the mechanism can produce, and which have an improbable number of set bits.
-
-        Returns:
-            Two masks of shape (n,).
-        """
-        if not isinstance(self.mechanism, UnaryEncoding):
-            return self.mechanism.possible(payloads), np.zeros(len(payloads), dtype=np.bool_)
-        possible, totals = self.mechanism.inspect(payloads)
-        fewest, most = self._plausible_bits
-        return possible, (totals < fewest) | (totals > most)
-
-    @cached_property
-    def bits_width(self) -> int | None:
-        """Length of a bit payload in bytes, or None if the payload is a symbol."""
-        shape = self.mechanism.payload_shape
-        return shape[0] if shape else None
-
 
 def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollection]:
     """Index specs by collection and version, which each report names.
@@ -118,7 +92,7 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
             raise ValueError(
                 f"two specs have collection {spec.collection} and version {spec.version}; raise the version of one"
             )
-        found[spec.key] = ServedCollection(spec, build_mechanism(spec), Pum.from_spec(spec))
+        found[spec.key] = ServedCollection(spec, build_protocol(spec))
     if not found:
         raise ValueError("no spec is given; give at least one")
     return found

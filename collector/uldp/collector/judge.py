@@ -85,7 +85,7 @@ class Judged:
         if parsed.fault is not None:
             return parsed.fault[1]
         if reason is Reason.OUT_OF_DOMAIN:
-            return f"symbol {parsed.payloads[row]} of {served.mechanism.size}"
+            return f"symbol {parsed.payloads[row]} of {served.mechanism.form.symbols}"
         return f"not an output of {served.spec.mechanism.name}"
 
 
@@ -111,10 +111,11 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
     elif parsed.fault is not None:
         verdicts[:] = _VERDICTS[parsed.fault[0]]
     else:
-        possible, improbable = served.inspect(parsed.payloads)
+        possible, improbable = served.mechanism.inspect(parsed.payloads)
         if not possible.all():
-            symbols = served.bits_width is None
-            verdicts[~possible] = _VERDICTS[Reason.OUT_OF_DOMAIN if symbols else Reason.IMPOSSIBLE_BITS]
+            verdicts[~possible] = _VERDICTS[Reason.IMPOSSIBLE_BITS]
+            if (symbols := served.mechanism.form.symbols) is not None:
+                verdicts[parsed.payloads >= symbols] = _VERDICTS[Reason.OUT_OF_DOMAIN]
         if not admitted.all():
             earliest, latest = served.event_times(published)
             verdicts[times < earliest] = _VERDICTS[Reason.EXPIRED]

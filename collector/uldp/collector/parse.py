@@ -81,7 +81,7 @@ class MessageParser:
         self._collections = {collection for collection, _ in served}
         self._by_layout = list(served.values())
         schema = report_schema()
-        self._layouts = [Layout.of(schema, *each.spec.key, each.bits_width) for each in self._by_layout]
+        self._layouts = [Layout.of(schema, *each.spec.key, each.mechanism.form.width) for each in self._by_layout]
         self._batches = BatchViews.of(served)
         self._store = report_store()
 
@@ -145,9 +145,10 @@ def _fault_of_report(served: ServedCollection, record: Mapping[str, Any]) -> Pay
     """Return why the payload of a single report does not fit into a column of its collection; None if it fits."""
     payload = record["payload"]
     if isinstance(payload, bytes):
-        return _fault_of_bits(served, len(payload))
-    if served.bits_width is None and not 0 <= payload < 1 << 32:
-        return Reason.OUT_OF_DOMAIN, f"symbol {payload} of {served.mechanism.size}"
+        return _fault_of_bytes(served, len(payload))
+    form = served.mechanism.form
+    if form.symbols is not None and not 0 <= payload < 1 << 32:
+        return Reason.OUT_OF_DOMAIN, f"symbol {payload} of {form.symbols}"
     return _fault_of_symbol(served)
 
 
@@ -164,21 +165,22 @@ def _fault_of_batch(served: ServedCollection, record: Mapping[str, Any]) -> Payl
     if (len(ids), len(times), len(column)) != (16 * n, 8 * n, width * n):
         detail = f"columns of {len(ids)} bytes of ids, {len(times)} of times and {len(column)} of {kind}"
         raise _UnparsedError(Reason.MALFORMED, detail, served)
-    return _fault_of_symbol(served) if kind == "symbols" else _fault_of_bits(served, width)
+    return _fault_of_symbol(served) if kind == "symbols" else _fault_of_bytes(served, width)
 
 
-def _fault_of_bits(served: ServedCollection, width: int) -> PayloadFault | None:
-    if served.bits_width is None:
-        return Reason.WRONG_PAYLOAD, f"{width} bytes of bits, but {served.spec.mechanism.name} reports a symbol"
-    if width != served.bits_width:
-        return Reason.WRONG_LENGTH, f"{width} bytes of bits, not {served.bits_width}"
+def _fault_of_bytes(served: ServedCollection, width: int) -> PayloadFault | None:
+    expected = served.mechanism.form.width
+    if expected is None:
+        return Reason.WRONG_PAYLOAD, f"{width} bytes, but {served.spec.mechanism.name} reports a symbol"
+    if width != expected:
+        return Reason.WRONG_LENGTH, f"{width} bytes, not {expected}"
     return None
 
 
 def _fault_of_symbol(served: ServedCollection) -> PayloadFault | None:
-    if served.bits_width is None:
+    if served.mechanism.form.width is None:
         return None
-    return Reason.WRONG_PAYLOAD, f"a symbol, but {served.spec.mechanism.name} reports bits"
+    return Reason.WRONG_PAYLOAD, f"a symbol, but {served.spec.mechanism.name} reports bytes"
 
 
 def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
@@ -186,11 +188,11 @@ def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports:
     payloads: Payloads
     if fault is not None:
         payloads = np.zeros(len(reports), dtype=np.uint32)
-    elif served.bits_width is None:
+    elif served.mechanism.form.width is None:
         payloads = np.array([record["payload"] for _, record in reports], dtype=np.uint32)
     else:
         joined = b"".join([record["payload"] for _, record in reports])
-        payloads = np.frombuffer(joined, np.uint8).reshape(-1, served.bits_width)
+        payloads = np.frombuffer(joined, np.uint8).reshape(-1, served.mechanism.form.width)
     return ParsedReports(
         served,
         np.array([origin for origin, _ in reports], dtype=np.intp),

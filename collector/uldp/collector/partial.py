@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from uldp.collector.signals import PartialSignals
-from uldp.mechanisms.support import AnyCounts, add_counts
+from uldp.mechanisms.cells import Cells, add_cells
 from uldp.schemas.records import Accounting
 
 _NO_REPORTS = Accounting()
@@ -18,7 +18,7 @@ class PartialCounts:
     that holds only accounting small.
     """
 
-    counts: AnyCounts | None = None
+    counts: Cells | None = None
     accounting: Accounting = _NO_REPORTS
     signals: PartialSignals = _NO_SIGNALS
 
@@ -26,5 +26,5 @@ class PartialCounts:
         if self.counts is None or other.counts is None:
             counts = other.counts if self.counts is None else self.counts
         else:
-            counts = add_counts(self.counts, other.counts)
+            counts = add_cells(self.counts, other.counts)
         return PartialCounts(counts, self.accounting + other.accounting, self.signals + other.signals)

@@ -3,10 +3,11 @@
 This package uses NumPy and special functions, never Beam. Of this project it imports only ``uldp.schemas``.
 """
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.device import Device
 from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 
-__all__ = ["Channel", "Device", "Mechanism", "Pum", "build_mechanism"]
+__all__ = ["Channel", "Device", "LdpProtocol", "Mechanism", "Pum", "build_protocol"]

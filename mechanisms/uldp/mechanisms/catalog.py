@@ -1,30 +1,36 @@
-"""Build the mechanism of a collection spec."""
+"""Build the protocol of a collection spec."""
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pure import PureDecoder
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec, MechanismName, MechanismSpec
 
 
-def build_mechanism(spec: CollectionSpec) -> Mechanism:
-    """Build the common mechanism Q_cmn of a collection, over Z = X and then one bot for each tag.
+def build_protocol(spec: CollectionSpec) -> LdpProtocol:
+    """Build the encoding, mechanism and decoder of a collection.
 
-    The bots are sensitive: Z_S = X_S and all bots (Murakami & Kawamoto, section 5.1).
+    The common mechanism Q_cmn of PUM is over Z = X and then one bot for each tag. The bots are sensitive: Z_S = X_S and
+    all bots (Murakami & Kawamoto, section 5.1).
     """
+    pum = Pum.from_spec(spec)
     sensitive = np.concatenate([spec.sensitive_mask, np.ones(len(spec.tags), dtype=np.bool_)])
-    return _BUILDERS[spec.mechanism.name](sensitive, spec.mechanism)
+    mechanism = _BUILDERS[spec.mechanism.name](sensitive, spec.mechanism)
+    return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum))
 
 
-def _randomized_response(sensitive: Mask, spec: MechanismSpec) -> Mechanism:
+def _randomized_response(sensitive: Mask, spec: MechanismSpec) -> RandomizedResponse:
     return RandomizedResponse(sensitive, spec.epsilon)
 
 
-def _unary_encoding(sensitive: Mask, spec: MechanismSpec) -> Mechanism:
+def _unary_encoding(sensitive: Mask, spec: MechanismSpec) -> UnaryEncoding:
     assert spec.epsilon is not None  # a spec cannot be built without it
     theta = _DEFAULT_THETA[spec.name](spec.epsilon) if spec.theta is None else spec.theta
     return UnaryEncoding(sensitive, spec.epsilon, theta)
@@ -40,7 +46,7 @@ _DEFAULT_THETA: Mapping[MechanismName, Callable[[float], float]] = {
 
 # The names in the literature. The spec has checked the conditions that distinguish them (two values, one sensitive
 # value, theta).
-_BUILDERS: Mapping[MechanismName, Callable[[Mask, MechanismSpec], Mechanism]] = {
+_BUILDERS: Mapping[MechanismName, Callable[[Mask, MechanismSpec], PureMechanism]] = {
     "identity": _randomized_response,
     "rr": _randomized_response,
     "warner": _randomized_response,

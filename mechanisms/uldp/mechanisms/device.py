@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.mechanism import Randomness
 from uldp.mechanisms.randomness import SystemRandomness
 from uldp.schemas.collection import CollectionSpec
@@ -51,14 +52,14 @@ class Device:
             ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
                 neither the value nor the tag.
         """
-        bots = {tag.name: spec.size + index for index, tag in enumerate(spec.tags)}
+        tags = {tag.name: index for index, tag in enumerate(spec.tags)}
         if not all(0 <= operator.index(value) < spec.size for value in hidden):
             raise ValueError(f"a hidden value is outside of the domain 0 to {spec.size - 1}")
-        if not bots.keys() >= set(hidden.values()):
-            raise ValueError(f"a hidden value has a tag that is not in the spec, whose tags are {list(bots)}")
+        if not tags.keys() >= set(hidden.values()):
+            raise ValueError(f"a hidden value has a tag that is not in the spec, whose tags are {list(tags)}")
         self._spec = spec
-        self._hidden = {operator.index(value): bots[tag] for value, tag in hidden.items()}
-        self._mechanism = build_mechanism(spec)
+        self._hidden = {operator.index(value): tags[tag] for value, tag in hidden.items()}
+        self._protocol = build_protocol(spec)
         self._randomness = SystemRandomness() if randomness is None else randomness
 
     def __repr__(self) -> str:
@@ -81,11 +82,11 @@ class Device:
         value = operator.index(value)
         if not 0 <= value < self._spec.size:
             raise ValueError(f"the value is outside of the domain 0 to {self._spec.size - 1}")
-        symbol = self._hidden.get(value, value)
-        payload = self._mechanism.perturb(np.array([symbol]), self._randomness)[0]
+        held = Held(np.array([value]), np.array([self._hidden.get(value, -1)]))
+        payload = self._protocol.perturb([held], self._randomness)[0]
         return Report(
             *self._spec.key,
             report_id=secrets.token_bytes(16),
             event_time=event_time_ms,
-            payload=payload.tobytes() if self._mechanism.payload_shape else int(payload),
+            payload=payload.tobytes() if isinstance(payload, np.ndarray) else int(payload),
         ).encode()

@@ -9,9 +9,7 @@ import numpy as np
 
 from uldp.mechanisms import likelihood
 from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.mechanism import Mechanism
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.collection import EstimatorName
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
 THRESHOLD_ALPHA = 0.05
@@ -93,7 +91,12 @@ def project_to_simplex(vector: Floats) -> Floats:
     return projection
 
 
-_ESTIMATORS: Mapping[EstimatorName, Callable[[Channel, Counts, int], Floats]] = {
+#: The names of estimators that need only support counts, whatever the channel; the first is the default.
+FROM_SUPPORT = ("empirical", "threshold", "norm-sub")
+#: The names of estimators that need one symbol in each report.
+FROM_SYMBOLS = ("mle", "em")
+
+_ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
     "empirical": empirical,
     "threshold": threshold,
     "norm-sub": norm_sub,
@@ -102,7 +105,7 @@ _ESTIMATORS: Mapping[EstimatorName, Callable[[Channel, Counts, int], Floats]] = 
 }
 
 
-def estimate_intermediate(estimator: EstimatorName, mechanism: Mechanism, counts: Counts, n: int) -> Floats:
+def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: int) -> Floats:
     """Estimate r over Z with the estimator of this name.
 
     Without tags, Z = X and the result estimates the distribution of values. With tags, ``Pum.distribution`` turns the
@@ -110,7 +113,7 @@ def estimate_intermediate(estimator: EstimatorName, mechanism: Mechanism, counts
 
     Args:
         estimator: The name of an estimator in a spec.
-        mechanism: The mechanism of the reports.
+        channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts.
         n: Number of counted reports.
 
@@ -118,8 +121,8 @@ def estimate_intermediate(estimator: EstimatorName, mechanism: Mechanism, counts
         Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex.
 
     Raises:
-        ValueError: if no estimator of this name fits the mechanism, ``n`` is not positive, or ``counts`` does not fit.
+        ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
     """
     if estimator not in _ESTIMATORS:
         raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(_ESTIMATORS)}")
-    return _ESTIMATORS[estimator](mechanism.channel, counts, n)
+    return _ESTIMATORS[estimator](channel, counts, n)

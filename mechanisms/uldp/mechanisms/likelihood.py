@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.mechanisms.unary_encoding import UnaryEncoding, count_bits
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 #: EM stops after a step that moves the estimate by at most this l1 distance.
@@ -139,7 +139,7 @@ def em_bits(
     channel, sensitive = mechanism.channel, mechanism.sensitive
     v = int(sensitive.sum())
     invertible = (payloads & np.packbits(~sensitive)).any(axis=1)
-    named = mechanism.support(payloads[invertible])[~sensitive] / n
+    named = count_bits([payloads[invertible]], mechanism.size)[~sensitive] / n
     patterns, repeats = _patterns(payloads[~invertible], sensitive)
 
     # A pattern's likelihood is a constant times a factor: if_one or if_zero, by the true symbol's bit, on Z_S, and

@@ -1,14 +1,16 @@
-"""The interface of every mechanism: perturb on the device, support at the collector, and the channel in between."""
+"""The interface of every mechanism: a symbol becomes a payload on the device, payloads a statistic at the collector."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.cells import Cells, as_dense
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.support import AnyCounts
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 
@@ -22,56 +24,121 @@ class Randomness(Protocol):
         """Draw integers uniformly from [low, high)."""
 
 
-class Mechanism(ABC):
-    """An obfuscation mechanism over Z = {0, ..., |Z|-1}.
+@dataclass(frozen=True)
+class PayloadForm:
+    """The form of a payload on the wire: a symbol, or bytes that only the mechanism reads. One attribute is None.
 
     Attributes:
-        epsilon: The privacy budget of one report in nats, or None for no privacy.
-        sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
-        channel: The vectors p and q.
+        symbols: A payload is a number below this, at most 2^31: shape (n,) uint32 for n reports.
+        width: A payload is exactly this many bytes: shape (n, width) uint8 for n reports.
     """
 
+    symbols: int | None = None
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.symbols is None) == (self.width is None):
+            raise ValueError("a payload is either a symbol or bytes")
+        if self.symbols is not None and not 1 <= self.symbols <= 1 << 31:
+            raise ValueError(f"a payload has 1 to 2^31 symbols, got {self.symbols}")
+
+
+class Privacy(StrEnum):
+    """The definition of privacy that a mechanism meets."""
+
+    NONE = "none"
+    LDP = "ldp"
+    ULDP = "uldp"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise to the user of a device about one report.
+
+    Attributes:
+        privacy: The definition that the mechanism meets.
+        epsilon: The budget of one report in nats; None without privacy.
+    """
+
+    privacy: Privacy
     epsilon: float | None
-    sensitive: Mask
-    channel: Channel
 
-    @property
-    def size(self) -> int:
-        """|Z|."""
-        return self.channel.size
+    @classmethod
+    def of(cls, sensitive: Mask, epsilon: float | None) -> Self:
+        """Return the guarantee of a mechanism with this budget that protects the symbols in ``sensitive``."""
+        if epsilon is None:
+            return cls(Privacy.NONE, None)
+        return cls(Privacy.LDP if sensitive.all() else Privacy.ULDP, epsilon)
 
-    @property
+
+#: A payload is improbable if at most this share of honest reports is so.
+IMPROBABLE_TAIL = 1e-6
+
+
+class Mechanism(ABC):
+    """An obfuscation mechanism over the symbols Z = {0, ..., size-1}, and the statistic of its payloads.
+
+    The statistic is a vector of int64, the cells. Each report adds to it, so the statistics of windows can be added.
+
+    Attributes:
+        guarantee: The promise about one report.
+        size: |Z|.
+        form: The form of a payload.
+        statistic_size: Number of cells, at most 2^24.
+        largest_step: The most that one report moves a cell; ``largest_step * 2^40 < 2^63``.
+        partitions: Whether each report is in exactly one cell, so that the cells are 0 or more and sum to n.
+    """
+
+    guarantee: Guarantee
+    size: int
+    form: PayloadForm
+    statistic_size: int
+    largest_step: int = 1
+    partitions: bool
+
     @abstractmethod
-    def payload_shape(self) -> tuple[int, ...]:
-        """Shape of the payload of one report: () for a symbol (uint32), (ceil(|Z|/8),) for packed bits (uint8)."""
-
-    @abstractmethod
-    def perturb(self, values: Values, randomness: Randomness) -> Payloads:
-        """Perturb true symbols of shape (n,) into payloads of shape (n, *payload_shape).
+    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Perturb true symbols of shape (n,) into n payloads.
 
         Raises:
-            ValueError: if a value is outside of Z.
-        """
-
-    @abstractmethod
-    def support(self, payloads: Payloads) -> Counts:
-        """Count, for each symbol of Z, the payloads that support it. Payloads must have passed ``possible``."""
-
-    @abstractmethod
-    def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
-        """Compute ``support`` for each of k groups of payloads.
-
-        Args:
-            parts: n payloads in pieces, each of shape (m, *payload_shape); must have passed ``possible``.
-            groups: Shape (n,): the group of each payload, below k.
-            k: The number of groups.
+            ValueError: if a symbol is outside of Z. The message names no symbol.
         """
 
     @abstractmethod
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads, of shape (n, *payload_shape), the mechanism can produce."""
+        """Return which of n payloads an honest device can produce, in their one canonical form; shape (n,)."""
 
-    def check_values(self, values: Values) -> None:
-        """Raise ValueError if a value is not a symbol of Z; the message holds no true value."""
-        if values.size and (values.min() < 0 or values.max() >= self.size):
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which of n payloads are ``possible``, and which fewer than ``IMPROBABLE_TAIL`` of devices send."""
+        return self.possible(payloads), np.zeros(len(payloads), dtype=np.bool_)
+
+    @abstractmethod
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Return the statistic of each of k groups of payloads. It is deterministic, and additive over payloads.
+
+        Args:
+            parts: n payloads in pieces; they have passed ``possible``.
+            groups: Shape (n,): the group of each payload, below k.
+            k: The number of groups.
+        """
+
+    def statistic(self, payloads: Payloads) -> Counts:
+        """Return the statistic of payloads that have passed ``possible``, shape (statistic_size,)."""
+        return as_dense(self.tally([payloads], np.zeros(len(payloads), dtype=np.int64), 1)[0])
+
+    def check_symbols(self, symbols: Values) -> None:
+        """Raise ValueError if a symbol is outside of Z; the message holds no symbol."""
+        if symbols.size and (symbols.min() < 0 or symbols.max() >= self.size):
             raise ValueError(f"a value is outside of the {self.size} symbols of the domain and its tags")
+
+
+class PureMechanism(Mechanism):
+    """A mechanism whose cells are support counts over Z: a report supports some symbols, and moves their cells by 1.
+
+    Attributes:
+        sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
+        channel: The probabilities p and q that a report supports a symbol.
+    """
+
+    sensitive: Mask
+    channel: Channel

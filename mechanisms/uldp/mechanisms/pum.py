@@ -10,16 +10,17 @@ Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mecha
 never leave the device. But a report in Y_I names a value, and so shows that this value is not in the set (section 5.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
 from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.encoding import Encoding, Held
+from uldp.mechanisms.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Floats, Mask, Values
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import TagMass
 
 
 def preprocess(values: Values, tags: Values, size: int) -> Values:
@@ -37,8 +38,8 @@ def preprocess(values: Values, tags: Values, size: int) -> Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Pum:
-    """The collector's side of PUM; it also serves collections without tags, where Z = X and p-hat is r-hat.
+class Pum(Encoding):
+    """PUM as an encoding, and its inverse at the collector; without tags, Z = X and p-hat is r-hat.
 
     All standard errors and intervals take background knowledge as exact; ``bound`` limits the error from wrong
     background knowledge.
@@ -81,6 +82,16 @@ class Pum:
     def _unknown(self) -> Mask:
         """Shape (kappa,): whether each tag lacks background knowledge."""
         return np.asarray(np.isnan(self.background).all(axis=1))
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the symbol of each device by f_pre; draws nothing. See ``Encoding.encode``."""
+        ((held, tags),) = columns
+        values = cast(Values, held)
+        if len(values) and not (values.min() >= 0 and values.max() < self.size):
+            raise ValueError(f"a value is outside of the domain 0 to {self.size - 1}")
+        if len(tags) and not (tags.min() >= -1 and tags.max() < len(self.tags)):
+            raise ValueError("a hidden value has a tag that is not in the spec")
+        return preprocess(values, tags, self.size)
 
     def bot_distributions(self, r_hat: Floats) -> Floats:
         """Return pi-hat, the assumed distribution of the users behind each tag.
@@ -192,7 +203,7 @@ class Pum:
         linear = u_bots @ pi_hat - h * (u[free].sum() - u)
         return own, squares - linear**2 - 2 * own * u * linear
 
-    def tag_masses(self, r_hat: Floats, channel: Channel, counts: Counts, n: int) -> Mapping[str, TagMass]:
+    def tag_masses(self, r_hat: Floats, channel: Channel, counts: Counts, n: int) -> tuple[Floats, Floats]:
         """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.
 
         Args:
@@ -202,14 +213,11 @@ class Pum:
             n: Number of counted reports.
 
         Returns:
-            By tag: its mass, and the standard error of the mass in the unbiased estimate.
+            Two arrays of shape (kappa,): the masses, and their standard errors in the unbiased estimate.
         """
         _, masses = self._split(r_hat)
         _, variances = self._split(channel.variance(_within_bounds(channel.unbiased(counts, n)), n))
-        return {
-            tag: TagMass(float(mass), float(np.sqrt(variance)))
-            for tag, mass, variance in zip(self.tags, masses, variances, strict=True)
-        }
+        return masses, np.sqrt(variances)
 
     def bound(self, r_hat: Floats) -> float:
         """Return 2 sum_k max(r-hat(bot_k), 0), the largest l1 error of p-hat from wrong background (Theorem 1).

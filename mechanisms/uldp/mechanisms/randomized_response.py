@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Mechanism, Randomness
-from uldp.mechanisms.support import AnyCounts, count_symbols
-from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.schemas.arrays import Mask, Payloads, Symbols, Values
 
 
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(PureMechanism):
     """The utility-optimized randomized response, uRR (Definition 4), with the cases RR, Warner, Mangat and identity.
 
     With E = e^epsilon and v = |Z_S|, the mechanism reports y for the true symbol z with probability
@@ -39,6 +39,7 @@ class RandomizedResponse(Mechanism):
     """
 
     noise_probability: float
+    partitions = True
 
     def __init__(self, sensitive: Mask, epsilon: float | None) -> None:
         """Build the mechanism over Z.
@@ -52,8 +53,10 @@ class RandomizedResponse(Mechanism):
         """
         if epsilon is not None and not np.any(sensitive):
             raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
-        self.epsilon = epsilon
         self.sensitive = np.array(sensitive, dtype=np.bool_) & (epsilon is not None)
+        self.size = self.statistic_size = len(self.sensitive)
+        self.form = PayloadForm(symbols=self.size)
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self._noise_symbols = np.flatnonzero(self.sensitive).astype(np.uint32)
         v = len(self._noise_symbols)
         c2 = 1 / (v + (math.inf if epsilon is None else math.expm1(epsilon)))
@@ -64,30 +67,21 @@ class RandomizedResponse(Mechanism):
             independent_bits=False,
         )
 
-    @property
-    def payload_shape(self) -> tuple[int, ...]:
-        """One symbol per report."""
-        return ()
-
-    def perturb(self, values: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
+    def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Perturb true symbols of shape (n,) into symbols of shape (n,).
 
         Raises:
-            ValueError: if a value is outside of Z.
+            ValueError: if a symbol is outside of Z.
         """
-        self.check_values(values)
-        symbols = values.astype(np.uint32)
+        self.check_symbols(symbols)
+        payloads = symbols.astype(np.uint32)
         if self.noise_probability:
-            noisy = np.flatnonzero(randomness.random(len(values)) < self.noise_probability)
-            symbols[noisy] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), len(noisy))]
-        return symbols
+            noisy = np.flatnonzero(randomness.random(len(symbols)) < self.noise_probability)
+            payloads[noisy] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), len(noisy))]
+        return payloads
 
-    def support(self, payloads: Payloads) -> Counts:
-        """Count the reports of each symbol; a report supports only its own symbol."""
-        return np.bincount(payloads, minlength=self.size)
-
-    def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
-        """Compute ``support`` for each of k groups of payloads, all at once."""
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports of each symbol, in all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.size)
 
     def possible(self, payloads: Payloads) -> Mask:

@@ -7,15 +7,16 @@ Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Mechanism, Randomness
-from uldp.mechanisms.support import AnyCounts
+from uldp.mechanisms.mechanism import IMPROBABLE_TAIL, Guarantee, PayloadForm, PureMechanism, Randomness
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
@@ -43,7 +44,7 @@ def sue_theta(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon / 2))
 
 
-class UnaryEncoding(Mechanism):
+class UnaryEncoding(PureMechanism):
     """The utility-optimized RAPPOR, uRAP (Definition 5), with the cases generalized RAPPOR, SUE and OUE.
 
     The mechanism reports a bit y_j for each symbol j. With true symbol z and E = e^epsilon, it draws each bit
@@ -68,6 +69,7 @@ class UnaryEncoding(Mechanism):
 
     theta: float
     cleared_probability: Floats
+    partitions = False
 
     def __init__(self, sensitive: Mask, epsilon: float, theta: float) -> None:
         """Build the mechanism over Z.
@@ -84,9 +86,11 @@ class UnaryEncoding(Mechanism):
             raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
         if not 0 < theta < 1:
             raise ValueError(f"theta must be inside (0, 1), got {theta}")
-        self.epsilon = epsilon
         self.theta = theta
         self.sensitive = np.array(sensitive, dtype=np.bool_)
+        self.size = self.statistic_size = len(self.sensitive)
+        self.form = PayloadForm(width=-(-self.size // 8))
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self._sensitive_symbols = np.flatnonzero(self.sensitive)
         d1 = theta / ((1 - theta) * math.exp(epsilon) + theta)
         d2 = (1 - theta) + theta * math.exp(-epsilon)
@@ -101,40 +105,34 @@ class UnaryEncoding(Mechanism):
         self._non_sensitive_words = _word_columns(np.packbits(~self.sensitive)[np.newaxis])
         self._padding_bits = ~np.packbits(np.ones(self.size, dtype=np.bool_))[-1]
 
-    @property
-    def payload_shape(self) -> tuple[int, ...]:
-        """One bit per symbol, most significant bit first, padded with zeros to whole bytes."""
-        return (-(-self.size // 8),)
-
-    def perturb(self, values: Values, randomness: Randomness) -> Packed:
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
         """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
 
+        A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes.
+
         Raises:
-            ValueError: if a value is outside of Z.
+            ValueError: if a symbol is outside of Z.
         """
-        self.check_values(values)
-        payloads = np.empty((len(values), *self.payload_shape), dtype=np.uint8)
+        self.check_symbols(symbols)
+        assert self.form.width is not None
+        payloads = np.empty((len(symbols), self.form.width), dtype=np.uint8)
         rows = max(1, _BITS_AT_ONCE // self.size)
-        for start in range(0, len(values), rows):
-            payloads[start : start + rows] = np.packbits(self._bits(values[start : start + rows], randomness), axis=1)
+        for start in range(0, len(symbols), rows):
+            payloads[start : start + rows] = np.packbits(self._bits(symbols[start : start + rows], randomness), axis=1)
         return payloads
 
-    def _bits(self, values: Values, randomness: Randomness) -> Mask:
+    def _bits(self, symbols: Values, randomness: Randomness) -> Mask:
         """Draw the bits of the reports, shape (n, |Z|)."""
-        n = len(values)
+        n = len(symbols)
         bits = np.zeros((n, self.size), dtype=np.bool_)
         # q is 0 on Z_N, so only the sensitive columns need noise. The true symbol's own bit then replaces its noise.
         noise = randomness.random((n, len(self._sensitive_symbols)))
         bits[:, self._sensitive_symbols] = noise < self.channel.q[self._sensitive_symbols]
-        bits[np.arange(n), values] = randomness.random(n) >= self.cleared_probability[values]
+        bits[np.arange(n), symbols] = randomness.random(n) >= self.cleared_probability[symbols]
         return bits
 
-    def support(self, payloads: Payloads) -> Counts:
-        """Count the reports with each bit set; a report supports every symbol with a bit of 1."""
-        return count_bits([cast(Packed, payloads)], self.size)
-
-    def support_by_group(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[AnyCounts]:
-        """Compute ``support`` for each of k groups of payloads, without copying if payloads come in runs of a group."""
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports with each bit set, without copying if payloads come in runs of a group."""
         rows = cast(Sequence[Packed], parts)
         if np.count_nonzero(groups[1:] != groups[:-1]) * _RUN >= len(groups):
             # Sort the payloads by group. NumPy uses a radix sort for integers of 8 or 16 bits.
@@ -153,9 +151,22 @@ class UnaryEncoding(Mechanism):
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have zero padding and at most one bit of Z_N set."""
-        return self.inspect(payloads)[0]
+        return self.possible_totals(payloads)[0]
 
-    def inspect(self, payloads: Payloads) -> tuple[Mask, Counts]:
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which have an improbable number of set bits, in one pass."""
+        possible, totals = self.possible_totals(payloads)
+        fewest, most = self._plausible_totals
+        return possible, (totals < fewest) | (totals > most)
+
+    @cached_property
+    def _plausible_totals(self) -> tuple[int, int]:
+        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+        from uldp.mechanisms.plausibility import plausible_bit_totals
+
+        return plausible_bit_totals(self, IMPROBABLE_TAIL)
+
+    def possible_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
         """Return which payloads are ``possible``, and the number of set bits in each, in one pass over the bits.
 
         Returns:

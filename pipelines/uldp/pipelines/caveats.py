@@ -3,9 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.records import SupportCounts
@@ -27,8 +25,9 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
     for tag in spec.tags:
         if _is_value(spec, tag.name):
             yield f"tag {tag.name} has the name of a value: nobody can tell them apart in results; rename the tag"
-    mechanism = build_mechanism(spec)
-    l1 = mechanism.channel.expected_l1(np.full(mechanism.size, 1 / mechanism.size), users)
+    decoder = build_protocol(spec).decoder
+    # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
+    l1 = math.sqrt(2 / math.pi) * float(decoder.forecast(users).sum())
     if l1 > 1:
         yield (
             f"the expected l1 error of the unbiased estimate is {l1:.3g} at n = {users:,}, where two distributions "

@@ -16,7 +16,6 @@ from tests.build import HOUR, MINUTE
 from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import Decoded, ReportDecoder
-from uldp.mechanisms.catalog import build_mechanism
 from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
@@ -174,9 +173,9 @@ def test_support_counts_follow_the_channel_of_the_intermediate_distribution(name
     spec = make_spec(name)
     fleet, n = make_fleet(spec, users=50_000, batch_size=batch_size, late=0.3), 50_000
     columns = concatenate(decode(spec, run(fleet)[0], judge_lateness=False).columns)
-    mechanism = build_mechanism(spec)
+    mechanism = build.pure_mechanism(spec)
     m = mechanism.channel.support_probability(fleet.truth.intermediate)
-    z = (mechanism.support(columns.payloads) - n * m) / np.sqrt(n * m * (1 - m))
+    z = (mechanism.statistic(columns.payloads) - n * m) / np.sqrt(n * m * (1 - m))
     assert np.abs(z).max() < 4.5  # |z| >= 4.5 in any of the 14 symbols: 1 in 10,000
 
 

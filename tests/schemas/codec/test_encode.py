@@ -23,8 +23,8 @@ times = st.integers(-MAX_LONG - 1, MAX_LONG) | st.integers(START, START + 10**7)
 symbols = st.integers(0, 5).flatmap(lambda width: st.integers(0, min(2 ** (7 * width), MAX_INT)))
 
 
-def layout(bits_width: int | None) -> Layout:
-    return Layout.of(report_schema(), *KEY, bits_width)
+def layout(width: int | None) -> Layout:
+    return Layout.of(report_schema(), *KEY, width)
 
 
 def random_ids(n: int, seed: int = 0) -> ReportIds:
@@ -77,17 +77,17 @@ def test_trailing_zeros_of_a_message_are_kept() -> None:
     assert encode_columns(layout(5), ids, event_times, payloads)[0].endswith(bytes(5))
 
 
-@pytest.mark.parametrize("bits_width", [None, 9])
-def test_the_columnar_decoder_reads_it_back(bits_width: int | None) -> None:
+@pytest.mark.parametrize("width", [None, 9])
+def test_the_columnar_decoder_reads_it_back(width: int | None) -> None:
     n = 1000
     rng = np.random.default_rng(1)
     ids, event_times = random_ids(n), rng.integers(START, START + 10**7, n)
     payloads: Payloads
-    if bits_width is None:
+    if width is None:
         payloads = rng.integers(0, 625, n, dtype=np.uint32)
     else:
-        payloads = rng.integers(0, 256, (n, bits_width), dtype=np.uint8)
-    found, rest = decode_columns(encode_columns(layout(bits_width), ids, event_times, payloads), [layout(bits_width)])
+        payloads = rng.integers(0, 256, (n, width), dtype=np.uint8)
+    found, rest = decode_columns(encode_columns(layout(width), ids, event_times, payloads), [layout(width)])
     assert not rest.size
     assert sum(len(part.rows) for part in found) == n
     for part in found:
@@ -97,7 +97,7 @@ def test_the_columnar_decoder_reads_it_back(bits_width: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bits_width", "payloads"),
+    ("width", "payloads"),
     [
         (None, np.array([0, MAX_INT + 1], dtype=np.uint32)),
         (None, np.zeros((2, 1), dtype=np.uint8)),
@@ -107,9 +107,9 @@ def test_the_columnar_decoder_reads_it_back(bits_width: int | None) -> None:
         (4, np.zeros(2, dtype=np.uint32)),
     ],
 )
-def test_payloads_that_do_not_fit_the_layout_are_an_error(bits_width: int | None, payloads: Payloads) -> None:
+def test_payloads_that_do_not_fit_the_layout_are_an_error(width: int | None, payloads: Payloads) -> None:
     with pytest.raises(ValueError, match=r"payloads of shape"):
-        encode_columns(layout(bits_width), random_ids(2), np.array([START, START]), payloads)
+        encode_columns(layout(width), random_ids(2), np.array([START, START]), payloads)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from apache_beam.coders import Coder, registry
 from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.support import AnyCounts, SparseCounts, as_dense
+from uldp.mechanisms.cells import Cells, SparseCells, as_dense
 from uldp.schemas.framing import load_schema
 from uldp.schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts
 
@@ -206,18 +206,18 @@ _NONE, _DENSE, _SPARSE = range(3)
 _COUNTS_HEAD = struct.Struct("<BII")
 
 
-def _write_counts(out: bytearray, counts: AnyCounts | None) -> None:
+def _write_counts(out: bytearray, counts: Cells | None) -> None:
     """Append a kind, |Z|, the number of written counts, and the counts; sparse counts come after their symbols."""
     if counts is None:
         out += _COUNTS_HEAD.pack(_NONE, 0, 0)
-    elif isinstance(counts, SparseCounts):
-        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(counts.symbols))
-        out += counts.symbols.astype(np.uint32).tobytes() + counts.counts.tobytes()
+    elif isinstance(counts, SparseCells):
+        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(counts.indices))
+        out += counts.indices.astype(np.uint32).tobytes() + counts.values.tobytes()
     else:
         out += _COUNTS_HEAD.pack(_DENSE, len(counts), len(counts)) + counts.tobytes()
 
 
-def _read_counts(encoded: bytes, at: int) -> tuple[AnyCounts | None, int]:
+def _read_counts(encoded: bytes, at: int) -> tuple[Cells | None, int]:
     """Read the counts that ``_write_counts`` wrote at an offset; return them and the offset at which they end."""
     kind, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
     at += _COUNTS_HEAD.size
@@ -225,8 +225,8 @@ def _read_counts(encoded: bytes, at: int) -> tuple[AnyCounts | None, int]:
         return None, at
     if kind == _DENSE:
         return np.frombuffer(encoded, np.int64, size, at), at + 8 * size
-    symbols = np.frombuffer(encoded, np.uint32, written, at).astype(np.int64)
-    return SparseCounts(size, symbols, np.frombuffer(encoded, np.int64, written, at + 4 * written)), at + 12 * written
+    indices = np.frombuffer(encoded, np.uint32, written, at).astype(np.int64)
+    return SparseCells(size, indices, np.frombuffer(encoded, np.int64, written, at + 4 * written)), at + 12 * written
 
 
 for _type, _coder in (

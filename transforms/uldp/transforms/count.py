@@ -31,7 +31,7 @@ def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> I
     signals = np.concatenate([part.signals for part in parts])
     starts, groups = slice_groups(slices, served.slice_size)
     k = len(starts)
-    counts = served.mechanism.support_by_group([part.payloads for part in parts], groups, k)
+    counts = served.mechanism.tally([part.payloads for part in parts], groups, k)
     skews = skew_counts(signals, groups, k)
     counted = skews.sum(axis=1).tolist()  # each report has one skew
     improbable = improbable_counts(signals, groups, k).tolist()

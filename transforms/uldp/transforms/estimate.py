@@ -7,10 +7,9 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection, serve
-from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import withheld
-from uldp.schemas.records import Estimate, SupportCounts
+from uldp.schemas.records import Estimate, SupportCounts, TagMass
 
 
 def estimates_of(served: ServedCollection, support: SupportCounts) -> Iterator[Estimate]:
@@ -23,19 +22,27 @@ def estimates_of(served: ServedCollection, support: SupportCounts) -> Iterator[E
         return
     if support.supersedes is not None and support.supersedes.n < served.spec.limits.min_reports:
         support = replace(support, supersedes=None)  # no estimate of those counts was published
-    channel, n, counts = served.mechanism.channel, support.n, support.counts
-    stderr = served.pum.stderr(channel, counts, n)
     for estimator in served.spec.estimators:
-        r_hat = estimate_intermediate(estimator, served.mechanism, counts, n)
+        tables = served.protocol.decoder.tables(support.counts, support.n, estimator)
+        share, *rest = tables
+        hidden, bound = rest or (None, None)
+        tags = (
+            {}
+            if hidden is None
+            else {
+                key: TagMass(float(mass), float(stderr))
+                for key, mass, stderr in zip(hidden.keys or (), hidden.values, hidden.stderr, strict=True)
+            }
+        )
         yield Estimate(
             support=support,
             mechanism=served.spec.mechanism.name,
-            epsilon=served.mechanism.epsilon,
+            epsilon=served.mechanism.guarantee.epsilon,
             estimator=estimator,
-            distribution=served.pum.distribution(r_hat),
-            stderr=stderr,
-            tags=served.pum.tag_masses(r_hat, channel, counts, n),
-            bound=served.pum.bound(r_hat),
+            distribution=share.values,
+            stderr=share.stderr,
+            tags=tags,
+            bound=0.0 if bound is None else float(bound.values[0]),
         )
 
 

@@ -13,10 +13,11 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
-from uldp.collector.collections import IMPROBABLE_TAIL, ServedCollection, serve
+from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialCounts
-from uldp.mechanisms.plausibility import excess_p_value, fit_counts
-from uldp.mechanisms.support import as_dense
+from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
+from uldp.mechanisms.plausibility import excess_p_value
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import Accounting, Pane, PaneKind, Superseded, SupportCounts
@@ -41,9 +42,8 @@ def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_BITS
     if partial.counts is not None:
-        fit = fit_counts(served.mechanism.channel, as_dense(partial.counts), accounting.counted)
-        if fit is not None and fit.p_value < ALARM_LEVEL:
-            yield Flag.IMPROBABLE_COUNTS
+        p_values = served.protocol.decoder.p_values(as_dense(partial.counts), accounting.counted)
+        yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = None if signals.senders is None else signals.senders.busiest()
     if most is not None and busiest is not None and busiest.reports > most:

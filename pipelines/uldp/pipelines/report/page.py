@@ -9,8 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from uldp.mechanisms.catalog import build_mechanism
-from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
@@ -244,7 +243,10 @@ def guarantee(spec: CollectionSpec) -> str:
 def _section(estimate: Estimate, spec: CollectionSpec, truth: Floats | None, grid: tuple[int, int] | None) -> Section:
     support = estimate.support
     # The interval comes from the counts and not from the standard errors, because these are 0 where the count is 0.
-    interval = Pum.from_spec(spec).confidence_interval(build_mechanism(spec).channel, support.counts, support.n)
+    share, *_ = build_protocol(spec).decoder.tables(support.counts, support.n, estimate.estimator)
+    assert share.low is not None
+    assert share.high is not None
+    interval = share.low, share.high
     order = largest(estimate.distribution, TOP)
     low, high = interval
     sensitive = spec.sensitive_mask & (not spec.sensitive_mask.all())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.catalog import build_mechanism
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
@@ -38,31 +38,22 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 def spec_text(spec: CollectionSpec, users: int) -> str:
     """Return a block of lines that explains a spec, with the expected errors for a given number of users."""
-    mechanism = build_mechanism(spec)
-    channel = mechanism.channel
-    z_size = mechanism.size
-    uniform = np.full(z_size, 1 / z_size)
+    protocol = build_protocol(spec)
+    form, epsilon = protocol.mechanism.form, protocol.mechanism.guarantee.epsilon
     rows = [f"{spec.collection} version {spec.version}"]
-    budget = "no privacy" if mechanism.epsilon is None else f"epsilon {mechanism.epsilon:.6g} nats a report"
+    budget = "no privacy" if epsilon is None else f"epsilon {epsilon:.6g} nats a report"
     tags = f" and {len(spec.tags)} tags ({', '.join(tag.name for tag in spec.tags)})" if spec.tags else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {spec.size:,} values{tags}")
-    for name, mask in (("sensitive", mechanism.sensitive), ("others", ~mechanism.sensitive)):
-        if mask.any():
-            p, q = float(channel.p[mask][0]), float(channel.q[mask][0])
-            rows.append(f"  {name:<11} {int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}")
-    width = math.prod(mechanism.payload_shape)
-    rows.append(f"  report      {f'{width:,} bytes of bits' if mechanism.payload_shape else 'one symbol'}")
+    *facts, errors = (f"  {heading:<11} {text}" for heading, text in protocol.decoder.describe(users))
+    rows += facts
+    rows.append(f"  report      {'one symbol' if form.width is None else f'{form.width:,} bytes'}")
     period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
     early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
     rows.append(f"  limits      {', '.join(_limits(spec))}")
-    worst = float(np.sqrt(channel.variance(uniform, users)).max())
-    rows.append(
-        f"  errors      of the unbiased estimate at n = {users:,}, uniform values:"
-        f" l1 {channel.expected_l1(uniform, users):.3g}, at most {worst:.3g} a symbol"
-    )
+    rows.append(errors)
     return "\n".join(rows)
 
 

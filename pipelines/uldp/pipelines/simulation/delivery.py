@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.collector.collections import serve
-from uldp.mechanisms.pum import preprocess
+from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.faults import Fault, FaultInjector, Faults, fits_batch
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.schemas.arrays import Floats, Payloads, ReportIds, Rows, Times
@@ -114,7 +114,7 @@ class _Network:
         self.rng, self._ids = _generators(fleet)
         self._fleet = fleet
         self._collection = serve([fleet.spec])[fleet.spec.key]
-        self._layout = Layout.of(report_schema(), *fleet.spec.key, self._collection.bits_width)
+        self._layout = Layout.of(report_schema(), *fleet.spec.key, self._collection.mechanism.form.width)
         self._injector = FaultInjector(self._collection, self._layout)
         nothing = np.empty(0, dtype=np.int64)
         self._travelling = self._obfuscate(nothing, nothing, _Route.DIRECT)
@@ -148,7 +148,7 @@ class _Network:
         """Draw true values, perturb them into reports, and damage the first ``damaged`` reports."""
         n = len(times)
         values, tags = self._fleet.truth.sample(n, self.rng)
-        payloads = self._collection.mechanism.perturb(preprocess(values, tags, self._fleet.spec.size), self.rng)
+        payloads = self._collection.protocol.perturb([Held(values, tags)], self.rng)
         faults = np.zeros(n, dtype=np.int8)
         faults[:damaged] = self._injector.draw(damaged, self.rng)
         self._injector.damage_columns(faults, times, payloads)

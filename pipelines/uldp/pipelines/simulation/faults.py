@@ -49,13 +49,13 @@ class FaultInjector:
         self._collection = served
         self._layout = layout
         # Versions start at 1, so version 0 is unknown.
-        self._unknown_prefix = Layout.of(report_schema(), served.spec.collection, 0, layout.bits_width).prefix
+        self._unknown_prefix = Layout.of(report_schema(), served.spec.collection, 0, layout.width).prefix
         impossible = {Fault.NONE}
-        if layout.bits_width is None:
+        if layout.width is None:
             impossible |= {Fault.IMPOSSIBLE_BITS, Fault.WRONG_LENGTH}
         else:
             impossible.add(Fault.OUT_OF_DOMAIN)
-            if served.mechanism.possible(np.full((1, layout.bits_width), 0xFF, dtype=np.uint8)).all():
+            if served.mechanism.possible(np.full((1, layout.width), 0xFF, dtype=np.uint8)).all():
                 impossible.add(Fault.IMPOSSIBLE_BITS)
         self.faults = tuple(fault for fault in Fault if fault not in impossible)
 
@@ -67,8 +67,8 @@ class FaultInjector:
         """Damage event times and payloads in place, by the faults that a batch can hold."""
         skew = milliseconds(self._collection.spec.limits.max_clock_skew)
         event_times[faults == Fault.TOO_EARLY] += skew + CLOCK_ERROR
-        if self._layout.bits_width is None:
-            payloads[faults == Fault.OUT_OF_DOMAIN] += self._collection.mechanism.size
+        if self._layout.width is None:
+            payloads[faults == Fault.OUT_OF_DOMAIN] += self._collection.mechanism.form.symbols
         else:
             payloads[faults == Fault.IMPOSSIBLE_BITS] = 0xFF
 
@@ -89,9 +89,9 @@ class FaultInjector:
             case Fault.UNKNOWN_VERSION:
                 return self._unknown_prefix + message[len(self._layout.prefix) :]
             case Fault.WRONG_LENGTH:
-                assert self._layout.bits_width is not None  # a symbol never has this fault
-                head = message[: -self._layout.bits_width - len(self._layout.payload_prefix)]
-                bits = message[-self._layout.bits_width :]
+                assert self._layout.width is not None  # a symbol never has this fault
+                head = message[: -self._layout.width - len(self._layout.payload_prefix)]
+                bits = message[-self._layout.width :]
                 shorter = Layout(self._layout.prefix, len(bits) - 1)
                 return head + shorter.payload_prefix + bits[1:]
             case _:

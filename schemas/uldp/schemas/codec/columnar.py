@@ -55,27 +55,27 @@ class Layout:
 
     Attributes:
         prefix: All bytes before the report id.
-        bits_width: Length of a bit payload in bytes, or None if the payload is a symbol.
+        width: Length of a bit payload in bytes, or None if the payload is a symbol.
     """
 
     prefix: bytes
-    bits_width: int | None
+    width: int | None
 
     @classmethod
-    def of(cls, schema: Schema, collection: str, version: int, bits_width: int | None) -> "Layout":
+    def of(cls, schema: Schema, collection: str, version: int, width: int | None) -> "Layout":
         """Build the layout of reports that are written with ``schema``."""
         name = collection.encode()
-        return cls(header(schema) + write_varint(len(name)) + name + write_varint(version), bits_width)
+        return cls(header(schema) + write_varint(len(name)) + name + write_varint(version), width)
 
     @property
     def payload_prefix(self) -> bytes:
         """The branch of the payload's union, and the length of a bit payload."""
-        return b"\x00" if self.bits_width is None else b"\x02" + write_varint(self.bits_width)
+        return b"\x00" if self.width is None else b"\x02" + write_varint(self.width)
 
     @property
     def longest(self) -> int:
         """Length of the longest message of this layout in bytes."""
-        payload = _MAX_SYMBOL_WIDTH if self.bits_width is None else self.bits_width
+        payload = _MAX_SYMBOL_WIDTH if self.width is None else self.width
         return len(self.prefix) + _ID_SIZE + max(_TIME_WIDTHS) + len(self.payload_prefix) + payload
 
 
@@ -163,8 +163,8 @@ class _Joined:
 def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastRows]:
     """Decode all layouts with the same kind of payload together, because they differ only in their prefix."""
     rows_of = joined.rows_of(layouts)
-    for kind in {layout.bits_width: layout for layout in layouts}.values():
-        members = [index for index, layout in enumerate(layouts) if layout.bits_width == kind.bits_width]
+    for kind in {layout.width: layout for layout in layouts}.values():
+        members = [index for index, layout in enumerate(layouts) if layout.width == kind.width]
         counts = [len(rows_of[index]) for index in members]
         rows = np.concatenate([rows_of[index] for index in members])
         ids_at = joined.starts[rows] + np.repeat([len(layouts[index].prefix) for index in members], counts)
@@ -185,9 +185,9 @@ def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple
     fits &= joined.fields(at, len(kind.payload_prefix)) == np.void(kind.payload_prefix)
     at = at + len(kind.payload_prefix)
     widths = ends - at
-    if kind.bits_width is not None:
-        kept = np.flatnonzero(fits & (widths == kind.bits_width))
-        bits = joined.fields(at[kept], kind.bits_width).view(np.uint8).reshape(-1, kind.bits_width)
+    if kind.width is not None:
+        kept = np.flatnonzero(fits & (widths == kind.width))
+        bits = joined.fields(at[kept], kind.width).view(np.uint8).reshape(-1, kind.width)
         return kept, _zigzag(times[kept]), bits
     fits &= (widths >= 1) & (widths <= _MAX_SYMBOL_WIDTH)
     symbols, whole = _read_varints(joined.words(at), np.clip(widths, 1, _MAX_SYMBOL_WIDTH))

@@ -32,7 +32,7 @@ def encode_columns(layout: Layout, report_ids: ReportIds, event_times: Times, pa
         layout: The constant bytes around the fields: the writer's schema, collection, version and kind of payload.
         report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words.
         event_times: Shape (n,): milliseconds since 1970-01-01 UTC.
-        payloads: Shape (n,) for symbols, (n, ``layout.bits_width``) for packed bits.
+        payloads: Shape (n,) for symbols, (n, ``layout.width``) for packed bits.
 
     Returns:
         The messages in the order of the columns, each equal to the result of ``uldp.schemas.records.Report.encode``.
@@ -85,13 +85,13 @@ class _Field(NamedTuple):
 def _report_fields(layout: Layout, report_ids: ReportIds, event_times: Times, payloads: Payloads) -> list[_Field]:
     """Encode the fields of n messages, and the constant bytes before and between the fields."""
     n = len(event_times)
-    if layout.bits_width is None:
+    if layout.width is None:
         if payloads.shape != (n,) or payloads.max(initial=0) > _MAX_SYMBOL:
             raise ValueError(f"payloads of shape {payloads.shape} are not {n} symbols of at most {_MAX_SYMBOL}")
         payload = _varints(payloads.astype(np.uint64) << np.uint64(1))
     else:
-        if payloads.shape != (n, layout.bits_width):
-            raise ValueError(f"payloads of shape {payloads.shape} are not {n} rows of {layout.bits_width} bytes")
+        if payloads.shape != (n, layout.width):
+            raise ValueError(f"payloads of shape {payloads.shape} are not {n} rows of {layout.width} bytes")
         payload = _matrix(payloads.view(np.uint8))
     ids = _matrix(np.ascontiguousarray(report_ids).view(np.uint8))
     between = _constant(layout.payload_prefix)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.mechanism import Mechanism
+from uldp.mechanisms.cells import Cells, SparseCells, add_cells, as_dense, count_symbols
+from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.support import AnyCounts, SparseCounts, add_counts, as_dense, count_symbols
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Payloads
 
@@ -18,40 +18,40 @@ SIZE = 40
 
 
 @st.composite
-def counts(draw: st.DrawFn) -> AnyCounts:
+def counts(draw: st.DrawFn) -> Cells:
     """Few symbols or many, sparse or dense."""
     counted = draw(st.dictionaries(st.integers(0, SIZE - 1), st.integers(1, 2**40), max_size=SIZE))
     symbols = sorted(counted)
-    sparse = SparseCounts(
+    sparse = SparseCells(
         SIZE, np.array(symbols, dtype=np.int64), np.array([counted[s] for s in symbols], dtype=np.int64)
     )
     return sparse if draw(st.booleans()) else sparse.dense()
 
 
 @given(counts(), counts(), counts())
-def test_sums_are_a_commutative_monoid(a: AnyCounts, b: AnyCounts, c: AnyCounts) -> None:
-    def equal(one: AnyCounts, other: AnyCounts) -> bool:
+def test_sums_are_a_commutative_monoid(a: Cells, b: Cells, c: Cells) -> None:
+    def equal(one: Cells, other: Cells) -> bool:
         return np.array_equal(as_dense(one), as_dense(other))
 
-    assert as_dense(add_counts(a, b)).tolist() == (as_dense(a) + as_dense(b)).tolist()
-    assert equal(add_counts(a, b), add_counts(b, a))
-    assert equal(add_counts(add_counts(a, b), c), add_counts(a, add_counts(b, c)))
-    assert equal(add_counts(a, SparseCounts(SIZE, np.array([], dtype=np.int64), np.array([], dtype=np.int64))), a)
+    assert as_dense(add_cells(a, b)).tolist() == (as_dense(a) + as_dense(b)).tolist()
+    assert equal(add_cells(a, b), add_cells(b, a))
+    assert equal(add_cells(add_cells(a, b), c), add_cells(a, add_cells(b, c)))
+    assert equal(add_cells(a, SparseCells(SIZE, np.array([], dtype=np.int64), np.array([], dtype=np.int64))), a)
 
 
 @given(counts(), counts())
-def test_a_sum_leaves_its_parts_as_they_were(a: AnyCounts, b: AnyCounts) -> None:
+def test_a_sum_leaves_its_parts_as_they_were(a: Cells, b: Cells) -> None:
     before = as_dense(a).tolist(), as_dense(b).tolist()
-    add_counts(a, b)
+    add_cells(a, b)
     assert (as_dense(a).tolist(), as_dense(b).tolist()) == before
 
 
 def test_sums_are_sparse_while_few_symbols_were_reported() -> None:
-    few = [SparseCounts(SIZE, np.array([symbol]), np.array([1])) for symbol in range(SIZE)]
-    total: AnyCounts = few[0]
+    few = [SparseCells(SIZE, np.array([symbol]), np.array([1])) for symbol in range(SIZE)]
+    total: Cells = few[0]
     for symbol, one in enumerate(few[1:], start=1):
-        total = add_counts(total, one)
-        assert isinstance(total, SparseCounts) == (symbol + 1 < SIZE / 4)
+        total = add_cells(total, one)
+        assert isinstance(total, SparseCells) == (symbol + 1 < SIZE / 4)
     assert as_dense(total).tolist() == [1] * SIZE
 
 
@@ -72,7 +72,7 @@ def test_symbols_are_counted_by_group(reports: list[tuple[int, int]], size: int,
 def test_memory_does_not_grow_with_groups_times_symbols() -> None:
     n, size = 1000, 1 << 20
     found = count_symbols(np.full(n, size - 1, dtype=np.uint32), np.arange(n), n, size)
-    assert all(isinstance(counted, SparseCounts) and counted.symbols.tolist() == [size - 1] for counted in found)
+    assert all(isinstance(counted, SparseCells) and counted.indices.tolist() == [size - 1] for counted in found)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_memory_does_not_grow_with_groups_times_symbols() -> None:
 @pytest.mark.parametrize("cuts", [[], [150, 151, 151, 340]], ids=["whole", "in parts"])
 @pytest.mark.parametrize("run", [1, 100])
 @pytest.mark.parametrize("k", [1, 2, 7, 300])
-def test_support_by_group_is_the_support_of_each_group(mechanism: Mechanism, k: int, run: int, cuts: list[int]) -> None:
+def test_tally_is_the_statistic_of_each_group(mechanism: PureMechanism, k: int, run: int, cuts: list[int]) -> None:
     rng = np.random.default_rng(k)
     payloads, groups = mechanism.perturb(rng.integers(0, 20, 500), rng), rng.integers(0, k, 500 // run).repeat(run)
     parts = cast(list[Payloads], np.split(payloads, cuts))
-    found = mechanism.support_by_group(parts, groups, k)
+    found = mechanism.tally(parts, groups, k)
     assert len(found) == k
     for group, counted in enumerate(found):
-        assert as_dense(counted).tolist() == mechanism.support(payloads[groups == group]).tolist()
+        assert as_dense(counted).tolist() == mechanism.statistic(payloads[groups == group]).tolist()

@@ -1,0 +1,88 @@
+"""The cells of a statistic, dense or sparse: the memory of a window depends on its reports, not on a large domain.
+
+Dense cells are an int64 array; sparse cells hold only the cells that a report has moved. Sums of both kinds are exact,
+in any order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.schemas.arrays import Counts, Symbols
+
+#: Sparse cells store an index and a value for each cell. If more than this share of the cells differs from 0, dense
+#: cells are smaller and faster.
+_SPARSE_SHARE = 1 / 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseCells:
+    """A statistic in which few cells differ from 0.
+
+    Attributes:
+        size: The number of all cells.
+        indices: Shape (k,): the cells that are given, sorted; all others are 0.
+        values: Shape (k,): their values.
+    """
+
+    size: int
+    indices: Symbols
+    values: Counts
+
+    def dense(self) -> Counts:
+        """Return all cells."""
+        cells = np.zeros(self.size, dtype=np.int64)
+        cells[self.indices] = self.values
+        return cells
+
+
+Cells = Counts | SparseCells
+
+
+def as_dense(cells: Cells) -> Counts:
+    """Return all cells."""
+    return cells.dense() if isinstance(cells, SparseCells) else cells
+
+
+def add_cells(one: Cells, other: Cells) -> Cells:
+    """Add cells of the same number; the sum is sparse if both are sparse and few cells differ from 0."""
+    if isinstance(other, SparseCells):
+        one, other = other, one
+    if not isinstance(one, SparseCells):
+        return one + as_dense(other)
+    if not isinstance(other, SparseCells):
+        total = other.copy()
+        total[one.indices] += one.values
+        return total
+    indices, at = np.unique(np.concatenate([one.indices, other.indices]), return_inverse=True)
+    values = np.zeros(len(indices), dtype=np.int64)
+    np.add.at(values, at, np.concatenate([one.values, other.values]))
+    return _smallest(SparseCells(one.size, indices, values))
+
+
+def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, size: int) -> list[Cells]:
+    """Count the symbols of each of k groups, all at once.
+
+    Args:
+        symbols: Shape (n,): each below ``size``.
+        groups: Shape (n,): the group of each symbol, below k.
+        k: The number of groups.
+        size: The number of cells.
+
+    Returns:
+        The cells of each group. Memory is O(n + size), independent of the number of groups.
+    """
+    cells = symbols + groups * size
+    if k * size <= max(4 * len(cells), size):
+        return list(np.bincount(cells, minlength=k * size).astype(np.int64, copy=False).reshape(k, size))
+    found, counts = np.unique(cells, return_counts=True)
+    ends = np.searchsorted(found, np.arange(1, k) * size)
+    return [
+        _smallest(SparseCells(size, cells_of_group % size, of_group.astype(np.int64)))
+        for cells_of_group, of_group in zip(np.split(found, ends), np.split(counts, ends), strict=True)
+    ]
+
+
+def _smallest(cells: SparseCells) -> Cells:
+    return cells if len(cells.indices) < _SPARSE_SHARE * cells.size else cells.dense()

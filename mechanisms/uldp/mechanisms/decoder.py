@@ -1,0 +1,88 @@
+"""The interface of everything that reads a statistic: tests of its cells, the unbiased estimate, and the tables."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import Table
+
+
+class Linear(Protocol):
+    """An unbiased estimate that is linear in the cells, with its errors; sums and comparisons need no more.
+
+    Attributes:
+        values: Shape (m,): the estimates, over Z or of the numbers asked for.
+        variance: Shape (m,): their variances.
+        n: Shape (m,): the number of reports behind each; strata have numbers of their own.
+    """
+
+    @property
+    def values(self) -> Floats:
+        """See the class."""
+
+    @property
+    def variance(self) -> Floats:
+        """See the class."""
+
+    @property
+    def n(self) -> Counts:
+        """See the class."""
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return lower and upper ends, each of shape (m,), that cover each value alone with probability ``level``."""
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w for w of shape (m, j), without the matrix of covariances."""
+
+
+class Decoder(ABC):
+    """Reads a statistic: the cells (shape (statistic_size,), int64) and the number n of counted reports.
+
+    A decoder holds the half of a spec that devices need not know. Building another one never changes cells.
+
+    Attributes:
+        estimators: The names of its estimators; the first is the default.
+    """
+
+    estimators: tuple[str, ...]
+
+    @abstractmethod
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells."""
+
+    @abstractmethod
+    def linear(self, cells: Counts, n: int) -> Linear:
+        """Return the unbiased estimate.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return how probable cells as improbable as these are, by the flag that a small p-value raises.
+
+        Each is an upper bound under every distribution of true values. A test that n is too small for is left out.
+        """
+        return {}
+
+    @abstractmethod
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the values of ``linear`` to expect from n reports of uniform true values."""
+
+    @abstractmethod
+    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+        """Yield facts about the estimates for ``uldp check``, each a heading of one word and a text of one line.
+
+        Args:
+            n: The number of reports for which the errors are forecast.
+        """
+
+    @abstractmethod
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables that an estimator publishes.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """

@@ -1,0 +1,139 @@
+"""The decoder of mechanisms whose cells are support counts: each symbol of Z has a p and a q.
+
+Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Channel`` has the formulas.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.estimators import FROM_SUPPORT, FROM_SYMBOLS, estimate_intermediate
+from uldp.mechanisms.pum import Pum
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+
+@dataclass(frozen=True, eq=False)
+class PureLinear:
+    """The unbiased estimate over Z; see ``Linear``. Covariances are those of users' values that are drawn i.i.d."""
+
+    channel: Channel
+    cells: Counts
+    reports: int
+
+    @cached_property
+    def values(self) -> Floats:
+        """Shape (|Z|,): r-hat."""
+        return self.channel.unbiased(self.cells, self.reports)
+
+    @cached_property
+    def _within_bounds(self) -> Floats:
+        return np.clip(self.values, 0.0, 1.0)
+
+    @property
+    def variance(self) -> Floats:
+        """Shape (|Z|,): evaluated at r-hat cut to [0, 1]."""
+        return self.channel.variance(self._within_bounds, self.reports)
+
+    @property
+    def n(self) -> Counts:
+        """Shape (|Z|,): the number of all reports, for each symbol."""
+        return np.full(self.channel.size, self.reports)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return Wilson's intervals; see ``Channel.confidence_interval``."""
+        return self.channel.confidence_interval(self.cells, self.reports, level)
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w; see ``Channel.covariance_factors``."""
+        s, u = self.channel.covariance_factors(self._within_bounds)
+        return (s[:, np.newaxis] * w - np.outer(u, u @ w)) / self.reports
+
+
+class PureDecoder(Decoder):
+    """Reads support counts over Z by a channel, and redistributes the tags of PUM over X.
+
+    Args:
+        channel: p and q of the mechanism over Z.
+        pum: The values and tags behind the symbols.
+    """
+
+    def __init__(self, channel: Channel, pum: Pum) -> None:
+        self.channel = channel
+        self.pum = pum
+        self.estimators = FROM_SUPPORT if channel.independent_bits else FROM_SUPPORT + FROM_SYMBOLS
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these support counts."""
+        if cells.shape != (self.channel.size,):
+            raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
+        if cells.min() < 0 or cells.max() > n:
+            raise ValueError(f"a support count is outside of 0 to n = {n}")
+        if not self.channel.independent_bits and cells.sum() != n:
+            raise ValueError(f"each report supports one symbol, but the counts sum to {cells.sum()} with n = {n}")
+
+    def linear(self, cells: Counts, n: int) -> PureLinear:
+        """Return the unbiased estimate over Z."""
+        return PureLinear(self.channel, cells, n)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Test whether any distribution explains the support counts; see ``fit_counts``."""
+        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+        from uldp.mechanisms.plausibility import fit_counts
+
+        fit = fit_counts(self.channel, cells, n)
+        return {} if fit is None else {Flag.IMPROBABLE_COUNTS: fit.p_value}
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors over Z at n reports of uniform symbols."""
+        return np.sqrt(self.channel.variance(self._uniform, n))
+
+    @property
+    def _uniform(self) -> Floats:
+        return np.full(self.channel.size, 1 / self.channel.size)
+
+    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+        """Yield p and q of the symbols that are protected and of the others, and the errors at n reports."""
+        protected = self.channel.q > 0
+        for heading, mask in (("sensitive", protected), ("others", ~protected)):
+            if mask.any():
+                p, q = float(self.channel.p[mask][0]), float(self.channel.q[mask][0])
+                yield heading, f"{int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}"
+        l1, worst = self.channel.expected_l1(self._uniform, n), float(self.forecast(n).max())
+        yield (
+            "errors",
+            f"of the unbiased estimate at n = {n:,}, uniform values: l1 {l1:.3g}, at most {worst:.3g} a symbol",
+        )
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the shares of values by eq. (22) over the estimate of r; with tags, also their masses and bound.
+
+        The intervals lie around the unbiased estimate, for each estimator.
+        """
+        r_hat = estimate_intermediate(estimator, self.channel, cells, n)
+        low, high = self.pum.confidence_interval(self.channel, cells, n, INTERVAL_LEVEL)
+        share = Table(
+            TableName.SHARE,
+            self.pum.distribution(r_hat),
+            self.pum.stderr(self.channel, cells, n),
+            n,
+            shape=(self.pum.size,),
+            low=low,
+            high=high,
+            level=INTERVAL_LEVEL,
+            whole=True,
+            basis=Basis.NORMAL,
+        )
+        if not self.pum.tags:
+            return (share,)
+        masses, stderr = self.pum.tag_masses(r_hat, self.channel, cells, n)
+        return (
+            share,
+            Table(TableName.HIDDEN, masses, stderr, n, shape=(len(masses),), keys=self.pum.tags),
+            Table(TableName.BOUND, np.array([self.pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
+        )

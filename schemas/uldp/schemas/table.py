@@ -1,0 +1,67 @@
+"""A published table: what an estimate says, as arrays with their errors, whatever the mechanism and the domain."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from uldp.schemas.arrays import Floats
+
+#: The probability with which a published interval covers the truth.
+INTERVAL_LEVEL = 0.95
+
+
+class TableName(StrEnum):
+    """The quantity that a table holds. Names are stable, because jobs write them to disk."""
+
+    #: The share of users who hold each value.
+    SHARE = "share"
+    #: The share of users who hide their value behind each tag.
+    HIDDEN = "hidden"
+    #: The largest l1 error of the shares that wrong background knowledge of the tags can cause.
+    BOUND = "bound"
+    #: The mean of a number.
+    MEAN = "mean"
+    #: Quantiles of a number; the keys are the levels.
+    QUANTILE = "quantile"
+
+
+class Basis(StrEnum):
+    """The method behind the intervals of a table."""
+
+    EXACT = "exact"
+    NORMAL = "normal"
+    BOOTSTRAP = "bootstrap"
+    #: The table has no intervals.
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One published array.
+
+    Attributes:
+        name: The quantity.
+        of: The attributes of a record that the table is about; () if the collection has one variable.
+        shape: The shape of the quantity: (|X|,) for shares, (1,) for a number. The arrays are flat, in row-major order.
+        keys: A label for each entry, if the entries are not the values of the spec's domain; else None.
+        values: Flat: the estimates.
+        stderr: Flat: their standard errors.
+        low: Flat: lower ends of intervals at ``level``; None if ``basis`` is none.
+        high: Flat: upper ends.
+        level: The probability with which each interval covers the truth.
+        n: Number of counted reports behind the table.
+        whole: Whether the entries are the shares of one whole, so that they sum to about 1.
+        basis: The method behind the intervals.
+    """
+
+    name: TableName
+    values: Floats = field(hash=False)
+    stderr: Floats = field(hash=False)
+    n: int
+    of: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    keys: tuple[str, ...] | None = None
+    low: Floats | None = field(default=None, hash=False)
+    high: Floats | None = field(default=None, hash=False)
+    level: float = INTERVAL_LEVEL
+    whole: bool = False
+    basis: Basis = Basis.NONE
