@@ -1,6 +1,6 @@
 """The whole aggregator as one transform: encoded reports in; estimates, counts, late and rejected reports out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -120,10 +120,10 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Support
     def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
+        labels = {spec.key: window_label(spec.window) for spec in self.specs}
         sealed = []
         for label, window in sorted(policies.items()):
-            keys = frozenset(spec.key for spec in self.specs if window_label(spec.window) == label)
-            kept = parts | f"Keep{label}" >> beam.Filter(partial(_is_of, keys))
+            kept = parts | f"Keep{label}" >> beam.Filter(partial(_has_policy, labels, label))
             if window.period is not None and parts.is_bounded:
                 sums = kept | f"Slide{label}" >> SumSlidingWindows(window)
             else:
@@ -137,5 +137,13 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Support
         return counts
 
 
-def _is_of(keys: frozenset[CollectionKey], element: KeyedCounts) -> bool:
-    return element[0] in keys
+def _has_policy(labels: Mapping[CollectionKey, str], label: str, element: KeyedCounts) -> bool:
+    """Return whether an element belongs to the collection of a policy.
+
+    Raises:
+        ValueError: if no branch of the graph has the collection; else its reports would vanish without an account.
+    """
+    key, _ = element
+    if key not in labels:
+        raise ValueError(f"the graph has no windows for collection {key[0]!r} version {key[1]}; start the job again")
+    return labels[key] == label
