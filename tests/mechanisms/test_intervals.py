@@ -1,0 +1,86 @@
+"""Intervals and tails of one proportion, held against SciPy's statistics, exact fractions and their own promise."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from uldp.mechanisms.intervals import clopper_pearson, lower_tail
+
+TRIALS = st.integers(1, 2**40)
+
+
+@given(st.data(), TRIALS, st.floats(0.01, 0.999))
+def test_ends_are_where_the_tails_are_half_of_the_rest(data: st.DataObject, n: int, level: float) -> None:
+    successes = data.draw(st.integers(0, n // 2))
+    ((low,), (high,)) = clopper_pearson([successes], n, level)
+    if successes > 0:
+        assert stats.binom.sf(successes - 1, n, low) == pytest.approx((1 - level) / 2, rel=1e-6)
+    assert stats.binom.cdf(successes, n, high) == pytest.approx((1 - level) / 2, rel=1e-6)
+    # Failures have the mirrored interval. Near 1, floats are too coarse for a look at its tails.
+    assert np.ravel(clopper_pearson([n - successes], n, level)) == pytest.approx([1 - high, 1 - low], abs=1e-14)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (3, 10), (1, 4772), (2**19, 2**20)])
+def test_intervals_are_those_of_scipy(successes: int, n: int) -> None:
+    wanted = stats.binomtest(successes, n).proportion_ci(0.9, "exact")
+    assert np.ravel(clopper_pearson([successes], n, 0.9)) == pytest.approx([wanted.low, wanted.high], abs=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_each_end_leaves_half_of_the_rest_or_less(n: int, level: float) -> None:
+    successes = np.arange(n + 1)
+    low, high = clopper_pearson(successes, n, level)
+    # The coverage at a proportion, summed over all outcomes; it is least just outside of an end.
+    for proportion in np.concatenate([np.linspace(0, 1, 101), low - 1e-9, high + 1e-9]).clip(0, 1):
+        outcomes = stats.binom.pmf(successes, n, proportion)
+        assert outcomes[proportion < low].sum() <= (1 - level) / 2 + 1e-7
+        assert outcomes[proportion > high].sum() <= (1 - level) / 2 + 1e-7
+
+
+def test_proportions_of_different_trials_are_computed_at_once() -> None:
+    low, high = clopper_pearson([0, 3, 5], [4, 3, 9], 0.95)
+    each = [clopper_pearson([c], n, 0.95) for c, n in [(0, 4), (3, 3), (5, 9)]]
+    assert low.tolist() == [one[0][0] for one in each]
+    assert high.tolist() == [one[1][0] for one in each]
+    assert (low[0], high[1]) == (0, 1)
+
+
+@given(st.data(), st.integers(1, 60), st.fractions(0, 1, max_denominator=64))
+def test_a_tail_is_the_sum_of_its_outcomes(data: st.DataObject, n: int, p: Fraction) -> None:
+    successes = data.draw(st.integers(0, n))
+    wanted = sum(math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in range(successes + 1))
+    # The relative error stays small where the tail is 1e-100.
+    assert lower_tail(successes, n, float(p)) == pytest.approx(float(wanted), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(-1, 3), (4, 3)])
+def test_successes_are_among_the_trials(successes: int, n: int) -> None:
+    with pytest.raises(ValueError, match="successes must be from 0 to n"):
+        clopper_pearson([successes], n, 0.95)
+    with pytest.raises(ValueError, match="successes must be from 0 to n"):
+        lower_tail(successes, n, 0.5)
+
+
+def test_no_trial_says_nothing() -> None:
+    with pytest.raises(ValueError, match="one trial or more"):
+        clopper_pearson([0], 0, 0.95)
+    with pytest.raises(ValueError, match="one trial or more"):
+        lower_tail(0, 0, 0.5)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_levels_are_inside_of_0_and_1(level: float) -> None:
+    with pytest.raises(ValueError, match="level must be inside"):
+        clopper_pearson([1], 2, level)
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, math.nan])
+def test_probabilities_are_from_0_to_1(probability: float) -> None:
+    with pytest.raises(ValueError, match="probability must be in"):
+        lower_tail(1, 2, probability)
