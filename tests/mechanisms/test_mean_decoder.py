@@ -1,0 +1,147 @@
+"""The mean of a number: unbiased, with intervals that cover and a test that honest reports pass."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from uldp.mechanisms.duchi import MeanDecoder
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import Basis, Table, TableName
+
+LOW, HIGH = -3.0, 24.0
+EPSILONS = [0.1, 1.0, 4.0, 50.0]
+
+
+def share_of_ones(mean: float, epsilon: float) -> float:
+    """Equation (64), for a mean in [LOW, HIGH]."""
+    E = math.exp(epsilon)
+    return 1 / (E + 1) + (E - 1) / (E + 1) * (mean - LOW) / (HIGH - LOW)
+
+
+def mean_of(ones: int, n: int, epsilon: float = 1.0) -> Table:
+    (table,) = MeanDecoder(LOW, HIGH, epsilon).tables(np.array([n - ones, ones]), n, "empirical")
+    return table
+
+
+@given(st.data(), st.integers(1, 2**40), st.sampled_from([0.1, 1.0, 4.0]))
+def test_the_estimate_is_equation_65(data: st.DataObject, n: int, epsilon: float) -> None:
+    ones, E = data.draw(st.integers(0, n)), math.exp(epsilon)
+    wanted = LOW + (HIGH - LOW) * (ones / n * (E + 1) - 1) / (E - 1)
+    assert mean_of(ones, n, epsilon).values == pytest.approx([wanted], rel=1e-10, abs=1e-10)
+
+
+@given(st.data(), st.integers(1, 2**40), st.sampled_from(EPSILONS))
+def test_the_interval_holds_the_estimate_and_goes_with_the_range(data: st.DataObject, n: int, epsilon: float) -> None:
+    ones = data.draw(st.integers(0, n))
+    table, mirrored = mean_of(ones, n, epsilon), mean_of(n - ones, n, epsilon)
+    assert table.low is not None
+    assert table.high is not None
+    assert mirrored.high is not None
+    assert table.low[0] <= table.values[0] <= table.high[0]
+    # Zeros and ones are alike: a mirrored range has mirrored intervals.
+    assert LOW + HIGH - mirrored.high[0] == pytest.approx(table.low[0], rel=1e-6, abs=1e-6)
+
+
+def test_the_table_says_what_it_is() -> None:
+    table = mean_of(300, 1000)
+    assert (table.name, table.of, table.keys, table.shape) == (TableName.MEAN, (), None, (1,))
+    assert (table.n, table.level, table.basis, table.whole) == (1000, 0.95, Basis.EXACT, False)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("mean", [LOW, 1.0, HIGH])
+def test_the_variance_is_the_closed_form(mean: float, epsilon: float) -> None:
+    n = 10**12
+    ones = round(n * share_of_ones(mean, epsilon))
+    E, half = math.exp(epsilon), (HIGH - LOW) / 2
+    t = (mean - (LOW + HIGH) / 2) / half
+    wanted = (((E + 1) / (E - 1)) ** 2 - t**2) * half**2 / n
+    # What is left at the ends at epsilon 50 is 2e-22 of the range.
+    assert mean_of(ones, n, epsilon).stderr[0] ** 2 == pytest.approx(wanted, rel=1e-4, abs=1e-25)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("ones", [0, 3])
+def test_few_reports_are_never_certain(ones: int, epsilon: float) -> None:
+    # All are alike: the plain binomial variance would be 0, yet the noise alone has f (1 - f).
+    E = math.exp(epsilon)
+    assert mean_of(ones, 3, epsilon).stderr[0] ** 2 == pytest.approx((HIGH - LOW) ** 2 / 3 * E / (E - 1) ** 2)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_forecast_is_the_error_in_the_middle(epsilon: float) -> None:
+    decoder, n = MeanDecoder(LOW, HIGH, epsilon), 1000
+    assert decoder.forecast(n) == pytest.approx(mean_of(n // 2, n, epsilon).stderr)
+
+
+def test_a_check_shows_the_probabilities_and_the_error() -> None:
+    assert list(MeanDecoder(LOW, HIGH, 1.0).describe(10_000)) == [
+        ("ones", "probability 0.268941 at -3, rising to 0.731059 at 24"),
+        ("errors", "of the mean at n = 10,000, uniform values: 0.292"),
+    ]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("n", [5, 40, 1000])
+@pytest.mark.parametrize("mean", [LOW, 2.0, HIGH])
+def test_intervals_cover_at_least_95_percent(mean: float, n: int, epsilon: float) -> None:
+    # Over all outcomes, so there is no noise.
+    tables = [mean_of(ones, n, epsilon) for ones in range(n + 1)]
+    covered = np.array([t.low is not None and t.high is not None and t.low[0] <= mean <= t.high[0] for t in tables])
+    outcomes = stats.binom.pmf(np.arange(n + 1), n, share_of_ones(mean, epsilon))
+    assert outcomes[covered].sum() >= 0.95
+    if n == 1000:
+        assert outcomes[covered].sum() <= 0.97
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("n", [1, 30, 2000])
+@pytest.mark.parametrize("mean", [LOW, 2.0, HIGH])
+def test_honest_reports_are_improbable_as_rarely_as_the_p_value_says(mean: float, n: int, epsilon: float) -> None:
+    decoder = MeanDecoder(LOW, HIGH, epsilon)
+    p = np.array([decoder.p_values(np.array([n - k, k]), n)[Flag.IMPROBABLE_COUNTS] for k in range(n + 1)])
+    outcomes = stats.binom.pmf(np.arange(n + 1), n, share_of_ones(mean, epsilon))
+    for bound in (0.1, 0.01, 1e-6):
+        assert outcomes[p <= bound].sum() <= bound
+
+
+@pytest.mark.parametrize("bit", [0, 1])
+def test_forged_reports_of_one_bit_are_improbable(bit: int) -> None:
+    cells = np.array([100, 100])
+    cells[bit] = 900
+    decoder = MeanDecoder(LOW, HIGH, 1.0)
+    assert decoder.p_values(cells, 1000)[Flag.IMPROBABLE_COUNTS] < 1e-30
+    cells = np.array([270, 270])  # 1/(E+1) of 1000 is 269
+    cells[bit] = 730
+    assert decoder.p_values(cells, 1000)[Flag.IMPROBABLE_COUNTS] > 0.5
+
+
+def test_no_reports_have_no_estimate_and_no_test() -> None:
+    decoder, nothing = MeanDecoder(LOW, HIGH, 1.0), np.array([0, 0])
+    decoder.check(nothing, 0)
+    assert decoder.p_values(nothing, 0) == {}
+    with pytest.raises(ValueError, match="one report or more"):
+        decoder.linear(nothing, 0)
+
+
+@pytest.mark.parametrize(("cells", "n"), [([1, 2], 4), ([-1, 4], 3), ([1, 1, 1], 3), ([3], 3)])
+def test_cells_are_zeros_and_ones(cells: list[int], n: int) -> None:
+    decoder = MeanDecoder(LOW, HIGH, 1.0)
+    for read in (decoder.check, decoder.linear, decoder.p_values):
+        with pytest.raises(ValueError, match="cells"):
+            read(np.array(cells), n)
+
+
+def test_a_mean_has_one_estimator() -> None:
+    with pytest.raises(ValueError, match="the estimator empirical, not 'ems'"):
+        MeanDecoder(LOW, HIGH, 1.0).tables(np.array([1, 2]), 3, "ems")
+
+
+@pytest.mark.parametrize(("low", "high", "epsilon"), [(1, 0, 1.0), (0, math.inf, 1.0), (0, 1, 0.0), (0, 1, math.nan)])
+def test_a_decoder_has_a_range_and_an_epsilon(low: float, high: float, epsilon: float) -> None:
+    with pytest.raises(ValueError, match=r"range|epsilon"):
+        MeanDecoder(low, high, epsilon)
