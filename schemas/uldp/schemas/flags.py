@@ -15,6 +15,7 @@ class Flag(StrEnum):
     INCOMPLETE = "incomplete"
     IMPROBABLE_BITS = "improbable_bits"
     IMPROBABLE_COUNTS = "improbable_counts"
+    IMPROBABLE_STRATA = "improbable_strata"
     BUSY_SENDER = "busy_sender"
 
 
@@ -26,6 +27,7 @@ MEANING: dict[Flag, str] = {
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
     Flag.IMPROBABLE_BITS: "more reports have improbably many or few bits set than honest devices send",
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes these support counts probable",
+    Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",
     Flag.BUSY_SENDER: "one sender key came with more reports than limits.max_reports_per_sender",
 }
 
