@@ -1,0 +1,333 @@
+"""Strata: the reports of a record, against the mechanisms of its parts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from uldp.mechanisms.cells import SparseCells, as_dense
+from uldp.mechanisms.encoding import Encoding, Held
+from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism, Randomness
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.strata import RecordEncoding, Strata
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.schemas.arrays import Floats, Values
+
+
+def response(size: int, epsilon: float | None = 1.0, sensitive: int | None = None) -> RandomizedResponse:
+    return RandomizedResponse(np.arange(size) < (size if sensitive is None else sensitive), epsilon)
+
+
+def bits(size: int) -> UnaryEncoding:
+    return UnaryEncoding(np.ones(size, dtype=np.bool_), 1.0, OUE_THETA)
+
+
+#: Parts and shares: all parts send symbols, one sends a symbol among bytes, and all send bytes.
+CASES: dict[str, tuple[list[PureMechanism], list[float]]] = {
+    "symbols": ([response(5), response(3, sensitive=1), response(4, 2.0)], [0.5, 0.2, 0.3]),
+    "mixed": ([bits(9), response(5), LocalHashing(6, 1.0)], [0.3, 0.5, 0.2]),
+    "bytes": ([LocalHashing(6, 1.0), bits(100), LocalHashing(3, 2.0, 5)], [0.6, 0.1, 0.3]),
+    "one": ([LocalHashing(6, 1.0)], [1.0]),
+}
+cases = pytest.mark.parametrize(("parts", "shares"), CASES.values(), ids=CASES.keys())
+
+
+def pum(size: int) -> Pum:
+    return Pum(np.ones(size, dtype=np.bool_), (), np.empty((0, size)))
+
+
+def held(values: Values | Floats) -> Held:
+    return Held(values, np.full(len(values), -1))
+
+
+class Fixed:
+    """Randomness whose integers are given; all else is drawn by a generator."""
+
+    def __init__(self, integers: Sequence[int]) -> None:
+        self.given = np.array(integers)
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        return np.random.default_rng(0).random(size)
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        assert (self.given >= low).all()
+        assert (self.given < high).all()
+        assert len(self.given) == size
+        return self.given
+
+
+def every_symbol(strata: Strata, times: int) -> Values:
+    return np.tile(np.arange(strata.size), times)
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols", "width", "cells", "partitions"),
+    [("symbols", 12, None, 12, True), ("mixed", None, 8, 10 + 5 + 7, False), ("bytes", None, 15, 7 + 101 + 4, False)],
+)
+def test_attributes(name: str, symbols: int | None, width: int | None, cells: int, partitions: bool) -> None:
+    strata = Strata(*CASES[name])
+    assert (strata.form.symbols, strata.form.width) == (symbols, width)
+    assert strata.size == sum(part.size for part in strata.parts)
+    assert strata.statistic_size == cells
+    assert strata.partitions == partitions
+    assert strata.largest_step == 1
+
+
+def test_the_largest_step_is_that_of_all_parts() -> None:
+    wide = LocalHashing(4, 1.0)
+    wide.largest_step = 9
+    assert Strata([response(3), wide], [0.5, 0.5]).largest_step == 9
+
+
+@pytest.mark.parametrize(
+    ("parts", "guarantee"),
+    [
+        ([response(5), response(3)], Guarantee(Privacy.LDP, 1.0)),
+        ([response(5, 0.5), response(3, 2.0)], Guarantee(Privacy.LDP, 2.0)),
+        ([response(5), response(3, sensitive=1)], Guarantee(Privacy.ULDP, 1.0)),
+        ([response(5), response(3, None), response(3, sensitive=1)], Guarantee(Privacy.NONE, None)),
+    ],
+)
+def test_the_guarantee_is_that_of_the_weakest_part(parts: list[Mechanism], guarantee: Guarantee) -> None:
+    assert Strata(parts, [1 / len(parts)] * len(parts)).guarantee == guarantee
+
+
+@pytest.mark.parametrize(("rest", "symbols", "width"), [(1, 1 << 31, None), (2, None, 6)])
+def test_symbols_that_do_not_fit_a_symbol_are_bytes(rest: int, symbols: int | None, width: int | None) -> None:
+    most, others = response(2), response(rest)
+    most.form = PayloadForm(symbols=(1 << 31) - 1)
+    form = Strata([most, others], [0.5, 0.5]).form
+    assert (form.symbols, form.width) == (symbols, width)
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [[0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.5, 1e-10], [0.6, 0.6, -0.2], [0.5, 0.3, 0.1], [np.nan, 0.5, 0.5]],
+)
+def test_shares_that_are_no_distribution_over_the_parts_are_refused(shares: list[float]) -> None:
+    with pytest.raises(ValueError, match="3 parts need shares of at least 1e-09 that sum to 1, got"):
+        Strata([response(3)] * 3, shares)
+
+
+@pytest.mark.parametrize("count", [0, 65_537])
+def test_the_number_of_parts_fits_two_bytes(count: int) -> None:
+    with pytest.raises(ValueError, match=f"1 to 65536 parts, got {count}"):
+        Strata([response(2)] * count, [1 / max(count, 1)] * count)
+
+
+@pytest.mark.parametrize(
+    ("parts", "symbols", "payloads"),
+    [
+        ([response(5, None), response(300, None)], [0, 4, 5, 304], [0, 4, 5, 304]),
+        (
+            [response(70_000, None), bits(9), response(300, None)],
+            [69_999, 70_009 + 299],
+            [[0, 0, 0x6F, 0x11, 1, 0], [2, 0, 0x2B, 1, 0, 0]],
+        ),
+        (
+            [response(5, None), bits(50), response(300, None)],
+            [4, 55 + 299],
+            [[0, 0, 4, 0, 0, 0, 0, 0, 0], [2, 0, 0x2B, 1, 0, 0, 0, 0, 0]],
+        ),
+    ],
+)
+def test_payloads_name_the_part_and_hold_its_payload(
+    parts: list[Mechanism], symbols: list[int], payloads: list[object]
+) -> None:
+    strata = Strata(parts, [1 / len(parts)] * len(parts))
+    found = strata.perturb(np.array(symbols), np.random.default_rng(0))
+    assert found.dtype == (np.uint32 if strata.form.width is None else np.uint8)
+    assert found.tolist() == payloads
+    assert strata.possible(found).all()
+
+
+@cases
+def test_devices_send_possible_payloads_in_the_form(parts: list[PureMechanism], shares: list[float]) -> None:
+    strata = Strata(parts, shares)
+    symbols = every_symbol(strata, 200)
+    payloads = strata.perturb(symbols, np.random.default_rng(1))
+    assert payloads.shape == ((len(symbols),) if strata.form.width is None else (len(symbols), strata.form.width))
+    possible, improbable = strata.inspect(payloads)
+    assert possible.all()
+    assert not improbable.any()
+
+
+@cases
+def test_nothing_gives_nothing(parts: list[PureMechanism], shares: list[float]) -> None:
+    strata = Strata(parts, shares)
+    payloads = strata.perturb(np.array([], dtype=np.int64), np.random.default_rng(1))
+    assert len(payloads) == 0
+    assert strata.possible(payloads).shape == (0,)
+    assert strata.statistic(payloads).tolist() == [0] * strata.statistic_size
+    assert [as_dense(cells).sum() for cells in strata.tally([payloads], np.array([], dtype=np.int64), 3)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("symbol", [-7, 1234])
+def test_a_symbol_outside_of_z_is_refused_without_naming_it(symbol: int) -> None:
+    strata = Strata(*CASES["mixed"])
+    with pytest.raises(ValueError, match="outside of the 20 symbols") as caught:
+        strata.perturb(np.array([0, symbol]), np.random.default_rng(0))
+    assert str(abs(symbol)) not in str(caught.value)
+
+
+def test_symbols_of_no_part_are_impossible() -> None:
+    strata = Strata(*CASES["symbols"])
+    symbols = np.array([11, 12, 13, 2**31, 2**32 - 1], dtype=np.uint32)
+    assert strata.possible(symbols).tolist() == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("payload", "possible"),
+    [
+        ([0, 0, 0b10000000, 0b10000000, 0, 0, 0, 0], True),
+        ([0, 0, 0b10000000, 0b11000000, 0, 0, 0, 0], False),  # a bit behind the nine
+        ([0, 0, 0b10000000, 0b10000000, 1, 0, 0, 0], False),  # padding behind the part
+        ([0, 0, 0b10000000, 0b10000000, 0, 0, 0, 1], False),
+        ([1, 0, 4, 0, 0, 0, 0, 0], True),
+        ([1, 0, 5, 0, 0, 0, 0, 0], False),  # a symbol outside of the part
+        ([1, 0, 4, 1, 0, 0, 0, 0], False),
+        ([1, 0, 4, 0, 0, 128, 0, 0], False),
+        ([1, 0, 4, 0, 0, 0, 1, 0], False),
+        ([2, 0, 255, 255, 255, 255, 3, 0], True),
+        ([2, 0, 255, 255, 255, 255, 4, 0], False),  # a bucket beyond the last
+        ([2, 0, 255, 255, 255, 255, 3, 1], False),
+        ([3, 0, 0, 0, 0, 0, 0, 0], False),  # no such part
+        ([1, 1, 4, 0, 0, 0, 0, 0], False),
+        ([255, 255, 0, 0, 0, 0, 0, 0], False),
+    ],
+)
+def test_possible_bytes_name_a_part_and_hold_its_payload_and_zeros(payload: list[int], possible: bool) -> None:
+    strata = Strata(*CASES["mixed"])
+    assert strata.possible(np.array([payload], dtype=np.uint8)).tolist() == [possible]
+
+
+def test_payloads_that_a_part_calls_improbable_are_improbable() -> None:
+    strata = Strata([response(3), bits(800)], [0.5, 0.5])
+    full = np.full(100, 255, dtype=np.uint8)
+    possible, improbable = strata.inspect(
+        np.array([[1, 0, *full], [0, 0, *np.zeros(100, dtype=np.uint8)]], dtype=np.uint8)
+    )
+    assert possible.all()
+    assert improbable.tolist() == [True, False]
+
+
+@cases
+@pytest.mark.parametrize("k", [1, 4])
+def test_tally_of_groups_is_the_sum_of_the_tallies_of_their_reports(
+    parts: list[PureMechanism], shares: list[float], k: int
+) -> None:
+    strata, rng = Strata(parts, shares), np.random.default_rng(2)
+    payloads = strata.perturb(every_symbol(strata, 20), rng)
+    groups = rng.integers(0, k, len(payloads))
+    groups[groups == 2] = 0  # group 2 has no report
+    expected = np.zeros((k, strata.statistic_size), dtype=np.int64)
+    for row, group in enumerate(groups):
+        expected[group] += strata.statistic(payloads[row : row + 1])
+    cells = [as_dense(of) for of in strata.tally([payloads[:9], payloads[9:9], payloads[9:]], groups, k)]
+    np.testing.assert_array_equal(cells, expected)
+    assert np.abs(expected).max() > 1
+    assert all(of.dtype == np.int64 for of in cells)
+
+
+@cases
+def test_cells_are_those_of_the_parts_with_the_numbers_of_their_reports(
+    parts: list[PureMechanism], shares: list[float]
+) -> None:
+    strata = Strata(parts, shares)
+    numbers = [30 * (index + 1) for index in range(len(parts))]
+    symbols = np.repeat(strata.first_symbols, numbers)
+    cells = strata.statistic(strata.perturb(symbols, np.random.default_rng(3)))
+    rng = np.random.default_rng(3)  # draws for the parts one after the other, as ``perturb`` does
+    for part, number, (own, n) in zip(parts, numbers, strata.split_cells(cells), strict=True):
+        assert n == number
+        alone = part.perturb(np.zeros(number, dtype=np.int64), rng)
+        assert own.tolist() == part.statistic(alone).tolist()
+
+
+def test_a_large_part_with_few_reports_leaves_the_cells_sparse() -> None:
+    strata = Strata([LocalHashing(3, 1.0), response(100_000), response(2)], [0.2, 0.4, 0.4])
+    payloads = strata.perturb(np.array([0, 5, 70_000, 100_003, 100_004]), np.random.default_rng(0))
+    groups = np.array([0, 1, 1, 1, 0])
+    cells = strata.tally([payloads], groups, 2)
+    for group, of in enumerate(cells):
+        assert isinstance(of, SparseCells)
+        assert (np.diff(of.indices) > 0).all()
+        assert as_dense(of).tolist() == strata.statistic(payloads[groups == group]).tolist()
+
+
+def test_draws_follow_the_shares_to_the_last_unit() -> None:
+    ends = [1 << 52, (1 << 52) + (1 << 51)]
+    strata = Strata([response(2)] * 3, [0.5, 0.25, 0.25])
+    given = [0, ends[0] - 1, ends[0], ends[1] - 1, ends[1], (1 << 53) - 1]
+    assert strata.draw(6, Fixed(given)).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_draws_have_the_frequencies_of_the_shares() -> None:
+    n, shares = 100_000, np.array([0.7, 0.05, 0.25])
+    counts = np.bincount(Strata([response(2)] * 3, shares.tolist()).draw(n, np.random.default_rng(4)))
+    assert (np.abs(counts - n * shares) < 5 * np.sqrt(n * shares * (1 - shares))).all()
+
+
+def test_a_record_becomes_the_symbol_of_its_drawn_variable() -> None:
+    strata = Strata([response(5), response(3)], [0.5, 0.5])
+    encoding = RecordEncoding([pum(5), pum(3)], strata)
+    columns = [held(np.array([4, 1, 0])), held(np.array([2, 0, 1]))]
+    half = 1 << 52
+    assert encoding.encode(columns, Fixed([0, half, half])).tolist() == [4, 5 + 0, 5 + 1]
+
+
+@dataclass(frozen=True)
+class Rounding(Encoding):
+    """Rounds numbers to integers at random."""
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        values = columns[0].values
+        return np.floor(values + randomness.random(len(values))).astype(np.int64)
+
+
+def test_encodings_that_draw_keep_their_law() -> None:
+    n = 40_000
+    strata = Strata([response(5), response(2)], [0.75, 0.25])
+    encoding = RecordEncoding([pum(5), Rounding()], strata)
+    columns = [held(np.full(n, 2)), held(np.full(n, 0.3))]
+    Pr = np.array([0, 0, 0.75, 0, 0, 0.25 * 0.7, 0.25 * 0.3])
+    counts = np.bincount(encoding.encode(columns, np.random.default_rng(5)), minlength=7)
+    assert (np.abs(counts - n * Pr) <= 5 * np.sqrt(n * Pr * (1 - Pr))).all()
+
+
+@pytest.mark.parametrize("drawn", [0, 1 << 52])
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_value_outside_of_any_domain_is_refused_whichever_variable_is_drawn(drawn: int, wrong: int) -> None:
+    encoding = RecordEncoding([pum(5), pum(5)], Strata([response(5)] * 2, [0.5, 0.5]))
+    columns = [held(np.array([3])), held(np.array([3]))]
+    columns[wrong] = held(np.array([1234]))
+    with pytest.raises(ValueError, match="outside of the domain 0 to 4") as caught:
+        encoding.encode(columns, Fixed([drawn]))
+    assert "1234" not in str(caught.value)
+
+
+def test_a_column_or_an_encoding_must_not_be_missing() -> None:
+    strata = Strata([response(5)] * 2, [0.5, 0.5])
+    with pytest.raises(ValueError, match="2 parts, but 1 encodings"):
+        RecordEncoding([pum(5)], strata)
+    with pytest.raises(ValueError, match="shorter"):
+        RecordEncoding([pum(5), pum(5)], strata).encode([held(np.array([1]))], np.random.default_rng(0))
+
+
+@cases
+def test_reports_of_a_record_have_the_law_of_the_drawn_part(parts: list[PureMechanism], shares: list[float]) -> None:
+    n = 50_000
+    strata, rng = Strata(parts, shares), np.random.default_rng(6)
+    record = [part.size - 1 for part in parts]
+    encoding = RecordEncoding([pum(part.size) for part in parts], strata)
+    symbols = encoding.encode([held(np.full(n, value)) for value in record], rng)
+    for part, share, value, (own, n_own) in zip(
+        parts, shares, record, strata.split_cells(strata.statistic(strata.perturb(symbols, rng))), strict=True
+    ):
+        assert abs(n_own - n * share) <= 5 * np.sqrt(n * share * (1 - share))
+        m = part.channel.support_probability(np.eye(part.size)[value])
+        assert (np.abs(own - n_own * m) <= 5 * np.sqrt(n_own * m * (1 - m)) + 1e-9).all()
