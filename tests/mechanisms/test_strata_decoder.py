@@ -1,0 +1,308 @@
+"""The decoder of strata: tables, errors and tests of a record, against the decoders of its parts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.decoder import Decoder, Linear
+from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.strata_decoder import StrataDecoder, StrataLinear
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import Table
+
+APPS, HOURS, CITIES = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.6, 0.3, 0.1]), np.array([0.4, 0.4, 0.1, 0.1, 0.0])
+TRUTHS = (APPS, HOURS, CITIES)
+NAMES = ("app", "hour", "city")
+SHARES = (0.5, 0.2, 0.3)
+RR = RandomizedResponse(np.ones(4, dtype=np.bool_), 1.0)
+OUE = UnaryEncoding(np.ones(3, dtype=np.bool_), 1.0, OUE_THETA)
+OLH = LocalHashing(5, 1.0)
+PARTS = (RR, OUE, OLH)
+STRATA = Strata(PARTS, SHARES)
+
+
+def pure(part: PureMechanism) -> PureDecoder:
+    return PureDecoder(part.channel, Pum(part.sensitive, (), np.empty((0, part.size))))
+
+
+DECODER = StrataDecoder(NAMES, [pure(part) for part in PARTS], STRATA)
+
+
+def statistics(n: int, runs: int, seed: int) -> list[Counts]:
+    """The statistic of n reports in each of several runs."""
+    rng = np.random.default_rng(seed)
+    r = np.concatenate([share * truth for share, truth in zip(SHARES, TRUTHS, strict=True)])
+    payloads = STRATA.perturb(rng.choice(STRATA.size, n * runs, p=r), rng)
+    return [as_dense(cells) for cells in STRATA.tally([payloads], np.repeat(np.arange(runs), n), runs)]
+
+
+def same(one: Table, other: Table) -> bool:
+    arrays = ("values", "stderr", "low", "high")
+    bare = dict.fromkeys(arrays)
+    return replace(one, **bare) == replace(other, **bare) and all(  # type: ignore[arg-type]
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
+    )
+
+
+class Stub(Decoder):
+    """A decoder that knows one estimator and returns given p-values."""
+
+    def __init__(self, estimator: str = "mean", p_values: Mapping[Flag, float] | None = None) -> None:
+        self.estimators = (estimator,)
+        self._p_values = p_values or {}
+
+    def check(self, cells: Counts, n: int) -> None: ...
+
+    def linear(self, cells: Counts, n: int) -> Linear:
+        raise NotImplementedError
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        assert n > 0
+        return self._p_values
+
+    def forecast(self, n: int) -> Floats:
+        raise NotImplementedError
+
+    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+        raise NotImplementedError
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        assert estimator == self.estimators[0]
+        return ()
+
+
+def test_tables_are_those_of_the_parts_with_their_own_n() -> None:
+    (cells,) = statistics(3000, 1, seed=1)
+    tables = DECODER.tables(cells, 3000, "norm-sub")
+    assert [table.of for table in tables] == [(name,) for name in NAMES]
+    assert sum(table.n for table in tables) == 3000
+    for table, part, (own, n) in zip(tables, PARTS, STRATA.split_cells(cells), strict=True):
+        (alone,) = pure(part).tables(own, n, "norm-sub")
+        assert same(table, replace(alone, of=table.of))
+
+
+def test_estimators_are_the_union_in_order_and_parts_without_one_use_their_default() -> None:
+    assert DECODER.estimators == (*pure(OUE).estimators, "mle", "em")
+    (cells,) = statistics(3000, 1, seed=1)
+    app, *others = DECODER.tables(cells, 3000, "mle")
+    own, n = STRATA.split_cells(cells)[0]
+    assert same(app, replace(pure(RR).tables(own, n, "mle")[0], of=("app",)))
+    defaults = DECODER.tables(cells, 3000, pure(OUE).estimators[0])[1:]
+    assert len(others) == len(defaults) == 2
+    assert all(map(same, others, defaults))
+
+
+def test_an_estimator_of_no_part_is_refused() -> None:
+    (cells,) = statistics(100, 1, seed=1)
+    with pytest.raises(ValueError, match="no estimator 'mean'; choose one of empirical"):
+        DECODER.tables(cells, 100, "mean")
+
+
+def test_a_part_without_reports_has_no_table_and_leaves_the_record_without_an_estimate() -> None:
+    cells = STRATA.statistic(STRATA.perturb(np.array([0, 1, 7, 8]), np.random.default_rng(0)))
+    DECODER.check(cells, 4)
+    assert [(table.of, table.n) for table in DECODER.tables(cells, 4, "empirical")] == [(("app",), 2), (("city",), 2)]
+    with pytest.raises(ValueError, match="no reports of hour"):
+        DECODER.linear(cells, 4)
+
+
+def test_nothing_has_no_tables() -> None:
+    with pytest.raises(ValueError, match="one report or more, got n=0"):
+        DECODER.tables(np.zeros(STRATA.statistic_size, dtype=np.int64), 0, "empirical")
+
+
+def test_check_accepts_all_that_devices_send() -> None:
+    for cells in statistics(200, 50, seed=2):
+        DECODER.check(cells, 200)
+
+
+# Cells: 0 to 3 app, 4 the reports of hour, 5 to 7 hour, 8 the reports of city, 9 to 13 city.
+@pytest.mark.parametrize(
+    ("changes", "n", "message"),
+    [
+        ({}, 31, "do not sum to n = 31"),
+        ({0: 11}, 30, r"app 11, hour 10, city 10\) do not sum to n = 30"),
+        ({4: 9}, 30, "do not sum to n = 30"),
+        ({4: -10, 8: 30}, 30, "do not sum to n = 30"),
+        ({0: -1, 1: 11}, 30, "app: a support count is outside of 0 to n = 10"),
+        ({5: 11}, 30, "hour: a support count is outside of 0 to n = 10"),
+        ({13: 11}, 30, "city: a support count is outside of 0 to n = 10"),
+    ],
+)
+def test_check_refuses_cells_that_no_reports_give(changes: dict[int, int], n: int, message: str) -> None:
+    cells = np.array([10, 0, 0, 0, 10, 5, 5, 5, 10, 3, 3, 3, 3, 3])
+    DECODER.check(cells, 30)
+    cells[list(changes)] = list(changes.values())
+    with pytest.raises(ValueError, match=message):
+        DECODER.check(cells, n)
+
+
+def test_check_refuses_cells_of_another_size() -> None:
+    with pytest.raises(ValueError, match=r"shape \(13,\), but there are 14 cells"):
+        DECODER.check(np.zeros(13, dtype=np.int64), 0)
+
+
+@pytest.mark.parametrize(("names", "decoders"), [(2, 3), (3, 2), (4, 4)])
+def test_each_part_has_a_name_and_a_decoder(names: int, decoders: int) -> None:
+    with pytest.raises(ValueError, match=f"3 parts, but {names} names, {decoders} decoders"):
+        StrataDecoder(["app"] * names, [Stub()] * decoders, STRATA)
+
+
+RUNS, N = 500, 2000
+
+
+@pytest.fixture(scope="module")
+def estimates() -> list[StrataLinear]:
+    return [DECODER.linear(cells, N) for cells in statistics(N, RUNS, seed=3)]
+
+
+def test_estimates_of_all_parts_are_unbiased_with_the_variance_of_their_own_n(estimates: list[StrataLinear]) -> None:
+    values = np.array([estimate.values for estimate in estimates])
+    variance = np.array([estimate.variance for estimate in estimates])
+    r = np.concatenate(TRUTHS)
+    scores = (values - r) / np.sqrt(variance)
+    assert (np.abs(scores.mean(axis=0)) < 5 / np.sqrt(RUNS)).all()
+    assert (np.abs(scores.var(axis=0) - 1) < 5 * np.sqrt(2 / RUNS)).all()
+    for estimate in estimates:
+        sizes = [len(truth) for truth in TRUTHS]
+        numbers = estimate.n[np.cumsum(sizes) - 1]
+        assert numbers.sum() == N
+        assert estimate.n.tolist() == np.repeat(numbers, sizes).tolist()
+
+
+def test_intervals_of_all_parts_cover_the_truth(estimates: list[StrataLinear]) -> None:
+    r = np.concatenate(TRUTHS)
+    covered = []
+    for estimate in estimates:
+        low, high = estimate.interval(0.95)
+        covered.append((low <= r) & (r <= high))
+    assert (np.abs(np.mean(covered, axis=0) - 0.95) < 5 * np.sqrt(0.95 * 0.05 / RUNS)).all()
+
+
+def test_intervals_of_tables_cover_the_truth() -> None:
+    covered = np.zeros(sum(map(len, TRUTHS)))
+    for cells in statistics(N, RUNS, seed=4):
+        tables = DECODER.tables(cells, N, "empirical")
+        covered += np.concatenate(
+            [
+                (table.low <= truth) & (truth <= table.high)
+                for table, truth in zip(tables, TRUTHS, strict=True)
+                if table.low is not None and table.high is not None
+            ]
+        )
+    assert (np.abs(covered / RUNS - 0.95) < 5 * np.sqrt(0.95 * 0.05 / RUNS)).all()
+
+
+def test_times_is_the_covariance_of_the_estimates(estimates: list[StrataLinear]) -> None:
+    values = np.array([estimate.values for estimate in estimates])
+    size = values.shape[1]
+    expected = np.mean([estimate.times(np.eye(size)) for estimate in estimates], axis=0)
+    sd = np.sqrt(np.diag(expected))
+    # The standard error of a sample covariance is at most sqrt(2) sd_i sd_j / sqrt(runs), z < 5.
+    assert (np.abs(np.cov(values.T) - expected) < 5 * np.sqrt(2 / RUNS) * np.outer(sd, sd)).all()
+    np.testing.assert_allclose(expected, expected.T, rtol=1e-9, atol=1e-12)
+
+
+def test_times_of_columns_is_that_of_the_matrix(estimates: list[StrataLinear]) -> None:
+    w = np.random.default_rng(0).normal(size=(12, 3))
+    np.testing.assert_allclose(estimates[0].times(w), estimates[0].times(np.eye(12)) @ w, atol=1e-12)
+
+
+RESPONSES = StrataDecoder(NAMES, [Stub()] * 3, Strata([RR] * 3, SHARES))
+
+
+def strata_p_values(n: int, runs: int, shares: tuple[float, ...]) -> Floats:
+    """The p-values of the numbers of reports of the parts, in several runs."""
+    numbers = np.random.default_rng(5).multinomial(n, shares, runs)
+    cells = np.zeros((runs, 3 * RR.size), dtype=np.int64)
+    cells[:, :: RR.size] = numbers
+    return np.array([RESPONSES.p_values(of_run, n)[Flag.IMPROBABLE_STRATA] for of_run in cells])
+
+
+@pytest.mark.parametrize("n", [1, 4, 30, 1000, 10**9])
+def test_honest_strata_are_seldom_improbable(n: int) -> None:
+    runs = 10_000
+    p_values = strata_p_values(n, runs, SHARES)
+    assert p_values.max() <= 1
+    for level in (0.001, 0.05, 0.2):
+        assert (p_values <= level).mean() <= level + 5 * np.sqrt(level * (1 - level) / runs)
+
+
+def test_honest_strata_use_most_of_the_level() -> None:
+    assert (strata_p_values(1000, 10_000, SHARES) <= 0.05).mean() > 0.03
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.25, 0.25), (0.45, 0.2, 0.35), (0.5, 0.15, 0.35)])
+def test_strata_that_are_not_drawn_by_their_shares_are_improbable(shares: tuple[float, ...]) -> None:
+    assert (strata_p_values(20_000, 100, shares) < 1e-6).all()
+
+
+def test_strata_of_the_most_reports_have_a_p_value() -> None:
+    n = 1 << 40
+    strata = Strata([RR, RR], [0.3, 0.7])
+    decoder = StrataDecoder(("a", "b"), [Stub(), Stub()], strata)
+    sd = np.sqrt(n * 0.3 * 0.7)
+    for score, two_sided in ((0.0, 1.0), (3.0, 2.6998e-3), (-6.0, 1.9732e-9)):
+        own = round(n * 0.3 + score * sd)
+        p_value = decoder.p_values(np.array([own, 0, 0, 0, n - own, 0, 0, 0]), n)[Flag.IMPROBABLE_STRATA]
+        assert p_value == pytest.approx(min(1.0, 2 * two_sided), rel=1e-3)  # of two tests
+
+
+def test_p_values_of_parts_are_corrected_for_their_number() -> None:
+    bits, counts = Flag.IMPROBABLE_BITS, Flag.IMPROBABLE_COUNTS
+    stubs = [Stub(p_values={bits: 0.01}), Stub(p_values={bits: 0.2, counts: 0.6}), Stub(p_values={counts: 0.7})]
+    decoder = StrataDecoder(NAMES, stubs, STRATA)
+    (cells,) = statistics(100, 1, seed=1)
+    p_values = decoder.p_values(cells, 100)
+    assert p_values.keys() == {bits, counts, Flag.IMPROBABLE_STRATA}
+    assert p_values[bits] == 0.02
+    assert p_values[counts] == 1.0
+
+
+def test_parts_without_reports_are_not_tested() -> None:
+    cells = STRATA.statistic(STRATA.perturb(np.array([0, 1]), np.random.default_rng(0)))
+    decoder = StrataDecoder(NAMES, [Stub(p_values={Flag.IMPROBABLE_BITS: 0.01})] * 3, STRATA)
+    assert decoder.p_values(cells, 2)[Flag.IMPROBABLE_BITS] == 0.01
+
+
+def test_a_single_part_has_no_shares_to_test() -> None:
+    decoder = StrataDecoder(["app"], [Stub()], Strata([RR], [1.0]))
+    assert decoder.p_values(np.array([3, 0, 0, 0]), 3) == {}
+
+
+def test_the_least_share_can_be_tested() -> None:
+    decoder = StrataDecoder(("a", "b"), [Stub()] * 2, Strata([RR] * 2, [1 - 1e-9, 1e-9]))
+    none, three = (np.array([100 - few, 0, 0, 0, few, 0, 0, 0]) for few in (0, 3))
+    assert decoder.p_values(none, 100)[Flag.IMPROBABLE_STRATA] == 1.0
+    assert decoder.p_values(three, 100)[Flag.IMPROBABLE_STRATA] < 1e-6
+
+
+def test_forecast_is_that_of_the_parts_at_their_expected_numbers() -> None:
+    expected = [pure(part).forecast(n) for part, n in zip(PARTS, (500, 200, 300), strict=True)]
+    assert DECODER.forecast(1000).tolist() == np.concatenate(expected).tolist()
+    assert np.isfinite(DECODER.forecast(1)).all()
+
+
+def test_describe_names_each_part_and_its_share() -> None:
+    lines = list(DECODER.describe(1000))
+    assert [text for heading, text in lines if heading == "part"] == [
+        "app: 0.5 of the reports",
+        "hour: 0.2 of the reports",
+        "city: 0.3 of the reports",
+    ]
+    facts = [(heading, text) for heading, text in lines if heading != "part"]
+    assert facts == [
+        (heading, f"{name}: {text}")
+        for name, part, n in zip(NAMES, PARTS, (500, 200, 300), strict=True)
+        for heading, text in pure(part).describe(n)
+    ]
