@@ -1,0 +1,171 @@
+"""The tables of a number: mean, distribution and quantiles, from devices to intervals, and the test of the cells."""
+
+import math
+
+import numpy as np
+import pytest
+
+from uldp.mechanisms.block import Block, Width
+from uldp.mechanisms.block_decoder import MAX_EMS_BINS, QUANTILE_LEVELS, BlockDecoder
+from uldp.mechanisms.duchi import NumberEncoding
+from uldp.mechanisms.ems import BinChannel
+from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol import LdpProtocol
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import Basis, Table, TableName
+
+LOW, HIGH = -4.0, 20.0
+
+
+def decoder(epsilon: float = 1.0, bins: int = 64, width: Width = "auto") -> BlockDecoder:
+    return BlockDecoder(Block(epsilon, bins, width), LOW, HIGH)
+
+
+def devices(decode: BlockDecoder, numbers: Floats, rng: np.random.Generator) -> Counts:
+    """Return the cells of the reports of devices with these numbers."""
+    block = decode.block
+    protocol = LdpProtocol(NumberEncoding(LOW, HIGH, block.grid), block, decode)
+    return block.statistic(protocol.perturb([Held(numbers, np.full(len(numbers), -1))], rng))
+
+
+def law(block: Block, shares: Floats) -> Floats:
+    p = BinChannel(block.grid, block.width, block.noise).outputs(shares)
+    total: Floats = p / p.sum()
+    return total
+
+
+def hump(bins: int) -> Floats:
+    t = (np.arange(bins) + 0.5) / bins
+    shares: Floats = t * (1 - t) ** 4 / np.sum(t * (1 - t) ** 4)
+    return shares
+
+
+def covers(table: Table, truth: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    assert table.low is not None
+    assert table.high is not None
+    return (table.low <= truth) & (truth <= table.high)
+
+
+@pytest.mark.parametrize("width", ["auto", "piecewise", "square-wave"])
+@pytest.mark.parametrize("number", [LOW, 0.3, HIGH])
+def test_the_mean_is_unbiased_and_its_variance_known(number: float, width: Width) -> None:
+    decode, n, rng = decoder(bins=8, width=width), 200, np.random.default_rng(1)
+    means, variances = [], []
+    for _ in range(1000):
+        mean = decode.linear(devices(decode, np.full(n, number), rng), n)
+        means.append(mean.values[0])
+        variances.append(mean.variance[0])
+    # z of a mean of 1000 estimates; nine cases, so |z| > 4 has a probability of 6e-4 in all.
+    assert abs(np.mean(means) - number) / (np.std(means) / math.sqrt(1000)) < 4
+    # A variance of 1000 normal numbers has a relative standard error of sqrt(2/1000) = .045.
+    assert np.var(means) / np.mean(variances) == pytest.approx(1, abs=4 * 0.045)
+
+
+def test_the_variance_of_equal_inputs_is_that_of_the_mechanism() -> None:
+    decode, n = decoder(), 10**12
+    block = decode.block
+    j = np.arange(block.statistic_size)
+    p = block.noise / block.statistic_size + (1 - block.noise) / block.width * (j < block.width)
+    cells = np.rint(n * p).astype(np.int64)
+    mean = decode.linear(cells, int(cells.sum()))
+    step = (HIGH - LOW) / block.grid
+    assert mean.values == pytest.approx([LOW], abs=1e-6)
+    assert mean.variance == pytest.approx(block.variance(np.array([0])) * step**2 / n, rel=1e-6)
+    np.testing.assert_array_equal(mean.times(np.array([[2.0, 3.0]])), mean.variance * [[2, 3]])
+
+
+def test_one_report_has_the_variance_of_the_noise_at_least() -> None:
+    decode = decoder()
+    step = (HIGH - LOW) / 64
+    assert decode.linear(np.eye(1, decode.block.statistic_size, dtype=np.int64)[0], 1).variance == pytest.approx(
+        decode.block.variance(np.array([32])) * step**2
+    )
+
+
+def test_forecast_is_the_error_of_uniform_numbers() -> None:
+    decode, n = decoder(), 10**6
+    cells = devices(decode, np.random.default_rng(2).uniform(LOW, HIGH, n), np.random.default_rng(3))
+    assert decode.forecast(n) == pytest.approx(np.sqrt(decode.linear(cells, n).variance), rel=0.005)
+    assert dict(decode.describe(n)).keys() == {"outputs", "errors"}
+
+
+def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
+    decode, n = decoder(), 10**5
+    cells = np.random.default_rng(4).multinomial(n, law(decode.block, hump(64)))
+    mean, share, quantile = decode.tables(cells, n, "ems")
+    assert [table.name for table in (mean, share, quantile)] == [TableName.MEAN, TableName.SHARE, TableName.QUANTILE]
+    assert (share.shape, share.keys, share.whole, share.basis) == ((64,), None, True, Basis.NORMAL)
+    assert (quantile.shape, quantile.keys) == ((5,), ("0.1", "0.25", "0.5", "0.75", "0.9"))
+    below = np.concatenate([[0], np.cumsum(share.values)])
+    assert np.interp(quantile.values, np.linspace(LOW, HIGH, 65), below) == pytest.approx(QUANTILE_LEVELS)
+    assert (np.diff(quantile.values) > 0).all()
+    (alone,) = decode.tables(cells, n, "empirical")
+    assert (alone.values[0], alone.stderr[0]) == (mean.values[0], mean.stderr[0])
+
+
+def test_equal_cells_give_equal_bytes() -> None:
+    cells = np.random.default_rng(5).multinomial(10**5, law(decoder().block, hump(64)))
+    one, other = ([t.values.tobytes() for t in decoder().tables(cells, 10**5, "ems")] for _ in range(2))
+    assert one == other
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(1.0, 10**4), (4.0, 10**5)])
+def test_intervals_of_a_smooth_distribution_cover(epsilon: float, n: int) -> None:
+    bins, repetitions = 256, 100
+    decode, truth, rng = decoder(epsilon, bins), hump(bins), np.random.default_rng(6)
+    ends = np.linspace(LOW, HIGH, bins + 1)
+    quantiles = np.interp(QUANTILE_LEVELS, np.concatenate([[0], np.cumsum(truth)]), ends)
+    mean = np.array([truth @ (ends[:-1] + ends[1:]) / 2])
+    covered = np.zeros(6)
+    for _ in range(repetitions):
+        tables = decode.tables(rng.multinomial(n, law(decode.block, truth)), n, "ems")
+        covered += np.concatenate([covers(tables[0], mean), covers(tables[2], quantiles)])
+    # The standard error of a coverage of .95 is .022 over 100 repetitions. It may be more, for errors contain a bias.
+    assert (covered / repetitions > 0.95 - 4 * 0.022).all(), covered / repetitions
+
+
+@pytest.mark.parametrize("n", [1, 100, 10**5])
+def test_honest_cells_are_rarely_improbable(n: int) -> None:
+    # All devices hold the same end, which fills a block as full as it can be.
+    decode, rng = decoder(), np.random.default_rng(7)
+    p = [decode.p_values(devices(decode, np.full(n, HIGH), rng), n)[Flag.IMPROBABLE_COUNTS] for _ in range(200)]
+    assert np.mean(np.array(p) < 0.05) <= 0.05 + 4 * 0.0154
+
+
+@pytest.mark.parametrize("forged", ["one cell", "upper end"])
+def test_forged_outputs_are_improbable(forged: str) -> None:
+    decode, honest, fakes = decoder(bins=1024), 10**5, 5000
+    rng = np.random.default_rng(8)
+    cells = devices(decode, rng.uniform(LOW, HIGH, honest), rng)
+    assert decode.p_values(cells, honest)[Flag.IMPROBABLE_COUNTS] > 0.05
+    if forged == "one cell":
+        cells[-1] += fakes
+    else:
+        cells[-fakes // 100 :] += 100
+    assert decode.p_values(cells, honest + fakes)[Flag.IMPROBABLE_COUNTS] < 1e-6
+
+
+def test_no_reports_have_no_test() -> None:
+    assert decoder().p_values(np.zeros(decoder().block.statistic_size, dtype=np.int64), 0) == {}
+
+
+@pytest.mark.parametrize(("cells", "n"), [([1, 2], 3), ([1] * 5, 5), ([4, -1, 0, 0], 3), ([1, 1, 1, 0], 2)])
+def test_cells_that_no_reports_give_are_refused(cells: list[int], n: int) -> None:
+    decode = BlockDecoder(Block(1.0, 2), LOW, HIGH)
+    assert decode.block.statistic_size == 4
+    with pytest.raises(ValueError, match="cells"):
+        decode.check(np.array(cells), n)
+
+
+def test_no_reports_have_no_estimate() -> None:
+    with pytest.raises(ValueError, match="one report or more"):
+        decoder().tables(np.zeros(decoder().block.statistic_size, dtype=np.int64), 0, "empirical")
+
+
+def test_ems_needs_a_matrix_of_the_bins() -> None:
+    assert decoder(bins=MAX_EMS_BINS).estimators == ("empirical", "ems")
+    decode = decoder(bins=MAX_EMS_BINS + 1)
+    assert decode.estimators == ("empirical",)
+    with pytest.raises(ValueError, match="a block of 1025 bins has the estimators empirical, not 'ems'"):
+        decode.tables(np.zeros(decode.block.statistic_size, dtype=np.int64), 0, "ems")
