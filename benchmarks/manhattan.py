@@ -20,11 +20,12 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.likelihood import em_bits, exact_mle
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
+from uldp.mechanisms.pum import Pum, theorem1_terms
 from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
-from uldp.schemas.collection import CollectionSpec, MechanismName, MechanismSpec
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanisms import MechanismName
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS = 20, 179_527
@@ -64,12 +65,13 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
         For each kind of knowledge, the l1 loss and the two terms of each realization, shape (seeds, 3).
     """
     spec = CollectionSpec.load(EXAMPLE / "spec.yaml")
-    common = MechanismSpec(name=name, epsilon=spec.mechanism.epsilon)
-    mechanism = build_protocol(spec.model_copy(update={"mechanism": common})).mechanism
+    common = {"mechanism": {"name": name, "epsilon": spec.mechanism.epsilon}, "estimator": "empirical"}
+    keys = spec.model_dump(mode="json", exclude_none=True) | common
+    mechanism = build_protocol(CollectionSpec.parse(keys, base=EXAMPLE)).mechanism
     assert isinstance(mechanism, PureMechanism)
 
     truth = Truth.load(EXAMPLE / "truth.csv", spec)
-    values, tags, weights, p, r = truth.values, truth.tags, truth.probabilities, truth.distribution, truth.intermediate
+    ((values, tags),), weights, p, r = truth.columns, truth.probabilities, truth.distribution(), truth.intermediate()
     hidden = np.array([np.bincount(values, weights * (tags == tag), spec.size) for tag in range(len(spec.tags))])
     pi = hidden / hidden.sum(axis=1, keepdims=True)
 
@@ -79,7 +81,7 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
     losses: dict[str, list[tuple[float, float, float]]] = {knowledge: [] for knowledge in pums}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        r_hat = estimate(mechanism, preprocess(*truth.sample(users, rng), spec.size), rng)
+        r_hat = estimate(mechanism, Pum.of(spec.variables[""]).encode(truth.sample(users, rng), rng), rng)
         for knowledge, pum in pums.items():
             l1 = float(np.abs(pum.distribution(r_hat) - p).sum())
             losses[knowledge].append((l1, *theorem1_terms(r_hat, r, pum.bot_distributions(r_hat), pi)))

@@ -11,8 +11,9 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts, Payloads
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
-from uldp.schemas.collection import CollectionSpec, MechanismName
+from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
+from uldp.schemas.mechanisms import MechanismName
 from uldp.schemas.records import Message
 
 #: Reports of a chunk, and of a message that holds many.

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.decoder import ATTEMPTS, CLOCKS, HOUR, MAX_MESSAGES, MINUTE, SPECS, START, frame
+from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Report, ReportBatch
 
@@ -27,17 +28,17 @@ SYMBOLS = (3, 63, 64, 599, 600, 601, 2**13, 2**27 - 1, 2**27, 2**31 - 1, -1, -(2
 
 def _of_spec(spec: CollectionSpec) -> Iterator[tuple[str, list[bytes]]]:
     """Yield messages by what varies in them: the time, the payload, the reports of a batch."""
-    width = (spec.size + len(spec.tags) + 7) // 8
     payloads: list[int | bytes] = [b"ab", bytes(1), *SYMBOLS]
     good: int | bytes = 3
-    if spec.mechanism.reports_bits:
+    width = build_protocol(spec).mechanism.form.width
+    if width is not None:
         payloads = [b"\x80".ljust(width, b"\0"), b"\xff" * width, bytes(width + 1), b"", 3]
         good = bytes(width)
     yield "times", [Report(*spec.key, ID, time, good).encode() for time in TIMES]
     yield "payloads", [Report(*spec.key, ID, START, payload).encode() for payload in payloads]
     ids, times = 3 * ID, np.array([START, START - 3 * HOUR, -1], dtype=np.int64).tobytes()
     symbols = np.array([3, 601, 2**32 - 1], dtype=np.uint32).tobytes()
-    bits = good + good + b"\xff" * width if isinstance(good, bytes) else b"bits"
+    bits = good + good + b"\xff" * len(good) if isinstance(good, bytes) else b"bits"
     batches = [
         ReportBatch(*spec.key, ids, times, symbols=symbols),
         ReportBatch(*spec.key, ids, times, bits=bits),

@@ -12,9 +12,9 @@ from benchmarks.graphs import Totals, aggregate, naive, run_graph, source
 from benchmarks.workloads import Workload, batches, singles
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts
-from uldp.schemas.collection import MechanismName
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
+from uldp.schemas.mechanisms import MechanismName
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,8 @@ from tests.collector.decoding import (
     take_path,
 )
 from uldp.collector.collections import AMENDABLE_FOR, YEAR_9000
+from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import HEADER_SIZE, report_store
 from uldp.schemas.reasons import Reason
@@ -59,7 +61,7 @@ def judge(report: Report, published: int) -> Outcome:
     amendable = published < closed + milliseconds(AMENDABLE_FOR)
     slice_start = named if refusal is None and amendable else published_in
     size = spec.size + len(spec.tags)
-    if isinstance(report.payload, bytes) != spec.mechanism.reports_bits:
+    if isinstance(report.payload, bytes) != reports_bits(spec):
         return Outcome(Reason.WRONG_PAYLOAD, slice_start)
     if isinstance(report.payload, bytes):
         if len(report.payload) != math.ceil(size / 8):
@@ -76,6 +78,10 @@ def judge(report: Report, published: int) -> Outcome:
     if impossible is not None:
         return Outcome(impossible, slice_start)
     return Outcome("late" if published >= closed else "counted", slice_start)
+
+
+def reports_bits(spec: CollectionSpec) -> bool:
+    return build_protocol(spec).mechanism.form.width is not None
 
 
 TIMES = st.sampled_from(
@@ -95,7 +101,7 @@ OTHERS = st.sampled_from([b"", b"\0", b"\0\0\0"])
 @st.composite
 def reports(draw: st.DrawFn) -> Report:
     key = draw(KEYS)
-    bits = key in SPECS and SPECS[key].mechanism.reports_bits
+    bits = key in SPECS and reports_bits(SPECS[key])
     payloads = (PACKED | PACKED | OTHERS | SYMBOLS) if bits else (SYMBOLS | SYMBOLS | OTHERS | PACKED)
     return Report(*key, draw(IDS), draw(TIMES), draw(payloads))
 
@@ -104,7 +110,7 @@ def reports(draw: st.DrawFn) -> Report:
 def batches(draw: st.DrawFn) -> list[Report]:
     key = draw(st.sampled_from(list(SPECS)))
     payloads: st.SearchStrategy[int | bytes] = st.integers(0, 12) | st.sampled_from([2**31 - 1, 2**31, 2**32 - 1])
-    if SPECS[key].mechanism.reports_bits:
+    if reports_bits(SPECS[key]):
         payloads = PACKED
     return [
         Report(*key, draw(IDS), draw(TIMES), payload) for payload in draw(st.lists(payloads, min_size=1, max_size=6))

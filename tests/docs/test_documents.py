@@ -31,8 +31,8 @@ import pytest
 
 from uldp.pipelines.cli import cli
 from uldp.schemas import flags
-from uldp.schemas.collection import EstimatorName, MechanismName
 from uldp.schemas.framing import load_schema
+from uldp.schemas.mechanisms import EstimatorName, MechanismName
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Report
 from uldp.transforms.metrics import CounterName

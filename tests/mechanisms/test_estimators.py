@@ -1,7 +1,6 @@
 """Estimators by hand, by brute force and by Monte Carlo."""
 
 from itertools import product
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,6 +10,8 @@ from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators import (
+    FROM_SUPPORT,
+    FROM_SYMBOLS,
     THRESHOLD_ALPHA,
     empirical,
     estimate_intermediate,
@@ -23,7 +24,6 @@ from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.collection import EstimatorName
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)
@@ -148,13 +148,13 @@ def test_each_name_has_its_estimator() -> None:
         "mle": exact_mle(URR.channel, counts, n),
         "em": em(URR.channel, counts, n).distribution,
     }
-    assert set(expected) == set(get_args(EstimatorName))
-    for name in get_args(EstimatorName):
+    assert set(expected) == set(FROM_SUPPORT + FROM_SYMBOLS)
+    for name in FROM_SUPPORT + FROM_SYMBOLS:
         np.testing.assert_array_equal(estimate_intermediate(name, URR.channel, counts, n), expected[name])
 
 
 @pytest.mark.parametrize("name", ["mle", "em"])
-def test_counts_of_bits_have_no_likelihood(name: EstimatorName) -> None:
+def test_counts_of_bits_have_no_likelihood(name: str) -> None:
     with pytest.raises(ValueError, match="norm-sub"):
         estimate_intermediate(name, URAP.channel, np.zeros(5, dtype=np.int64), 10)
 
@@ -164,17 +164,17 @@ def test_an_unknown_estimator_is_refused() -> None:
         estimate_intermediate("median", URR.channel, np.ones(5, dtype=np.int64), 5)
 
 
-@pytest.mark.parametrize("name", get_args(EstimatorName))
+@pytest.mark.parametrize("name", FROM_SUPPORT + FROM_SYMBOLS)
 @pytest.mark.parametrize("mechanism", [URR, RandomizedResponse(SENSITIVE, None)], ids=["urr", "identity"])
-def test_no_reports_have_no_estimate(name: EstimatorName, mechanism: PureMechanism) -> None:
+def test_no_reports_have_no_estimate(name: str, mechanism: PureMechanism) -> None:
     with pytest.raises(ValueError, match="n=0"):
         estimate_intermediate(name, mechanism.channel, np.zeros(5, dtype=np.int64), 0)
     with pytest.raises(ValueError, match="shape"):
         estimate_intermediate(name, mechanism.channel, np.ones(4, dtype=np.int64), 4)
 
 
-@pytest.mark.parametrize("name", get_args(EstimatorName))
-def test_without_obfuscation_every_estimate_is_the_histogram(name: EstimatorName) -> None:
+@pytest.mark.parametrize("name", FROM_SUPPORT + FROM_SYMBOLS)
+def test_without_obfuscation_every_estimate_is_the_histogram(name: str) -> None:
     identity = RandomizedResponse(SENSITIVE, None)
     counts = np.array([3, 0, 5, 1, 1])
     assert estimate_intermediate(name, identity.channel, counts, 10) == pytest.approx(counts / 10)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import numpy.typing as npt
@@ -249,6 +250,18 @@ def test_tally_of_groups_is_the_sum_of_the_tallies_of_their_reports(size: int, k
     cells = mechanism.tally([payloads[:7], payloads[7:7], payloads[7:]], groups, k)
     assert len(cells) == k
     np.testing.assert_array_equal([as_dense(of_group) for of_group in cells], expected)
+
+
+def test_tally_of_a_large_domain_hashes_a_part_of_it_at_once() -> None:
+    size = 1 << 18
+    mechanism, payloads = LocalHashing(size, 1.0), np.zeros((3, 6), dtype=np.uint8)
+    tracemalloc.start()
+    try:
+        mechanism.statistic(payloads)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * 8 * size  # the counts and little more; all hashes of one report would take 21 bytes a symbol
 
 
 def test_a_byte_of_reports_of_one_kind_is_counted_in_full() -> None:

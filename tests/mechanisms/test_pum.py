@@ -213,7 +213,7 @@ def test_tag_masses(mechanism: PureMechanism) -> None:
     np.testing.assert_allclose(stderr, np.sqrt(variance[5:]))
 
 
-def test_from_spec(tmp_path: Path) -> None:
+def test_of_the_variable_of_a_spec(tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("value,weight\n1,3\n2,3\n")
     spec = CollectionSpec.parse(
         {
@@ -227,7 +227,7 @@ def test_from_spec(tmp_path: Path) -> None:
         },
         base=tmp_path,
     )
-    model, expected = Pum.from_spec(spec), pum(HOME, UNKNOWN)
+    model, expected = Pum.of(spec.variables[""]), pum(HOME, UNKNOWN)
     assert model.tags == expected.tags
     assert model.distribution(R) == pytest.approx(expected.distribution(R))
     counts = expected_counts(MECHANISMS["urr"].channel, R, 1000)

@@ -19,12 +19,15 @@ def message(**keys: Any) -> str:
 UNKNOWN_KEY = "unknown key; check the spelling or remove it"
 DURATION = "write a duration as a whole number and a unit: 30s, 10m, 1h, 1d"
 SENSITIVE = "write all, or a list of values of the domain"
-ESTIMATOR = "write one of empirical, threshold, norm-sub, mle, em, or a list of them"
-MECHANISMS = "'identity', 'rr', 'warner', 'mangat', 'urr', 'rappor', 'sue', 'oue', 'urap' or 'uoue'"
+ESTIMATOR = "write one of empirical, threshold, norm-sub, mle, em, ems, or a list of them"
+MECHANISMS = (
+    "'identity', 'rr', 'warner', 'mangat', 'urr', 'rappor', 'sue', 'oue', 'urap', 'uoue', 'olh', 'duchi', 'block' or"
+    " 'sample-one'"
+)
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
-ONE_DOMAIN = "give one of size, labels, labels_file"
+ONE_DOMAIN = "give one of size, labels, labels_file, number, record"
 SPREAD = "needs a background, because no value is non-sensitive; add background"
 TWO_LABELS = {"labels": ["a", "b"]}
 
@@ -104,8 +107,8 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"sensitive": ["a"]}, "sensitive: 'a' is a label, but the domain has only a size"),
         ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is not a label of the domain"),
         (
-            {"mechanism": mechanism("olh", epsilon=1)},
-            f"mechanism.name: must be one of {MECHANISMS} (got 'olh')",
+            {"mechanism": mechanism("grr", epsilon=1)},
+            f"mechanism.name: must be one of {MECHANISMS} (got 'grr'; did you mean 'rr'?)",
         ),
         (
             {"mechanism": mechanism("uRR", epsilon=1)},
@@ -116,11 +119,11 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
             {"mechanism": mechanism("urr", epsilon=0)},
-            "mechanism.epsilon: must be more than 0 (got 0.0)",
+            "mechanism.epsilon: must be more than 0 (got 0)",
         ),
         (
             {"mechanism": mechanism("urr", epsilon=51)},
-            "mechanism.epsilon: must be 50 or less (got 51.0)",
+            "mechanism.epsilon: must be 50 or less (got 51)",
         ),
         (
             {"mechanism": mechanism("urr", epsilon=float("nan"))},
@@ -144,7 +147,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},
-            "mechanism.theta: must be less than 1 (got 1.0)",
+            "mechanism.theta: must be less than 1 (got 1)",
         ),
         (
             {"mechanism": mechanism("rr", epsilon=1), "sensitive": [1]},

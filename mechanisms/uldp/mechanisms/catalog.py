@@ -1,60 +1,92 @@
 """Build the protocol of a collection spec."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
+from uldp.mechanisms.block import Block
+from uldp.mechanisms.block_decoder import BlockDecoder
+from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder, NumberEncoding
+from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
 from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.strata import RecordEncoding, Strata
+from uldp.mechanisms.strata_decoder import StrataDecoder
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Mask
-from uldp.schemas.collection import CollectionSpec, MechanismName, MechanismSpec
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.variable import Variable
 
 
 def build_protocol(spec: CollectionSpec) -> LdpProtocol:
-    """Build the encoding, mechanism and decoder of a collection.
+    """Build the encoding, mechanism and decoder of a collection."""
+    parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
+    if "" in parts:
+        return parts[""]
+    strata = Strata([part.mechanism for part in parts.values()], [each.share for each in spec.variables.values()])
+    encoding = RecordEncoding([part.encoding for part in parts.values()], strata)
+    return LdpProtocol(encoding, strata, StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata))
+
+
+def build_variable(variable: Variable) -> LdpProtocol:
+    """Build the encoding, mechanism and decoder of one variable."""
+    return _BUILDERS[variable.mechanism.name](variable, variable.mechanism)
+
+
+def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, Any], LdpProtocol]:
+    """Return the builder of a mechanism for shares of values.
 
     The common mechanism Q_cmn of PUM is over Z = X and then one bot for each tag. The bots are sensitive: Z_S = X_S and
     all bots (Murakami & Kawamoto, section 5.1).
     """
-    pum = Pum.from_spec(spec)
-    sensitive = np.concatenate([spec.sensitive_mask, np.ones(len(spec.tags), dtype=np.bool_)])
-    mechanism = _BUILDERS[spec.mechanism.name](sensitive, spec.mechanism)
-    return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum))
+
+    def protocol(variable: Variable, spec: Any) -> LdpProtocol:
+        pum = Pum.of(variable)
+        mechanism = build(np.concatenate([pum.sensitive, np.ones(len(pum.tags), dtype=np.bool_)]), spec)
+        return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum))
+
+    return protocol
 
 
-def _randomized_response(sensitive: Mask, spec: MechanismSpec) -> RandomizedResponse:
-    return RandomizedResponse(sensitive, spec.epsilon)
+_RANDOMIZED_RESPONSE = _pure(lambda sensitive, spec: RandomizedResponse(sensitive, spec.epsilon))
+_OUE = _pure(lambda sensitive, spec: UnaryEncoding(sensitive, spec.epsilon, OUE_THETA))
+_SUE = _pure(lambda sensitive, spec: UnaryEncoding(sensitive, spec.epsilon, sue_theta(spec.epsilon)))
 
 
-def _unary_encoding(sensitive: Mask, spec: MechanismSpec) -> UnaryEncoding:
-    assert spec.epsilon is not None  # a spec cannot be built without it
-    theta = _DEFAULT_THETA[spec.name](spec.epsilon) if spec.theta is None else spec.theta
-    return UnaryEncoding(sensitive, spec.epsilon, theta)
+def _duchi(variable: Variable, spec: Any) -> LdpProtocol:
+    number = variable.domain.number
+    assert number is not None  # the spec has checked this
+    encoding = NumberEncoding(number.low, number.high, GRID)
+    return LdpProtocol(encoding, Duchi(spec.epsilon), MeanDecoder(number.low, number.high, spec.epsilon))
 
 
-# rappor is absent, because a spec with rappor always gives theta.
-_DEFAULT_THETA: Mapping[MechanismName, Callable[[float], float]] = {
-    "sue": sue_theta,
-    "oue": lambda _: OUE_THETA,
-    "urap": sue_theta,
-    "uoue": lambda _: OUE_THETA,
-}
+def _block(variable: Variable, spec: Any) -> LdpProtocol:
+    number = variable.domain.number
+    assert number is not None  # the spec has checked this
+    block = Block(spec.epsilon, spec.bins, spec.width)
+    encoding = NumberEncoding(number.low, number.high, spec.bins)
+    return LdpProtocol(encoding, block, BlockDecoder(block, number.low, number.high))
+
 
 # The names in the literature. The spec has checked the conditions that distinguish them (two values, one sensitive
-# value, theta).
-_BUILDERS: Mapping[MechanismName, Callable[[Mask, MechanismSpec], PureMechanism]] = {
-    "identity": _randomized_response,
-    "rr": _randomized_response,
-    "warner": _randomized_response,
-    "mangat": _randomized_response,
-    "urr": _randomized_response,
-    "rappor": _unary_encoding,
-    "sue": _unary_encoding,
-    "oue": _unary_encoding,
-    "urap": _unary_encoding,
-    "uoue": _unary_encoding,
+# value, theta). The models of the specs differ in their parameters, hence ``Any``.
+_BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
+    "identity": _RANDOMIZED_RESPONSE,
+    "rr": _RANDOMIZED_RESPONSE,
+    "warner": _RANDOMIZED_RESPONSE,
+    "mangat": _RANDOMIZED_RESPONSE,
+    "urr": _RANDOMIZED_RESPONSE,
+    "rappor": _pure(lambda sensitive, spec: UnaryEncoding(sensitive, spec.epsilon, spec.theta)),
+    "sue": _SUE,
+    "oue": _OUE,
+    "urap": _pure(lambda s, spec: UnaryEncoding(s, spec.epsilon, spec.theta or sue_theta(spec.epsilon))),
+    "uoue": _OUE,
+    "olh": _pure(lambda sensitive, spec: LocalHashing(len(sensitive), spec.epsilon, spec.buckets)),
+    "duchi": _duchi,
+    "block": _block,
 }

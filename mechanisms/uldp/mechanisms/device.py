@@ -7,6 +7,7 @@ Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mecha
 import operator
 import secrets
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from uldp.mechanisms.mechanism import Randomness
 from uldp.mechanisms.randomness import SystemRandomness
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Report
+from uldp.schemas.variable import Variable
+
+#: An index into a domain, or a number.
+Value = int | float
+#: By value, the name of its tag; or such a mapping for each attribute of a record.
+Hidden = Mapping[int, str] | Mapping[str, Mapping[int, str]]
 
 
 class Device:
@@ -39,37 +46,36 @@ class Device:
     - conclusions from correlation, between a user's values (a visit next door to home) or between users.
     """
 
-    def __init__(self, spec: CollectionSpec, hidden: Mapping[int, str], randomness: Randomness | None = None) -> None:
+    def __init__(self, spec: CollectionSpec, hidden: Hidden, randomness: Randomness | None = None) -> None:
         """Set up the device of one user.
 
         Args:
             spec: The spec of the collection.
-            hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. This
-                object keeps it private.
+            hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. For a
+                record, such a mapping for each attribute in which the user hides values. This object keeps it private.
             randomness: The source of randomness; the default is the operating system's.
 
         Raises:
             ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
                 neither the value nor the tag.
         """
-        tags = {tag.name: index for index, tag in enumerate(spec.tags)}
-        if not all(0 <= operator.index(value) < spec.size for value in hidden):
-            raise ValueError(f"a hidden value is outside of the domain 0 to {spec.size - 1}")
-        if not tags.keys() >= set(hidden.values()):
-            raise ValueError(f"a hidden value has a tag that is not in the spec, whose tags are {list(tags)}")
         self._spec = spec
-        self._hidden = {operator.index(value): tags[tag] for value, tag in hidden.items()}
+        of_attributes = cast(Mapping[str, Mapping[int, str]], {"": hidden} if "" in spec.variables else hidden)
+        if not spec.variables.keys() >= of_attributes.keys():
+            raise ValueError(f"hidden names an attribute that is not in the spec, which has {list(spec.variables)}")
+        self._hidden = {name: _hidden(each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
         self._protocol = build_protocol(spec)
         self._randomness = SystemRandomness() if randomness is None else randomness
 
     def __repr__(self) -> str:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
 
-    def report(self, value: int, event_time_ms: int) -> bytes:
+    def report(self, value: Value | Mapping[str, Value], event_time_ms: int) -> bytes:
         """Perturb a value and encode its report; each call spends epsilon.
 
         Args:
-            value: The true value, an index into the domain.
+            value: The true value: an index into the domain, or a number, which becomes the nearest end of the range if
+                it is outside. For a record, the value of each attribute.
             event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds it
                 unperturbed.
 
@@ -77,16 +83,37 @@ class Device:
             The message to send: a framed ``uldp.schemas.records.Report`` with a fresh random id.
 
         Raises:
-            ValueError: if the value is outside the domain. The message does not contain the value.
+            ValueError: if a value is outside of its domain or is no finite number, or an attribute is missing. The
+                message contains no value.
         """
-        value = operator.index(value)
-        if not 0 <= value < self._spec.size:
-            raise ValueError(f"the value is outside of the domain 0 to {self._spec.size - 1}")
-        held = Held(np.array([value]), np.array([self._hidden.get(value, -1)]))
-        payload = self._protocol.perturb([held], self._randomness)[0]
+        values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
+        if values.keys() != self._spec.variables.keys():
+            raise ValueError(f"a record needs a value for each of {list(self._spec.variables)}")
+        columns = [_held(each, values[name], self._hidden[name]) for name, each in self._spec.variables.items()]
+        payload = self._protocol.perturb(columns, self._randomness)[0]
         return Report(
             *self._spec.key,
             report_id=secrets.token_bytes(16),
             event_time=event_time_ms,
             payload=payload.tobytes() if isinstance(payload, np.ndarray) else int(payload),
         ).encode()
+
+
+def _hidden(variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:
+    """Return the index of the tag of each hidden value."""
+    tags = {tag.name: index for index, tag in enumerate(variable.tags)}
+    if not all(0 <= operator.index(value) < variable.size for value in hidden):
+        raise ValueError(f"a hidden value is outside of the domain 0 to {variable.size - 1}")
+    if not tags.keys() >= set(hidden.values()):
+        raise ValueError(f"a hidden value has a tag that is not in the spec, whose tags are {list(tags)}")
+    return {operator.index(value): tags[tag] for value, tag in hidden.items()}
+
+
+def _held(variable: Variable, value: Value, hidden: Mapping[int, int]) -> Held:
+    """Check a value, and return it as a column of one device."""
+    if variable.domain.number is not None:
+        return Held(np.array([value], dtype=np.float64), np.array([-1]))
+    index = operator.index(cast(int, value))
+    if not 0 <= index < variable.size:
+        raise ValueError(f"the value is outside of the domain 0 to {variable.size - 1}")
+    return Held(np.array([index]), np.array([hidden.get(index, -1)]))

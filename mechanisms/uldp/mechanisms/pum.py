@@ -20,7 +20,7 @@ from uldp.mechanisms.channel import Channel, normal_quantile
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Floats, Mask, Values
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.variable import Variable
 
 
 def preprocess(values: Values, tags: Values, size: int) -> Values:
@@ -69,9 +69,9 @@ class Pum(Encoding):
             raise ValueError(f"tags without background ({names}) need non-sensitive values; give them a background")
 
     @classmethod
-    def from_spec(cls, spec: CollectionSpec) -> Self:
-        """Build the collector's side from a spec's sensitive values and tags."""
-        return cls(spec.sensitive_mask, tuple(tag.name for tag in spec.tags), spec.background)
+    def of(cls, variable: Variable) -> Self:
+        """Build the encoding of a variable from its sensitive values and tags."""
+        return cls(variable.sensitive_mask, tuple(tag.name for tag in variable.tags), variable.background)
 
     @property
     def size(self) -> int:

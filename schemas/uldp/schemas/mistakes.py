@@ -5,9 +5,11 @@ import re
 import reprlib
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
+
+from uldp.schemas.locations import Place, locate
 
 #: An unknown word is compared with at most this many known words; this takes half a second at worst.
 MAX_COMPARED = 2_000
@@ -33,10 +35,13 @@ _QUOTE.maxlevel = 2
 #: Plain words for pydantic's validation errors, by the type of the error.
 _PHRASES = {
     "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
+    "dict_type": "must be a mapping",
     "list_type": "must be a list",
     "string_type": "must be text",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
+    "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "literal_error": "must be one of {expected}",
     "greater_than": "must be more than {gt:,.16g}",
@@ -127,55 +132,56 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
     """
     seen, words = set(), dict[str, list[str]]()
     for problem in error.errors(include_url=False):
-        location, kind, value = problem["loc"], problem["type"], problem["input"]
+        kind, value = problem["type"], problem["input"]
+        place = locate(model, problem["loc"], unions)
+        keys = place.keys
         expected = re.findall("'([^']+)'", problem.get("ctx", {}).get("expected", ""))
         got = "" if isinstance(value, dict | list | BaseModel) else f"got {quote(value)}"
-        if location and location[0] in unions:
-            # Pydantic reports an error for each branch of the union and adds the branch to the location: first the
-            # branch of words, then the branch of lists. An entry of a list is a number or text, and text comes last.
-            key = str(location[0])
-            if len(location) == 2 and kind == "literal_error":
+        if kind == "default_factory_not_called":  # the default depends on a wrong value, and one error is enough
+            continue
+        if place.union:
+            # Pydantic reports an error for each branch of the union: first the branch of words, then the branch of
+            # lists. An entry of a list is a number or text, and text comes last.
+            key = str(keys[place.union - 1])
+            if kind == "literal_error" and len(keys) == place.union:
                 words[key] = expected
                 continue
             if kind == "int_type":
                 continue
-            location = (key, *(part for part in location[1:] if isinstance(part, int)))
             expected = expected or words.get(key, [])
             text, got = unions[key], f"got {quote(value)}"
         elif kind in {"extra_forbidden", "invalid_key"}:
-            location = tuple(part for part in location if part != "[key]")
-            keys = _model_at(model, location[:-1]).model_fields
-            text, got = "unknown key; check the spelling or remove it", near(str(location[-1]), keys)
+            text, got = "unknown key; check the spelling or remove it", near(str(keys[-1]), place.known)
         elif kind == "missing":
             text, got = "missing; add it", ""
+        elif kind == "union_tag_not_found":
+            keys, text = [*keys, "name"], "missing; add it"
+        elif kind == "union_tag_invalid":
+            keys, value = [*keys, "name"], value["name"]
+            expected = re.findall("'([^']+)'", problem["ctx"]["expected_tags"])
+            text, got = f"must be one of {_either(expected)}", f"got {quote(value)}"
         else:
-            text = _text(problem, model)
+            text = _text(problem, place)
         if kind == "string_type" and (read := _misread(value)):
-            got = f"{read}; {'if it is a label, ' if location[0] in unions else ''}write it in quotes"
+            got = f"{read}; {'if it is a label, ' if place.union else ''}write it in quotes"
         text += notes(got, near(value, expected) if isinstance(value, str) else "")
-        names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, location)]
+        names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, keys)]
         line = f"{source}: {'.'.join(names) + ': ' if names else ''}{text}"
         if line not in seen:
             seen.add(line)
             yield line
 
 
-def _text(problem: Mapping[str, Any], model: type[BaseModel]) -> str:
+def _text(problem: Mapping[str, Any], place: Place) -> str:
     """Return the problem with a value, without the value."""
-    location, kind = problem["loc"], problem["type"]
+    kind = problem["type"]
     if kind == "string_pattern_mismatch":
-        return f"must be {_model_at(model, location[:-1]).model_fields[location[-1]].description}"
+        return f"must be {place.description}"
     if kind in _PHRASES:
         return _PHRASES[kind].format(**problem.get("ctx", {}))
     message: str = problem["msg"]
     return message.removeprefix("Value error, ")
 
 
-def _model_at(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
-    """Return the model for the mapping at a location."""
-    for key in location:
-        if isinstance(key, str):
-            annotation = model.model_fields[key].annotation
-            kinds = (annotation, *get_args(annotation))
-            model = next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
-    return model
+def _either(words: list[str]) -> str:
+    return f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}"

@@ -16,6 +16,7 @@ from tests.build import HOUR, MINUTE
 from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
@@ -51,7 +52,7 @@ def make_truth(spec: CollectionSpec) -> Truth:
     values = np.repeat(np.arange(spec.size), 2)
     tags = np.tile([-1, len(spec.tags) - 1], spec.size)
     weights = 1.0 + np.arange(2 * spec.size) % 7
-    return Truth(spec.size, len(spec.tags), values, tags, weights / weights.sum())
+    return Truth(spec.variables, (Held(values, tags),), weights / weights.sum())
 
 
 def make_fleet(spec: CollectionSpec = SPEC, **settings: Any) -> Fleet:
@@ -174,7 +175,7 @@ def test_support_counts_follow_the_channel_of_the_intermediate_distribution(name
     fleet, n = make_fleet(spec, users=50_000, batch_size=batch_size, late=0.3), 50_000
     columns = concatenate(decode(spec, run(fleet)[0], judge_lateness=False).columns)
     mechanism = build.pure_mechanism(spec)
-    m = mechanism.channel.support_probability(fleet.truth.intermediate)
+    m = mechanism.channel.support_probability(fleet.truth.intermediate())
     z = (mechanism.statistic(columns.payloads) - n * m) / np.sqrt(n * m * (1 - m))
     assert np.abs(z).max() < 4.5  # |z| >= 4.5 in any of the 14 symbols: 1 in 10,000
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests import build
+from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.records import Accounting
@@ -14,7 +15,7 @@ from uldp.schemas.records import Accounting
 
 def make_fleet(domain: int = 4, **settings: Any) -> Fleet:
     spec = build.spec(domain={"size": domain})
-    truth = Truth(4, 0, np.arange(4), np.full(4, -1), np.full(4, 0.25))
+    truth = Truth(build.spec(domain={"size": 4}).variables, (Held(np.arange(4), np.full(4, -1)),), np.full(4, 0.25))
     base = {"users": 10, "seed": 0, "start_ms": 0, "duration_ms": 1000}
     return Fleet(spec, truth, **(base | settings))
 

@@ -11,6 +11,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from tests.messages import read_back
+from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation import simulate as module
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
@@ -25,7 +26,7 @@ SECOND = 1000
 
 def make_fleet(users: int = 500) -> Fleet:
     spec = build.spec(domain={"size": 4}, window={"size": "1h", "allowed_lateness": "10m"})
-    truth = Truth(4, 0, np.arange(4), np.full(4, -1), np.full(4, 0.25))
+    truth = Truth(spec.variables, (Held(np.arange(4), np.full(4, -1)),), np.full(4, 0.25))
     return Fleet(spec, truth, users, 1, START, 2 * HOUR, duplicates=0.1, late=0.1, malformed=0.1)
 
 

@@ -83,7 +83,7 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     if truth is not None and len({spec.collection for spec in of_truth}) != 1:
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
         raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
-    truths = {spec.key: Truth.load(truth, spec).distribution for spec in of_truth} if truth is not None else {}
+    truths = {spec.key: Truth.load(truth, spec).distribution() for spec in of_truth} if truth is not None else {}
     damaged: list[ResultsError] = []
     write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
     say(f"wrote {out}")

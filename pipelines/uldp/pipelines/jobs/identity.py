@@ -114,7 +114,10 @@ _WINDOWS = ("window.size", "window.period")
 
 
 def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that decide if and in which window a report counts; ``same_channel`` compares the channel."""
+    """Yield the fields that decide if and in which window a report counts.
+
+    They leave out the half of the spec that devices know: the job compares it with the specs beside the results.
+    """
     data = spec.model_dump(mode="json")
     for section, keys in (
         ("window", ("size", "period", "allowed_lateness")),

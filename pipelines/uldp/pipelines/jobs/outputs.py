@@ -17,6 +17,7 @@ from uldp.pipelines.jobs.identity import JobIdentity, name_of
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import newest, read_counts, read_estimates
 from uldp.schemas.arrays import Floats
+from uldp.schemas.channel import changed_key
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.records import PaneKind, SupportCounts
@@ -196,10 +197,11 @@ def _kept_identity(kept: Path) -> JobIdentity | None:
 def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
         kept = _folder(folder, spec) / "spec.yaml"
-        if kept.exists() and not same_channel(CollectionSpec.load(kept), spec):
+        key = changed_key(CollectionSpec.load(kept).device_half, spec.device_half) if kept.exists() else None
+        if key is not None:
             raise ResultsError(
-                f"{out}: holds results of {spec.collection} version {spec.version} with another domain, mechanism, "
-                "sensitive values or tags; raise the spec's version, or choose another --to"
+                f"{out}: holds results of {spec.collection} version {spec.version} with another {key}; raise the spec's"
+                " version, or choose another --to"
             )
 
 
@@ -242,16 +244,6 @@ def _write(out: Path, name: str, content: bytes) -> None:
     write_file(str(out / name), content)
 
 
-def same_channel(one: CollectionSpec, other: CollectionSpec) -> bool:
-    """Return whether two specs have the same channel, that is, the same p and q over the same symbols."""
-    return (
-        one.mechanism == other.mechanism
-        and one.labels == other.labels
-        and bool((one.sensitive_mask == other.sensitive_mask).all())
-        and [tag.name for tag in one.tags] == [tag.name for tag in other.tags]
-    )
-
-
 def _folder(out: Path, spec: CollectionSpec) -> Path:
     return out / "specs" / name_of(spec)
 
@@ -260,12 +252,17 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
     """Write a spec that needs no outside files: the labels move into it, the backgrounds into files beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     data = spec.model_dump(mode="json", exclude_none=True)
-    if spec.domain.labels_file is not None:
-        data["domain"] = {"labels": spec.labels}
-    for tag, weights in zip(data["tags"], spec.background, strict=True):
-        if "background" in tag:
-            tag["background"] = f"{tag['name']}.csv"
-            _write_background(folder / tag["background"], spec.labels, weights)
+    for name, variable in spec.variables.items():
+        domain, tags = data["domain"], data.get("tags", [])
+        if name:
+            domain = domain["record"][name]
+            tags = domain["tags"]
+        if domain.pop("labels_file", None) is not None:
+            domain["labels"] = variable.labels
+        for tag, weights in zip(tags, variable.background, strict=True):
+            if "background" in tag:
+                tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"
+                _write_background(folder / tag["background"], variable.labels, weights)
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     (folder / "spec.yaml").write_text(text, encoding="utf-8")
 

@@ -18,6 +18,7 @@ from uldp.schemas import flags
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.mechanisms import RapporSpec, UrapSpec
 from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Estimate, count_reasons
@@ -36,6 +37,10 @@ _MECHANISMS = {
     "oue": "optimized unary encoding (OUE)",
     "urap": "utility-optimized RAPPOR (uRAP)",
     "uoue": "utility-optimized OUE (uOUE)",
+    "olh": "optimized local hashing (OLH)",
+    "duchi": "Duchi et al.’s mechanism for a mean",
+    "block": "the piecewise and square wave mechanism",
+    "sample-one": "a mechanism for each attribute of the record",
 }
 
 
@@ -204,7 +209,7 @@ def _chapter(
             f"the truth of {spec.collection} must be {spec.size} shares of 0 or more that sum to 1, "
             f"got shape {truth.shape} and sum {truth.sum():g}"
         )
-    theta = spec.mechanism.theta
+    theta = spec.mechanism.theta if isinstance(spec.mechanism, RapporSpec | UrapSpec) else None
     return Chapter(
         spec,
         mechanism=_MECHANISMS[spec.mechanism.name] + ("" if theta is None else f", θ = {theta:g}"),

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.collector.collections import serve
-from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.faults import Fault, FaultInjector, Faults, fits_batch
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.schemas.arrays import Floats, Payloads, ReportIds, Rows, Times
@@ -147,8 +146,7 @@ class _Network:
     def _obfuscate(self, at: Times, times: Times, way: _Route, damaged: int = 0) -> _Arrivals:
         """Draw true values, perturb them into reports, and damage the first ``damaged`` reports."""
         n = len(times)
-        values, tags = self._fleet.truth.sample(n, self.rng)
-        payloads = self._collection.protocol.perturb([Held(values, tags)], self.rng)
+        payloads = self._collection.protocol.perturb(self._fleet.truth.sample(n, self.rng), self.rng)
         faults = np.zeros(n, dtype=np.int8)
         faults[:damaged] = self._injector.draw(damaged, self.rng)
         self._injector.damage_columns(faults, times, payloads)

@@ -1,10 +1,12 @@
 """A simulated fleet of devices, for tests, demonstrations and sizing: users, report times, and faults in transport."""
 
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Accounting
+from uldp.schemas.variable import Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +53,13 @@ class Fleet:
         rates = {name: getattr(self, name) for name in ("duplicates", "late", "malformed")}
         if not (min(rates.values()) >= 0 and sum(rates.values()) <= 1):
             raise ValueError(f"rates must be 0 or more and sum to 1 or less, got {rates}")
-        if (self.truth.size, self.truth.tag_count) != (self.spec.size, len(self.spec.tags)):
+        if _shapes(self.truth.variables) != _shapes(self.spec.variables):
             raise ValueError("the truth has another domain or other tags than the spec; load it with this spec")
+
+
+def _shapes(variables: Mapping[str, Variable]) -> dict[str, tuple[int, int]]:
+    """Return the number of values and of tags of each variable."""
+    return {name: (variable.size, len(variable.tags)) for name, variable in variables.items()}
 
 
 @dataclass(frozen=True, slots=True)

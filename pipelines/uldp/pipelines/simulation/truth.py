@@ -1,32 +1,38 @@
-"""The truth of a simulation: the users' values, in the clear, and the tags behind which some users hide them.
+"""The truth of a simulation: what users hold, in the clear, and the tags behind which some users hide their values.
 
-A truth file is a CSV file with the header ``value,tag,weight``. The weight of a row is proportional to the number of
-users who have this value and hide it behind this tag of the spec; users in rows with an empty tag do not hide it. A
-value is an index into the domain, or a label if the domain has labels.
+A truth file is a CSV file. The weight of a row is proportional to the number of users who hold what the row says. Its
+header depends on the domain of the collection:
+
+- values: ``value,tag,weight``. Users in rows with an empty tag do not hide their value.
+- a number: ``value,weight``.
+- a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
+
+A value is an index into the domain, or a label if the domain has labels.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.pum import preprocess
-from uldp.schemas.arrays import Floats
+from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mistakes import near, quote
 from uldp.schemas.specfile import read_rows, read_weight
+from uldp.schemas.variable import Variable
 
-Indices = npt.NDArray[np.int64]
-
-_HEADER = ["value", "tag", "weight"]
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
 #: number of cells, and the table still fits a cache.
 _PARTS = 1 << 14
+#: What a row says of one variable: a value or a number, and the index of a tag.
+_Field = tuple[float, int]
 
 
 class TruthError(ValueError):
@@ -35,20 +41,16 @@ class TruthError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The joint distribution of users' values and the tags behind which users hide them.
+    """The joint distribution of what users hold, as m cells.
 
     Attributes:
-        size: |X|, the number of values in the domain.
-        tag_count: kappa, the number of tags in the spec.
-        values: Shape (m,): the value of each cell of the distribution, an index into X.
-        tags: Shape (m,): the index of the tag of each cell, -1 for no tag.
+        variables: The variables of the spec, by name.
+        columns: For each variable, what the users of each cell hold, of length m.
         probabilities: Shape (m,): the share of users in each cell; the shares sum to 1.
     """
 
-    size: int
-    tag_count: int
-    values: Indices
-    tags: Indices
+    variables: Mapping[str, Variable]
+    columns: tuple[Held, ...]
     probabilities: Floats
 
     @classmethod
@@ -62,26 +64,21 @@ class Truth:
             cells = list(_read_cells(path, spec))
         except ValueError as error:
             raise TruthError(f"{path}: {error}") from error
-        values, tag_indices, weights = zip(*cells, strict=True) if cells else ((), (), ())
-        total = sum(weights)
+        weights = np.array([weight for _, weight in cells])
+        with np.errstate(over="ignore"):
+            total = weights.sum()
         if not 0 < total < math.inf:
             raise TruthError(f"{path}: the weights sum to {total:g}; give at least one row a weight above 0")
-        return cls(
-            spec.size,
-            len(spec.tags),
-            np.array(values, dtype=np.int64),
-            np.array(tag_indices, dtype=np.int64),
-            np.array(weights, dtype=np.float64) / total,
-        )
+        columns = [
+            _column(variable, [fields[index] for fields, _ in cells])
+            for index, variable in enumerate(spec.variables.values())
+        ]
+        return cls(spec.variables, tuple(columns), weights / total)
 
-    def sample(self, n: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
-        """Draw n users i.i.d.
-
-        Returns:
-            Two arrays of shape (n,): the index of each user's value, and the index of her tag, -1 for no tag.
-        """
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[Held, ...]:
+        """Draw n users i.i.d., and return what they hold of each variable."""
         cells = self._cells(rng.random(n))
-        return self.values.take(cells), self.tags.take(cells)
+        return tuple(Held(values.take(cells), tags.take(cells)) for values, tags in self.columns)
 
     def _cells(self, draws: Floats) -> npt.NDArray[np.intp]:
         """Invert the distribution function at ``draws`` from [0, 1), by a table for most draws, else by a search."""
@@ -100,53 +97,86 @@ class Truth:
         bounds = np.searchsorted(ends, np.arange(_PARTS + 1) / _PARTS, side="right")
         return ends, np.where(bounds[:-1] == bounds[1:], bounds[:-1], -1)
 
-    @property
-    def distribution(self) -> Floats:
-        """The distribution p, shape (|X|,), of the users' values, hidden or not; p-hat estimates p."""
-        return np.asarray(np.bincount(self.values, self.probabilities, minlength=self.size), dtype=np.float64)
-
-    @property
-    def intermediate(self) -> Floats:
-        """The distribution r, shape (|Z|,), after each user's f_pre (eq. 20), over X and then one bot for each tag."""
-        symbols = preprocess(self.values, self.tags, self.size)
-        shares = np.bincount(symbols, self.probabilities, minlength=self.size + self.tag_count)
+    def distribution(self, attribute: str = "") -> Floats:
+        """Return the distribution p, shape (|X|,), of the users' values, hidden or not; p-hat estimates p."""
+        values, _ = self._of(attribute)
+        shares = np.bincount(cast(Values, values), self.probabilities, minlength=self.variables[attribute].size)
         return np.asarray(shares, dtype=np.float64)
 
+    def intermediate(self, attribute: str = "") -> Floats:
+        """Return the distribution r, shape (|Z|,), after each user's f_pre (eq. 20), over X and a bot for each tag."""
+        (values, tags), variable = self._of(attribute), self.variables[attribute]
+        symbols = preprocess(cast(Values, values), tags, variable.size)
+        shares = np.bincount(symbols, self.probabilities, minlength=variable.size + len(variable.tags))
+        return np.asarray(shares, dtype=np.float64)
 
-def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[int, int, float]]:
-    """Yield value, tag and weight of each row.
+    def mean(self, attribute: str = "") -> float:
+        """Return the mean of a number."""
+        return float(self._of(attribute).values @ self.probabilities)
+
+    def _of(self, attribute: str) -> Held:
+        return self.columns[list(self.variables).index(attribute)]
+
+
+def _column(variable: Variable, fields: list[_Field]) -> Held:
+    values, tags = zip(*fields, strict=True) if fields else ((), ())
+    hidden = np.array(tags, dtype=np.int64)
+    if variable.domain.number is None:
+        return Held(np.array(values, dtype=np.int64), hidden)
+    return Held(np.array(values, dtype=np.float64), hidden)
+
+
+def _header(spec: CollectionSpec) -> list[list[str]]:
+    """Return the columns of each variable."""
+    if "" in spec.variables:
+        return [["value", "tag"] if spec.variables[""].domain.number is None else ["value"]]
+    return [[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]
+
+
+def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field], float]]:
+    """Yield what each row says of each variable, and the weight of the row.
 
     Raises:
         ValueError: at the first invalid line.
     """
-    tags = {"": -1} | {tag.name: index for index, tag in enumerate(spec.tags)}
+    columns = _header(spec)
+    names = [*(name for of_variable in columns for name in of_variable), "weight"]
     rows = iter(read_rows(path))
     line, header = next(rows, (1, []))
-    if header != _HEADER:
-        raise ValueError(f"line {line}: {quote(','.join(header))} must be the header {','.join(_HEADER)}")
+    if header != names:
+        raise ValueError(f"line {line}: {quote(','.join(header))} must be the header {','.join(names)}")
     for line, row in rows:
         try:
-            yield _parse_row(row, tags, spec)
+            if len(row) != len(names):
+                empty = ", and leave the tag empty if there is none" if any(map(_has_tag, columns)) else ""
+                raise ValueError(f"the row has {len(row)} fields; write {','.join(names)}{empty}")
+            cells = iter(row)
+            fields = [
+                _parse_field([next(cells) for _ in of_variable], variable, spec)
+                for of_variable, variable in zip(columns, spec.variables.values(), strict=True)
+            ]
+            yield fields, read_weight(next(cells))
         except ValueError as error:
             raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
 
 
-def _parse_row(row: list[str], tags: dict[str, int], spec: CollectionSpec) -> tuple[int, int, float]:
-    """Return value, tag and weight of a row.
+def _has_tag(columns: list[str]) -> bool:
+    return len(columns) > 1
+
+
+def _parse_field(cells: list[str], variable: Variable, spec: CollectionSpec) -> _Field:
+    """Return the value and the tag of one variable in a row.
 
     Raises:
-        ValueError: if the row is invalid; the message does not name the line, which the caller adds.
+        ValueError: if one is invalid; the message does not name the line, which the caller adds.
     """
-    if len(row) != len(_HEADER):
-        raise ValueError(
-            f"the row has {len(row)} fields; write value,tag,weight, and leave the tag empty if there is none"
-        )
-    value, tag, weight = row
     try:
-        index = spec.read_value(value)
+        value = variable.read(cells[0])
     except ValueError as error:
         raise ValueError(f"{error}; write a value of the domain of {spec.collection} version {spec.version}") from error
+    tags = {"": -1} | {tag.name: index for index, tag in enumerate(variable.tags)}
+    tag = cells[1] if _has_tag(cells) else ""
     if tag not in tags:
         known = near(tag, tags) or ", ".join(name for name in tags if name) or "it has none"
         raise ValueError(f"tag {quote(tag)} is not in the spec ({known}); correct it or leave it empty")
-    return index, tags[tag], read_weight(weight)
+    return value, tags[tag]

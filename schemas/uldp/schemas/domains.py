@@ -1,0 +1,110 @@
+"""The domain of a collection: the values that a device may hold, a number, or a record of several of these."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from uldp.schemas.mistakes import quote
+from uldp.schemas.strict import Strict
+
+DomainKind = Literal["values", "number", "record"]
+#: The values that are sensitive for everybody.
+Sensitive = Literal["all"] | list[int | str]
+AttributeName = Annotated[
+    str, Field(pattern=r"^[a-z0-9_-]{1,64}$", description="1 to 64 of the characters a-z, 0-9, _ and -")
+]
+
+
+class Tag(Strict):
+    """A semantic tag of PUM, behind which users hide values, and background knowledge about the hidden values."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
+    background: str | None = None
+
+
+class Number(Strict):
+    """The range of a number, with both ends."""
+
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "Number":
+        if not self.low < self.high:
+            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
+        if math.isinf(self.high - self.low):
+            raise ValueError(f"the range from {self.low:g} to {self.high:g} is too wide; use another unit")
+        return self
+
+    def read(self, text: str) -> float:
+        """Return the number that a table holds as text.
+
+        Raises:
+            ValueError: if the text is no number of the range.
+        """
+        try:
+            number = float(text)
+        except ValueError:
+            raise ValueError(f"{quote(text)} is not a number") from None
+        if not self.low <= number <= self.high:
+            raise ValueError(f"{quote(text)} is outside of the range {self.low:g} to {self.high:g}")
+        return number
+
+
+class VariableDomain(Strict):
+    """What a device may hold: one of ``size`` values, a value for each of ``labels``, or a number."""
+
+    size: int | None = Field(default=None, ge=2, le=1 << 24)
+    labels: list[str] | None = Field(default=None, min_length=2)
+    labels_file: str | None = None
+    number: Number | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "VariableDomain":
+        of_a_collection = ("size", "labels", "labels_file", "number", "record")
+        forms = [name for name in of_a_collection if name in type(self).model_fields]
+        given = [name for name in forms if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of {', '.join(forms)} (given: {', '.join(given) or 'none'})")
+        refuse_repeated(self.labels or [])
+        return self
+
+    @property
+    def kind(self) -> DomainKind:
+        """The kind of the domain, which decides the mechanisms for it."""
+        return "values" if self.number is None else "number"
+
+
+class Attribute(VariableDomain):
+    """An attribute of a record: its domain, its sensitive values, and its tags."""
+
+    sensitive: Sensitive = "all"
+    tags: list[Tag] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_record(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "record" in data:
+            raise ValueError("an attribute cannot be a record; add its attributes to the outer record")
+        return data
+
+
+class Domain(VariableDomain):
+    """The domain of a collection: that of one variable, or a record of attributes by name."""
+
+    record: dict[AttributeName, Attribute] | None = Field(default=None, min_length=1)
+
+    @property
+    def kind(self) -> DomainKind:
+        """The kind of the domain, which decides the mechanisms for it."""
+        return super().kind if self.record is None else "record"
+
+
+def refuse_repeated(labels: list[str]) -> None:
+    """Raise ValueError if a label occurs twice."""
+    seen = set()
+    for label in labels:
+        if label in seen:
+            raise ValueError(f"label {quote(label)} occurs twice; labels must differ")
+        seen.add(label)

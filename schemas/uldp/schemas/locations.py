@@ -1,0 +1,79 @@
+"""The place of a validation error in a spec: the keys of the user, without the branches of pydantic's unions."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+
+@dataclass
+class Place:
+    """A place in a spec.
+
+    Attributes:
+        keys: The keys and indices on the way to it, as the user wrote them.
+        known: The keys that the innermost mapping on the way can have.
+        description: The description of the key or value at the place, if the model has one.
+        union: The number of keys up to one whose value is a word or a list; 0 if no such key is on the way.
+    """
+
+    keys: list[int | str] = field(default_factory=list)
+    known: Collection[str] = ()
+    description: str | None = None
+    union: int = 0
+
+
+def locate(model: type[BaseModel], location: tuple[int | str, ...], unions: Collection[str]) -> Place:
+    """Return the place of an error of pydantic.
+
+    Args:
+        model: The model of the whole spec.
+        location: The location of the error.
+        unions: The keys whose value is a word or a list.
+    """
+    place, kinds = Place(), [model]
+    for part in location:
+        kinds = _enter(place, kinds, part, unions)
+    return place
+
+
+def _enter(place: Place, kinds: list[Any], part: int | str, unions: Collection[str]) -> list[Any]:
+    """Go one step along a location, and return the alternatives for the type of the value there."""
+    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    if len(models) > 1:  # the step chooses a model by its name
+        return [kind for kind in models if part in get_args(kind.model_fields["name"].annotation)]
+    if part == "[key]":  # the error is about the key before
+        return []
+    inner = next((kind for kind in kinds if get_origin(kind) in {dict, list}), None)
+    if not models and get_origin(inner) is not dict and not isinstance(part, int):
+        return kinds  # the step names a branch of a union
+    place.keys.append(part)
+    if models:
+        fields = models[0].model_fields
+        place.known = fields.keys()
+        if part not in fields:
+            return []
+        place.description = fields[str(part)].description
+        if part in unions:
+            place.union = len(place.keys)
+        return _kinds(fields[str(part)].annotation)
+    if inner is None:
+        return []
+    place.description = _description(get_args(inner)[0])
+    return _kinds(get_args(inner)[-1])
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """Return the alternatives of a type."""
+    if get_origin(annotation) is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if get_origin(annotation) in {Union, UnionType}:
+        return [kind for alternative in get_args(annotation) for kind in _kinds(alternative)]
+    return [annotation]
+
+
+def _description(annotation: Any) -> str | None:
+    return next((info.description for info in get_args(annotation) if isinstance(info, FieldInfo)), None)

@@ -1,0 +1,137 @@
+"""One thing that a device holds: the only one of a collection, or an attribute of a record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.domains import Sensitive, Tag, VariableDomain
+from uldp.schemas.mechanisms import VariableMechanism, names_where
+from uldp.schemas.mistakes import plain
+from uldp.schemas.values import Values, read_values
+
+
+@dataclass(frozen=True, eq=False)
+class Variable(Values):
+    """A domain with the mechanism for its values, or for its number.
+
+    Attributes:
+        domain: The domain as the spec gives it.
+        mechanism: The mechanism, with the epsilon of the collection.
+        share: The share of the reports about this variable; 1 if it is the only one.
+        tags: The tags behind which users hide its values.
+        sensitive_mask: Shape (|X|,): whether each value is in X_S.
+        background: Shape (kappa, |X|): the distribution pi-hat_k of each tag; a row of NaN without background.
+    """
+
+    domain: VariableDomain
+    mechanism: VariableMechanism
+    share: float
+    tags: Sequence[Tag]
+    sensitive_mask: Mask
+    background: Floats
+
+    def read(self, text: str) -> int | float:
+        """Return what a table holds about a device: the position of a value, or a number.
+
+        Raises:
+            ValueError: if it is not in the domain.
+        """
+        return self.read_value(text) if self.domain.number is None else self.domain.number.read(text)
+
+
+def read_variable(
+    domain: VariableDomain,
+    sensitive: Sensitive,
+    tags: Sequence[Tag],
+    mechanism: VariableMechanism,
+    base: Path,
+    *,
+    attribute: str = "",
+    share: float = 1.0,
+) -> Variable:
+    """Check the parts of a variable against each other, and read the files that they name, relative to ``base``.
+
+    Args:
+        domain: The domain.
+        sensitive: The sensitive values.
+        tags: The tags.
+        mechanism: The mechanism.
+        base: The folder of the spec.
+        attribute: The name of the attribute in the record; empty if there is no record.
+        share: The share of the reports about this variable.
+
+    Raises:
+        ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
+    """
+    in_record = f"domain.record.{attribute}"
+    # The keys of an attribute are beside those of its domain; those of a collection are around its domain.
+    of_domain, beside = (in_record, f"{in_record}.") if attribute else ("domain", "")
+    where = f"{in_record}: " if attribute else ""
+    if domain.kind != mechanism.domain_kind:
+        key = f"mechanism.of.{attribute}" if attribute else "mechanism"
+        fitting = names_where(
+            lambda family: family.domain_kind == domain.kind and (not attribute or "share" in family.model_fields)
+        )
+        holds = {"values": "several values", "number": "a number", "record": "a record"}
+        raise ValueError(
+            f"{key}: {mechanism.name} is for {holds[mechanism.domain_kind]}, and the domain is {holds[domain.kind]};"
+            f" choose one of {fitting}"
+        )
+    if domain.number is not None and (sensitive != "all" or tags):
+        raise ValueError(
+            f"{where}{mechanism.name} protects every number alike; remove {'tags' if tags else 'sensitive'}"
+        )
+    _check_sensitive(mechanism, sensitive, tags, where)
+    try:
+        values = read_values(domain, base)
+    except ValueError as error:
+        raise ValueError(f"{of_domain}.{error}") from error
+    try:
+        mask = values.mask(sensitive)
+    except ValueError as error:
+        raise ValueError(f"{beside}sensitive: {error}") from error
+    if mechanism.name in {"warner", "mangat"} and values.size != 2:
+        raise ValueError(f"{of_domain}: {mechanism.name} is for two values, got {values.size}; use rr or urr")
+    if mechanism.name == "mangat" and mask.sum() != 1:
+        raise ValueError(f"{beside}sensitive: mangat needs exactly one sensitive value; name one")
+    if values.size > mechanism.largest_size:
+        raise ValueError(
+            f"{of_domain}: {mechanism.name} hashes each value for each report, so it takes at most"
+            f" {mechanism.largest_size:,} values, got {values.size:,}; use oue, or merge values"
+        )
+    background = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
+    return Variable(values.size, values.names, domain, mechanism, share, tags, mask, background)
+
+
+def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
+    for_tags = names_where(lambda family: family.takes_tags)
+    if mechanism.name == "mangat" and sensitive == "all":
+        raise ValueError(f"{where}mangat needs exactly one sensitive value, for example sensitive: [1]")
+    if not mechanism.utility_optimized and sensitive != "all":
+        raise ValueError(
+            f"{where}{mechanism.name} protects every value alike; write sensitive: all, or choose one of {for_tags}"
+        )
+    if tags and not mechanism.takes_tags:
+        raise ValueError(f"{where}tags need one of {for_tags} as the common mechanism, not {mechanism.name}")
+    names = [tag.name for tag in tags]
+    if len(set(names)) != len(names):
+        raise ValueError(f"{where}tag names must differ, got {names}")
+
+
+def _read_backgrounds(values: Values, sensitive: Mask, tags: Sequence[Tag], base: Path, key: str) -> Floats:
+    background = np.full((len(tags), values.size), np.nan)
+    for index, tag in enumerate(tags):
+        if tag.background is not None:
+            path = base / tag.background
+            try:
+                background[index] = values.read_background(path)
+            except ValueError as error:
+                raise ValueError(f"{key}.{index}.background: {plain(str(path))}: {error}") from error
+        elif sensitive.all():
+            raise ValueError(
+                f"{key}.{index}: {tag.name} needs a background, because no value is non-sensitive; add background"
+            )
+    return background

@@ -1,0 +1,128 @@
+"""The families of mechanisms that a spec can name: their names, parameters and capabilities."""
+
+from typing import Any, get_args
+
+import pytest
+
+from tests import build
+from uldp.schemas.mechanisms import EstimatorName, LocalHashingSpec, MechanismName, MechanismSpec, names_where
+from uldp.schemas.specfile import SpecError
+
+NUMBER = {"number": {"low": 0, "high": 24}}
+
+
+def test_each_name_has_one_family() -> None:
+    assert names_where(lambda _: True).split(", ") == list(get_args(MechanismName))
+
+
+@pytest.mark.parametrize(
+    ("capability", "names"),
+    [
+        ("utility_optimized", "mangat, urr, urap, uoue"),
+        ("takes_tags", "urr, urap, uoue"),
+    ],
+)
+def test_capabilities_are_of_families(capability: str, names: str) -> None:
+    assert names_where(lambda family: getattr(family, capability)) == names
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("values", "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, olh"),
+        ("number", "duchi, block"),
+        ("record", "sample-one"),
+    ],
+)
+def test_each_mechanism_is_for_one_kind_of_domain(kind: str, names: str) -> None:
+    assert names_where(lambda family: family.domain_kind == kind) == names
+
+
+@pytest.mark.parametrize("family", get_args(MechanismSpec))
+def test_the_unbiased_estimate_is_every_family_s_default(family: Any) -> None:
+    assert family.estimators[0] == "empirical"
+    assert set(family.estimators) <= set(get_args(EstimatorName))
+
+
+@pytest.mark.parametrize(("epsilon", "buckets"), [(0.1, 2), (1, 4), (3.0, 21), (50, 65_536)])
+def test_olh_takes_the_best_number_of_buckets(epsilon: float, buckets: int) -> None:
+    """Wang et al. (USENIX Security 2017), section 4.4: e^epsilon + 1."""
+    mechanism = build.spec(mechanism={"name": "olh", "epsilon": epsilon}).mechanism
+    assert isinstance(mechanism, LocalHashingSpec)
+    assert mechanism.buckets == buckets
+
+
+def test_parameters_are_as_given() -> None:
+    block = {"name": "block", "epsilon": 1.0, "bins": 256, "width": "square-wave"}
+    assert build.spec(domain=NUMBER, mechanism=block).mechanism.model_dump(exclude_none=True) == block
+    olh = {"name": "olh", "epsilon": 1.0, "buckets": 2}
+    assert build.spec(mechanism=olh).mechanism.model_dump(exclude_none=True) == olh
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"mechanism": {"name": "olh", "epsilon": 0}}, "mechanism.epsilon: must be more than 0 (got 0)"),
+        ({"mechanism": {"name": "olh", "epsilon": 1, "buckets": 1}}, "mechanism.buckets: must be 2 or more (got 1)"),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1, "buckets": 2.5}},
+            "mechanism.buckets: must be a whole number (got 2.5)",
+        ),
+        (
+            {"mechanism": {"name": "urr", "epsilon": 1, "buckets": 4}},
+            "mechanism: urr takes no buckets; only olh does",
+        ),
+        (
+            {"mechanism": {"name": "rr", "epsilon": 1, "of": {}}},
+            "mechanism: rr takes no of; only sample-one does",
+        ),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1, "bucket": 4}},
+            "mechanism.bucket: unknown key; check the spelling or remove it (did you mean 'buckets'?)",
+        ),
+        (
+            {"mechanism": {"name": "urr", "epsilon": 1, "share": 0.5}},
+            "mechanism.share: only the attributes of a record have shares; remove it",
+        ),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1}, "domain": {"size": 10_001}},
+            (
+                "domain: olh hashes each value for each report, so it takes at most 10,000 values, got 10,001; use oue,"
+                " or merge values"
+            ),
+        ),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1}, "sensitive": [1]},
+            "olh protects every value alike; write sensitive: all, or choose one of urr, urap, uoue",
+        ),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1}, "tags": [{"name": "home", "background": "home.csv"}]},
+            "tags need one of urr, urap, uoue as the common mechanism, not olh",
+        ),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": "em"},
+            "estimator em needs each report of olh, but a job keeps only counts; use norm-sub",
+        ),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": ["empirical", "ems"]},
+            "estimator ems does not fit olh; choose from empirical, threshold, norm-sub",
+        ),
+        ({"mechanism": [1]}, "mechanism: must be a mapping"),
+        (
+            {"domain": NUMBER, "mechanism": {"name": "block", "epsilon": 1, "bins": 65_537, "width": "aut"}},
+            (
+                "mechanism.bins: must be 65,536 or less (got 65537)\nspec: mechanism.width: must be one of 'auto',"
+                " 'piecewise' or 'square-wave' (got 'aut'; did you mean 'auto'?)"
+            ),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_mistake_is_named_by_the_keys_of_the_file(keys: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**keys)
+    assert str(caught.value) == f"spec: {text}"
+
+
+def test_olh_takes_a_domain_of_its_largest_size() -> None:
+    assert build.spec(mechanism={"name": "olh", "epsilon": 1}, domain={"size": 10_000}).size == 10_000
