@@ -1,0 +1,105 @@
+"""A job that comes again with a changed spec: which half of the spec may change, and how a refusal names the key."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import build
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.outputs import claimed
+from uldp.pipelines.results.files import ResultsError
+from uldp.schemas.collection import CollectionSpec
+
+URR: dict[str, Any] = {"sensitive": [0], "tags": [{"name": "home"}]}
+RECORD: dict[str, Any] = {
+    "domain": {"record": {"app": {"labels": ["mail", "maps"]}, "hours": {"number": {"low": 0, "high": 24}}}},
+    "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "urr"}, "hours": {"name": "duchi"}}},
+}
+
+
+def begin(out: Path, spec: CollectionSpec, *, resumes: bool) -> None:
+    job = JobIdentity.of("stream", "kafka:broker:9092/reports", "topic", [spec], resumes=resumes)
+    with claimed(str(out), [spec], job):
+        pass
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"estimator": ["empirical", "mle"]},
+        {
+            "limits": {
+                "min_reports": 100,
+                "max_rejected_ratio": 0.1,
+                "when_exceeded": "stop",
+                "max_duplicate_ratio": 0.5,
+            }
+        },
+        {"tags": [{"name": "home", "background": "home.csv"}]},
+    ],
+    ids=["estimator", "limits", "background"],
+)
+@pytest.mark.parametrize("resumes", [True, False])
+def test_the_reading_half_may_change(resumes: bool, changed: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "home.csv").write_text("1,1\n")
+    begin(tmp_path / "out", build.spec(**URR), resumes=resumes)
+    now = CollectionSpec.parse(build.MINIMAL | URR | changed, base=tmp_path)
+    begin(tmp_path / "out", now, resumes=resumes)
+    kept = CollectionSpec.load(tmp_path / "out" / "specs" / "c-v1" / "spec.yaml")
+    assert (kept.estimators, kept.limits) == (now.estimators, now.limits)
+    assert kept.background.tobytes() == now.background.tobytes()
+
+
+@pytest.mark.parametrize(
+    "changed", [{"retired": True}, {"limits": {"max_age": "2h"}}, {"limits": {"max_clock_skew": "1h"}}]
+)
+def test_a_job_that_resumes_may_reject_other_reports(changed: dict[str, Any], tmp_path: Path) -> None:
+    begin(tmp_path, build.spec(), resumes=True)
+    begin(tmp_path, build.spec(**changed), resumes=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "changed", "key"),
+    [
+        (URR, {"domain": {"size": 6}}, r"another domain\.size;"),
+        (URR, {"sensitive": [1]}, r"another sensitive;"),
+        (URR, {"tags": [{"name": "work"}]}, r"another tags;"),
+        (URR, {"mechanism": {"name": "urap", "epsilon": 1.0}}, r"another mechanism\.name;"),
+        (URR, {"mechanism": {"name": "urr", "epsilon": 2.0}}, r"another mechanism\.epsilon;"),
+        (RECORD, {"mechanism": {**RECORD["mechanism"], "epsilon": 2.0}}, r"another mechanism\.epsilon;"),
+        (
+            RECORD,
+            {"domain": {"record": {**RECORD["domain"]["record"], "hours": {"number": {"low": 0, "high": 12}}}}},
+            r"another domain\.record\.hours\.number\.high;",
+        ),
+        (URR, {"window": {"size": "2h"}}, r"window\.size of c-v1 was 1h and is 2h"),
+        (URR, {"window": {"size": "1h", "period": "30m"}}, r"window\.period of c-v1 was not set and is 30m"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_change_of_the_device_half_or_of_windows_is_refused_by_its_key(
+    given: dict[str, Any], changed: dict[str, Any], key: str, tmp_path: Path
+) -> None:
+    begin(tmp_path, build.spec(**given), resumes=True)
+    before = (tmp_path / "job.json").read_bytes()
+    with pytest.raises(ResultsError, match=key):
+        begin(tmp_path, build.spec(**given | changed), resumes=True)
+    assert (tmp_path / "job.json").read_bytes() == before
+
+
+def test_the_specs_of_records_need_no_outside_files(tmp_path: Path) -> None:
+    (tmp_path / "apps.csv").write_text("mail\nmaps\nclinic\n")
+    (tmp_path / "home.csv").write_text("mail,1\nmaps,3\n")
+    app = {"labels_file": "apps.csv", "sensitive": ["clinic"], "tags": [{"name": "home", "background": "home.csv"}]}
+    record = RECORD["domain"]["record"] | {"app": app, "other": {"size": 2}}
+    of = RECORD["mechanism"]["of"] | {"other": {"name": "rr"}}
+    keys = {"domain": {"record": record}, "mechanism": {**RECORD["mechanism"], "of": of}}
+    spec = CollectionSpec.parse(build.MINIMAL | keys, base=tmp_path)
+    begin(tmp_path / "out", spec, resumes=True)
+    for name in ("apps.csv", "home.csv"):
+        (tmp_path / name).unlink()
+    kept = CollectionSpec.load(tmp_path / "out" / "specs" / "c-v1" / "spec.yaml")
+    assert kept.channel == spec.channel
+    assert kept.variables["app"].labels == ["mail", "maps", "clinic"]
+    assert kept.variables["app"].background.tolist() == [[0.25, 0.75, 0]]
