@@ -1,0 +1,29 @@
+"""The specs of the page about specs are valid, and it explains each mechanism."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import yaml
+
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanisms import MechanismName
+
+PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
+SPECS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("text", SPECS, ids=lambda text: text.splitlines()[0])
+def test_each_spec_is_valid(text: str) -> None:
+    CollectionSpec.parse(yaml.safe_load(text))
+
+
+def test_each_kind_of_domain_has_a_spec() -> None:
+    kinds = {CollectionSpec.parse(yaml.safe_load(text)).domain.kind for text in SPECS}
+    assert kinds == {"values", "number", "record"}
+
+
+@pytest.mark.parametrize("name", get_args(MechanismName))
+def test_each_mechanism_is_named(name: str) -> None:
+    assert f"`{name}`" in PAGE or f"name: {name}" in PAGE
