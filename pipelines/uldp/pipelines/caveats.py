@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.catalog import build_variable
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.records import SupportCounts
+from uldp.schemas.variable import Variable
 
 #: A window with fewer reports has no estimate that is of use.
 _FEW_REPORTS = 10
@@ -22,12 +23,27 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"window.early_every, {format_duration(window.early_every)}, is longer than the window, "
             f"{format_duration(window.size)}: no estimate comes early; make it shorter, or leave it out"
         )
-    for tag in spec.tags:
-        if _is_value(spec, tag.name):
+    for attribute, variable in spec.variables.items():
+        of = f"{attribute}: " if attribute else ""
+        yield from (of + line for line in _caveats_of(variable, users))
+
+
+def _caveats_of(variable: Variable, users: int) -> Iterator[str]:
+    """Yield a line for each probable mistake in one variable of a spec."""
+    for tag in variable.tags:
+        if _is_value(variable, tag.name):
             yield f"tag {tag.name} has the name of a value: nobody can tell them apart in results; rename the tag"
-    decoder = build_protocol(spec).decoder
+    errors = build_variable(variable).decoder.forecast(max(round(variable.share * users), 1))
+    if (number := variable.domain.number) is not None:
+        width = number.high - number.low
+        if errors[0] > width / 10:
+            yield (
+                f"the expected error of the mean is {errors[0]:.3g} at n = {users:,}, in a range of {width:.3g}: take "
+                f"{_two_digits(users * (10 * errors[0] / width) ** 2):,} users or more in a window, or a larger epsilon"
+            )
+        return
     # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
-    l1 = math.sqrt(2 / math.pi) * float(decoder.forecast(users).sum())
+    l1 = math.sqrt(2 / math.pi) * float(errors.sum())
     if l1 > 1:
         yield (
             f"the expected l1 error of the unbiased estimate is {l1:.3g} at n = {users:,}, where two distributions "
@@ -48,9 +64,9 @@ def few_reports(panes: Sequence[SupportCounts]) -> str | None:
     )
 
 
-def _is_value(spec: CollectionSpec, name: str) -> bool:
+def _is_value(variable: Variable, name: str) -> bool:
     try:
-        spec.read_value(name)
+        variable.read_value(name)
     except ValueError:
         return False
     return True

@@ -42,9 +42,10 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     form, epsilon = protocol.mechanism.form, protocol.mechanism.guarantee.epsilon
     rows = [f"{spec.collection} version {spec.version}"]
     budget = "no privacy" if epsilon is None else f"epsilon {epsilon:.6g} nats a report"
-    tags = f" and {len(spec.tags)} tags ({', '.join(tag.name for tag in spec.tags)})" if spec.tags else ""
-    rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {spec.size:,} values{tags}")
-    *facts, errors = (f"  {heading:<11} {text}" for heading, text in protocol.decoder.describe(users))
+    rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
+    facts = [f"  {heading:<11} {text}" for heading, text in protocol.decoder.describe(users)]
+    # The errors come last, because they depend on the number of users.
+    errors = facts.pop() if "" in spec.variables else None
     rows += facts
     rows.append(f"  report      {'one symbol' if form.width is None else f'{form.width:,} bytes'}")
     period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
@@ -53,8 +54,19 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
     rows.append(f"  limits      {', '.join(_limits(spec))}")
-    rows.append(errors)
+    rows += [errors] if errors is not None else []
     return "\n".join(rows)
+
+
+def _domain_text(spec: CollectionSpec) -> str:
+    """Describe what a device holds, in a few words."""
+    if "" not in spec.variables:
+        return f"one of {len(spec.variables)} attributes: {', '.join(spec.variables)}"
+    variable = spec.variables[""]
+    if (number := variable.domain.number) is not None:
+        return f"a number from {number.low:g} to {number.high:g}"
+    names = ", ".join(tag.name for tag in variable.tags)
+    return f"{variable.size:,} values" + (f" and {len(variable.tags)} tags ({names})" if names else "")
 
 
 def _limits(spec: CollectionSpec) -> Iterator[str]:
