@@ -60,8 +60,8 @@ class Block(Mechanism):
         Args:
             epsilon: Budget of one report in nats.
             bins: G, the number of bins of the range; a bin lies between two grid points.
-            width: "piecewise": W/G = 1/sqrt(E), as of the piecewise mechanism. "square-wave": the width of the square
-                wave mechanism, which has the largest mutual information of input and output for a uniform input.
+            width: "piecewise": W/G = 1/sqrt(E), as of the piecewise mechanism. "square-wave": as of the square wave
+                mechanism, where the upper bound of the information that an output has about the input is highest.
                 "auto": the width with the smallest variance of the mean at the input where this variance is largest.
 
         Raises:
