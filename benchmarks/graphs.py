@@ -21,7 +21,8 @@ from benchmarks.workloads import WINDOW, Workload
 from uldp.schemas.arrays import Counts
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import HEADER_SIZE, load_schema
-from uldp.schemas.records import Message, SupportCounts
+from uldp.schemas.records import Message
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk, chunked
 
@@ -117,8 +118,8 @@ def aggregate(
     return counts
 
 
-def _named_support(support: SupportCounts) -> Any:
-    return (support.collection, support.version, support.window_start), support.counts.tobytes()
+def _named_support(support: Statistic) -> Any:
+    return (support.collection, support.version, support.window_start), support.cells.tobytes()
 
 
 class Run(NamedTuple):

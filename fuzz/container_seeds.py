@@ -9,37 +9,38 @@ import fastavro
 import numpy as np
 
 from fuzz.container import CODECS, NAMES, TEXTS, write
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import (
-    Accounting,
-    Estimate,
-    Message,
-    Pane,
-    PaneKind,
-    Rejected,
-    Sender,
-    Signals,
-    Superseded,
-    SupportCounts,
-    TagMass,
-)
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
+from uldp.schemas.records import Message, Rejected
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Basis, Table, TableName
 
 FOLDER = Path(__file__).parent / "containers"
 TIME = 1_767_258_000_000
-COUNTS = SupportCounts(
+COUNTS = Statistic(
     "c",
     1,
+    "0123456789abcdef",
     TIME,
     TIME + 3_600_000,
     Pane(PaneKind.LATE, 2),
-    np.array([30, 40, 10]),
     Accounting(107, 100, 4, 2, 1),
     ("few_reports",),
-    Superseded(1, 90, np.array([27, 36, 9])),
+    Superseded(1, 90),
     Signals((0, 3), (60,), 2, Sender("00000000000000ff", 50)),
+    cells=np.array([30, 40, 10]),
 )
+_ZERO, _HALF = np.zeros(2), np.full(2, 0.5)
 ESTIMATE = Estimate(
-    COUNTS, "urr", 1.5, "mle", np.array([0.25, 0.75]), np.array([0.1, 0.2]), {"home": TagMass(0.1, 0.0)}, 0.1
+    **COUNTS.header(),
+    mechanism="urr",
+    epsilon=1.5,
+    estimator="mle",
+    tables=(
+        Table(TableName.SHARE, np.array([0.25, 0.75]), np.array([0.1, 0.2]), 100, shape=(2,), whole=True),
+        Table(TableName.MEAN, _HALF, _HALF, 90, ("a",), (2,), ("x", "y"), _ZERO, _HALF, basis=Basis.NORMAL),
+    ),
 )
 PANE = {"pane": {"kind": "late", "revision": 2}}
 #: With plain values only, as a reader returns them.
@@ -51,7 +52,7 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         Message(b"z", TIME).to_avro(),
     ],
     "rejected": [Rejected("decode", "not_avro", "", b"x", {"k": "v"}, TIME, "s:1", 1, "0").to_avro()],
-    "support_counts": [COUNTS.to_avro() | PANE],
+    "statistic": [COUNTS.to_avro() | PANE],
     "estimate": [ESTIMATE.to_avro() | PANE],
 }
 _FIELDS = (

@@ -1,6 +1,6 @@
 """Times, specs, reports and counts for all tests. A test names the values that matter to it, and no others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,11 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.schemas.arrays import Payloads, ReportIds
 from uldp.schemas.collection import CollectionKey, CollectionSpec
-from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Report, ReportBatch, SupportCounts
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting, Pane, PaneKind
+from uldp.schemas.records import Message, Report, ReportBatch
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Table, TableName
 
 #: Milliseconds.
 MINUTE, HOUR = 60_000, 3_600_000
@@ -37,6 +41,11 @@ def pure_mechanism(spec: CollectionSpec) -> PureMechanism:
     mechanism = build_protocol(spec).mechanism
     assert isinstance(mechanism, PureMechanism)
     return mechanism
+
+
+#: The channel of ``MINIMAL``.
+CHANNEL = spec().channel
+NO_TAGS: Mapping[str, tuple[float, float]] = {}
 
 
 def report(number: int, payload: int | bytes, time: int = START, key: CollectionKey = ("c", 1)) -> Report:
@@ -88,7 +97,7 @@ def columns(
 
 
 def pane(
-    counts: npt.ArrayLike,
+    cells: npt.ArrayLike,
     kind: str = "on_time",
     revision: int = 0,
     *,
@@ -96,15 +105,49 @@ def pane(
     end: int | None = None,
     key: CollectionKey = ("c", 1),
     **fields: Any,
-) -> SupportCounts:
-    """The counts of a window, which is an hour unless ``end`` is given; n is their sum unless ``accounting`` is."""
-    counts = np.array(counts, dtype=np.int64)
-    n, end = int(counts.sum()), start + HOUR if end is None else end
-    fields = {"accounting": Accounting(n, n)} | fields
-    return SupportCounts(*key, start, end, Pane(PaneKind(kind), revision), counts, **fields)
+) -> Statistic:
+    """The cells of a window, which is an hour unless ``end`` is given; n is their sum unless ``accounting`` is."""
+    cells = np.array(cells, dtype=np.int64)
+    n, end = int(cells.sum()), start + HOUR if end is None else end
+    header: dict[str, Any] = {"channel": CHANNEL, "accounting": Accounting(n, n)} | fields
+    fired = Pane(PaneKind(kind), revision)
+    return Statistic(*key, window_start=start, window_end=end, pane=fired, cells=cells, **header)
 
 
-def estimate(support: SupportCounts, distribution: npt.ArrayLike, stderr: npt.ArrayLike, **fields: Any) -> Estimate:
+def table(name: str, values: npt.ArrayLike, stderr: npt.ArrayLike, **fields: Any) -> Table:
+    """A table of one dimension from 100 reports, unless ``fields`` say otherwise."""
+    values = np.array(values, dtype=np.float64)
+    defaults: dict[str, Any] = {"n": 100, "shape": values.shape, "whole": name == "share"}
+    return Table(TableName(name), values, np.array(stderr, dtype=np.float64), **(defaults | fields))
+
+
+def tables(
+    shares: npt.ArrayLike, stderr: npt.ArrayLike, tags: Mapping[str, tuple[float, float]] = NO_TAGS, **fields: Any
+) -> tuple[Table, ...]:
+    """The shares of the values; and with tags, by tag its mass and its standard error, and the bound."""
+    share = table("share", shares, stderr, **fields)
+    if not tags:
+        return (share,)
+    masses, errors = np.array(list(tags.values())).T
+    bound = table("bound", [2 * np.maximum(masses, 0).sum()], [0.0], **fields)
+    return share, table("hidden", masses, errors, keys=tuple(tags), **fields), bound
+
+
+def shares_of(estimate: Estimate) -> Table:
+    """The shares of the only variable of a collection."""
+    share = estimate.table(TableName.SHARE)
+    assert share is not None
+    return share
+
+
+def estimate(
+    statistic: Statistic,
+    shares: npt.ArrayLike,
+    stderr: npt.ArrayLike,
+    tags: Mapping[str, tuple[float, float]] = NO_TAGS,
+    **fields: Any,
+) -> Estimate:
     """The estimate ``mle`` under ``rr`` with epsilon 1, unless ``fields`` say otherwise."""
-    defaults: dict[str, Any] = {"mechanism": "rr", "epsilon": 1.0, "estimator": "mle", "tags": {}, "bound": 0.0}
-    return Estimate(support, distribution=np.array(distribution), stderr=np.array(stderr), **(defaults | fields))
+    made = tables(shares, stderr, tags, n=statistic.n)
+    defaults: dict[str, Any] = {"mechanism": "rr", "epsilon": 1.0, "estimator": "mle", "tables": made}
+    return Estimate(**statistic.header(), **(defaults | fields))

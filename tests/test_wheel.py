@@ -30,7 +30,7 @@ messages = [Message(device.report(300, time), time) for _ in range(200)] + [Mess
 
 with beam.Pipeline("FnApiRunner") as pipeline:
     aggregated = pipeline | beam.Create(messages) | Aggregate([spec])
-    aggregated.estimates | beam.Map(lambda estimate: print("n", estimate.support.n, "home", estimate.tags["home"].mass))
+    aggregated.estimates | beam.Map(lambda estimate: print("n", estimate.n, "home", estimate.tables[1].values[0]))
     aggregated.rejected | beam.Map(lambda rejected: print("rejected", rejected.reason))
 """
 

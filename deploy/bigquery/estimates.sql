@@ -4,12 +4,19 @@
 --   bq mk --table --schema=estimate_panes.json --time_partitioning_field=window_start \
 --     --clustering_fields=collection,key PROJECT:uldp.estimate_panes
 --   bq query --project_id=PROJECT --use_legacy_sql=false < estimates.sql
+--
+-- A row holds its tables as arrays. This is how to get the share of each value, by its index in the domain:
+--
+--   SELECT collection, window_start, estimator, value, share, t.stderr[OFFSET(value)] AS stderr
+--   FROM uldp.estimates, UNNEST(tables) AS t, UNNEST(t.values) AS share WITH OFFSET AS value
+--   WHERE t.name = 'share'
 CREATE VIEW IF NOT EXISTS uldp.estimates AS
 SELECT
   key,
   age,
   collection,
   version,
+  channel,
   window_start,
   window_end,
   pane,
@@ -17,11 +24,7 @@ SELECT
   epsilon,
   estimator,
   n,
-  distribution,
-  stderr,
-  tags,
-  bound,
-  counts,
+  tables,
   accounting,
   flags,
   supersedes,

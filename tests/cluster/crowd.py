@@ -16,7 +16,7 @@ from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
 from uldp.schemas.durations import milliseconds
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 
 SPEC = build.spec(
     collection="crowd",

@@ -11,7 +11,8 @@ from tests import build
 from tests.cluster.daemons import wait_until
 from tests.cluster.following import Results
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting, Report
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Report
 
 #: Of each batch, so many are sent again with the next, and so many are sent beside it that are late or impossible.
 COPIES, LATE, IMPOSSIBLE = 10, 2, 3
@@ -76,7 +77,7 @@ def assert_counted_once(devices: Devices, results: Results) -> None:
     assert devices.sent.counted == devices.spec.size
     assert results.total().counted == devices.sent.counted
     # Without the windows that count nothing, whose counts are a single 0.
-    counts = np.sum([pane.counts for pane in results.panes() if pane.n], axis=0)
+    counts = np.sum([pane.cells for pane in results.panes() if pane.n], axis=0)
     assert counts.tolist() == [1] * devices.spec.size
 
 

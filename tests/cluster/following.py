@@ -13,7 +13,8 @@ import fastavro
 from tests.cluster.daemons import Daemon, wait_until
 from tests.cluster.flink import Flink
 from uldp.pipelines.results.read import newest
-from uldp.schemas.records import Accounting, PaneKind, SupportCounts
+from uldp.schemas.pane import Accounting, PaneKind
+from uldp.schemas.statistic import Statistic
 
 #: What tests wait for comes the sooner, the more often these are.
 OFTEN = ["--checkpointing_interval=2000", "--max_bundle_time_mills=200"]
@@ -41,16 +42,16 @@ class Results:
     """A folder of results, while a job writes it. What was read once is read again only if it was written again."""
 
     folder: Path
-    _read: dict[Path, tuple[int, list[SupportCounts]]] = field(default_factory=dict, init=False, repr=False)
+    _read: dict[Path, tuple[int, list[Statistic]]] = field(default_factory=dict, init=False, repr=False)
 
-    def panes(self) -> list[SupportCounts]:
+    def panes(self) -> list[Statistic]:
         """Return the newest pane of each window; none before the first."""
         for path in self.folder.glob("counts/*/*/[!.]*.avro"):
             written = path.stat().st_mtime_ns
             if path not in self._read or self._read[path][0] != written:
                 with path.open("rb") as file:
                     records = cast(Iterator[dict[str, Any]], fastavro.reader(file))
-                    self._read[path] = written, list(map(SupportCounts.from_avro, records))
+                    self._read[path] = written, list(map(Statistic.from_avro, records))
         return newest(pane for _, panes in self._read.values() for pane in panes)
 
     def total(self) -> Accounting:
@@ -59,7 +60,7 @@ class Results:
 
     def counts(self) -> dict[int, list[int]]:
         """Return the counts of each window in which something was counted, by its start in ms."""
-        return {pane.window_start: pane.counts.tolist() for pane in self.panes() if pane.n}
+        return {pane.window_start: pane.cells.tolist() for pane in self.panes() if pane.n}
 
     def wait_for(self, sent: Accounting) -> None:
         """Wait until all that was sent has arrived, more of each kind or as much, and all windows have closed."""

@@ -20,8 +20,10 @@ from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
 from uldp.pipelines.jobs.cluster import cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
-from uldp.pipelines.results.read import newest, read_counts
-from uldp.schemas.records import Accounting, Message, Report, SupportCounts
+from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Report
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.local.stream import LocalStream, last_publish_time, read_messages
 from uldp.transforms.io.results import WriteResults
@@ -144,8 +146,8 @@ def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
         flink.cluster.cancel(job)
 
 
-def panes(out: Path) -> list[SupportCounts]:
-    return newest(read_counts(out)) if (out / "counts").exists() else []
+def panes(out: Path) -> list[Statistic]:
+    return newest(read_statistics(out)) if (out / "counts").exists() else []
 
 
 def test_bounded(flink: Flink, tmp_path: Path) -> None:
@@ -188,5 +190,5 @@ def test_every_report_is_counted_once(flink: Flink, tmp_path: Path, kills: int) 
         wait_until(lambda: all(pane.pane.kind.value != "early" for pane in panes(tmp_path / "out")), "windows closed")
 
     assert total() == Accounting(received=REPORTS + copies, counted=REPORTS, duplicate=copies)
-    assert np.sum([pane.counts for pane in panes(tmp_path / "out") if pane.n], axis=0).tolist() == [1] * REPORTS
-    assert all(pane.accounting.received for pane in read_counts(tmp_path / "out"))
+    assert np.sum([pane.cells for pane in panes(tmp_path / "out") if pane.n], axis=0).tolist() == [1] * REPORTS
+    assert all(pane.accounting.received for pane in read_statistics(tmp_path / "out"))

@@ -19,7 +19,7 @@ from tests.cluster.streams import KafkaStream
 from tests.downloads import ROOT
 from tests.listening import listeners_of_session
 from uldp.schemas.flags import Flag
-from uldp.schemas.records import PaneKind
+from uldp.schemas.pane import PaneKind
 
 MANHATTAN = ROOT / "examples" / "manhattan"
 BATCHES, EACH = 30, 100

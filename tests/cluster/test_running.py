@@ -8,7 +8,7 @@ from tests.cluster.following import Results
 from tests.cluster.terminal import Terminal, typed
 from tests.downloads import ROOT
 from tests.listening import Listener
-from uldp.schemas.records import PaneKind
+from uldp.schemas.pane import PaneKind
 
 #: The programs of Beam that cannot be bound to the loopback interface, as docs/ports.md says.
 OPEN = {

@@ -23,7 +23,7 @@ from tests.cluster.pubsub import PubSubServer
 from tests.cluster.streams import KafkaStream, PubSubStream, Sender, Stream
 from tests.reports import rejected_reports
 from uldp.pipelines.results.read import read_rejected
-from uldp.schemas.records import Accounting, PaneKind
+from uldp.schemas.pane import Accounting, PaneKind
 from uldp.transforms.io.local.stream import LocalStream
 
 LOGGER = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting, Message, Report
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Report
 
 YEAR = 365 * 24 * HOUR
 ID = bytes(range(16))

@@ -23,8 +23,9 @@ from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.collector.signals import sender_digest
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
+from uldp.schemas.pane import SKEW_RANGES, Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import SENDER, SKEW_RANGES, Accounting, Message, Report, ReportBatch
+from uldp.schemas.records import SENDER, Message, Report, ReportBatch
 
 
 @both_paths

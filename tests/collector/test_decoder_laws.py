@@ -27,8 +27,9 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import HEADER_SIZE, report_store
+from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Accounting, Message, Report
+from uldp.schemas.records import Message, Report
 
 
 class Outcome(NamedTuple):

@@ -23,8 +23,9 @@ from uldp.collector.collections import YEAR_9000
 from uldp.collector.decoder import KEPT_BYTES
 from uldp.collector.parse import MAX_MESSAGE_BYTES
 from uldp.schemas.framing import header, load_schema, report_store
+from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Accounting, Message, Rejected, ReportBatch
+from uldp.schemas.records import Message, Rejected, ReportBatch
 
 
 def key_of(data: bytes) -> tuple[str, int] | None:

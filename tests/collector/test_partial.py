@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import SparseCells, as_dense
-from uldp.schemas.records import SKEW_RANGES, Accounting, Signals
+from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
 
 COUNTERS = st.integers(0, 1000)
 SIGNALS = st.builds(

@@ -19,7 +19,7 @@ from uldp.collector.signals import (
     signal_bits,
     skew_counts,
 )
-from uldp.schemas.records import SKEW_RANGES, Sender, Signals
+from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 
 TIMES = st.integers(START - 10**9, START + 10**9) | st.integers(-(2**63), 2**63 - 1)
 

@@ -8,8 +8,9 @@ from tests.collector.decoding import BITS, RETIRED, SLIDING, SYMBOL, YEAR, accou
 from uldp.collector.decoder import Decoded
 from uldp.collector.judge import MAX_SLICES
 from uldp.schemas.codec.encode import encode_batch
+from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Accounting, Message
+from uldp.schemas.records import Message
 
 QUARTER = HOUR // 4
 

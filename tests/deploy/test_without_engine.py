@@ -11,7 +11,7 @@ from tests.deploy.test_image import locked
 from tests.deploy.test_topics import SCRIPT, kafka_commands
 from tests.deploy.tools import complaints, needs_downloads
 from tests.downloads import installed
-from uldp.pipelines.results.read import newest, read_counts
+from uldp.pipelines.results.read import newest, read_statistics
 
 REPORTS = 300
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
@@ -68,7 +68,7 @@ def test_the_job_of_compose_counts_what_is_sent(image: Image, tmp_path: Path) ->
     out = tmp_path / "results"
 
     def counted() -> int:
-        return sum(pane.accounting.counted for pane in newest(read_counts(out))) if (out / "counts").exists() else 0
+        return sum(pane.accounting.counted for pane in newest(read_statistics(out))) if (out / "counts").exists() else 0
 
     with (
         KafkaBroker(tmp_path / "kafka") as broker,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.command import MANHATTAN, SPEC, TRUTH, ULDP, Run
-from uldp.pipelines.results.read import newest, read_counts
-from uldp.schemas.records import PaneKind
+from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.pane import PaneKind
 from uldp.transforms.io.local.stream import LocalStream
 
 
@@ -137,11 +137,11 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
         == "error: stopped; the files that were written remain, and the same command starts again from the beginning"
     )
     assert "1 open window is marked incomplete" in said
-    (pane,) = newest(read_counts(tmp_path / "out"))
+    (pane,) = newest(read_statistics(tmp_path / "out"))
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.EARLY, 300, ("incomplete",))
     (source / "closed").touch()
     assert uldp("stream", "--spec", spec, "--from", source, "--to", tmp_path / "out")[0] == 0
-    (pane,) = newest(read_counts(tmp_path / "out"))
+    (pane,) = newest(read_statistics(tmp_path / "out"))
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.ON_TIME, 300, ())
 
 

@@ -128,7 +128,7 @@ OF_COMMANDS: dict[str, Callable[[Path], object]] = {
 
 def _for(path: Path, content: bytes) -> bytes:
     """Name the hostile record as the one that the command expects there."""
-    name = {"counts": b"SupportCounts", "estimates": b"Estimate", "rejected": b"Rejected"}
+    name = {"counts": b"Statistic", "estimates": b"Estimate", "rejected": b"Rejected"}
     ours = next((name[part] for part in path.parts if part in name), b"Message")
     text = HOSTILE["recursive"].replace(b"Message", ours)
     return content if ours == b"Message" else write({b"avro.schema": text}, [(1, b"\0")])

@@ -4,13 +4,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from tests import build
 from tests.pipelines.command import Run
+from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mistakes import printable
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts
-from uldp.transforms.io.results import counts_file, encode_record, estimate_file, kept_file, write_file
+from uldp.schemas.records import Rejected
+from uldp.transforms.io.results import encode_record, estimate_file, kept_file, statistic_file, write_file
 
 #: Escape, C1's control sequence introducer, bell, delete, overrides, isolates, marks, and separators of lines.
 HOSTILE = (
@@ -29,18 +30,17 @@ def out(tmp_path: Path) -> Path:
     spec = {"collection": "c", "version": 1, "domain": {"labels": labels}, "window": {"size": "1h"}}
     (out / "specs" / "c-v1").mkdir(parents=True)
     (out / "specs" / "c-v1" / "spec.yaml").write_text(json.dumps(spec | {"mechanism": {"name": "rr", "epsilon": 1.0}}))
-    counts = SupportCounts(
-        "c", 1, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), np.array([6, 4]), Accounting(10, 10), (f"flag{HOSTILE}",)
-    )
-    estimate = Estimate(counts, "rr", 1.0, "mle", np.array([0.6, 0.4]), np.array([0.1, 0.1]), {}, 0.0)
+    channel = CollectionSpec.load(out / "specs" / "c-v1" / "spec.yaml").channel
+    counts = build.pane([6, 4], start=0, flags=(f"flag{HOSTILE}",), channel=channel)
+    estimate = build.estimate(counts, [0.6, 0.4], [0.1, 0.1])
     rejected = Rejected("decode", f"reason{HOSTILE}", HOSTILE, b"", {}, 0, "", 1, "0")
     for name, content in (
-        counts_file(counts),
+        statistic_file(counts),
         estimate_file(estimate),
         kept_file("rejected", [encode_record("rejected", rejected.to_avro())], "rejected"),
         (f"counts/c-v1/{NAME}/000000.avro", b"damaged"),
         (f"rejected/{NAME}.avro", b"damaged"),
-        estimate_file(replace(estimate, support=replace(counts, collection=NAME))),
+        estimate_file(replace(estimate, collection=NAME)),
     ):
         write_file(str(out / name), content)
     return out

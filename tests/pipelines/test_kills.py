@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.build import HOUR, START
-from uldp.pipelines.results.read import newest, read_counts
-from uldp.schemas.records import Accounting, Message, Report
+from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Report
 from uldp.transforms.io.local.stream import LocalStream
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
@@ -77,8 +78,8 @@ def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
         publisher.join()
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
-    panes = newest(read_counts(tmp_path / "out"))
-    assert np.sum([pane.counts for pane in panes if pane.n], axis=0).tolist() == [1] * REPORTS
+    panes = newest(read_statistics(tmp_path / "out"))
+    assert np.sum([pane.cells for pane in panes if pane.n], axis=0).tolist() == [1] * REPORTS
     copies = REPORTS // 10
     total = sum((pane.accounting for pane in panes), Accounting())
     assert total == Accounting(received=REPORTS + copies, counted=REPORTS, duplicate=copies)

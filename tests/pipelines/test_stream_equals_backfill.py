@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from tests.build import MINUTE, START, spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_counts
+from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting, Message, Report, SupportCounts
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Report
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream, read_messages
 
@@ -76,18 +78,18 @@ def append(stream: LocalStream, messages: Sequence[Message], segments: int) -> N
     stream.close()
 
 
-def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> list[SupportCounts]:
+def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> list[Statistic]:
     jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=print)
-    return newest(read_counts(out))
+    return newest(read_statistics(out))
 
 
-def backfill(source: Path, out: Path, spec: CollectionSpec = SPEC) -> list[SupportCounts]:
+def backfill(source: Path, out: Path, spec: CollectionSpec = SPEC) -> list[Statistic]:
     jobs.backfill([spec], source, out, jobs.pipeline_options(["--runner=DirectRunner"]))
-    return newest(read_counts(out))
+    return newest(read_statistics(out))
 
 
-def counts_by_window(panes: Sequence[SupportCounts]) -> dict[int, list[int]]:
-    return {pane.window_start: pane.counts.tolist() for pane in panes}
+def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
+    return {pane.window_start: pane.cells.tolist() for pane in panes}
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
@@ -140,7 +142,7 @@ def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], se
             kept = [m for file in message_files(Path(folder, "streamed", "late")) for m in read_messages(file)]
             assert len(kept) == late
             for pane in backfill(Path(folder, "streamed", "late"), Path(folder, "corrected")):
-                merged[pane.window_start] = merged[pane.window_start] + pane.counts
+                merged[pane.window_start] = merged[pane.window_start] + pane.cells
         assert {start: counts.tolist() for start, counts in merged.items()} == counts_by_window(everything)
 
 
@@ -169,4 +171,4 @@ def test_a_stream_that_cannot_be_read_fails_and_completes_no_window(tmp_path: Pa
     (stream.path / "000000000001.avro").write_bytes(b"not Avro")
     with pytest.raises(Exception, match="not an Avro file of messages"):
         follow(stream, tmp_path / "out")
-    assert read_counts(tmp_path / "out") == []
+    assert read_statistics(tmp_path / "out") == []

@@ -11,8 +11,9 @@ import pytest
 
 from tests import build
 from tests.build import START
-from uldp.pipelines.results.read import newest, read_counts
-from uldp.schemas.records import Accounting, Message
+from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
 REPORTS = 2_000
@@ -89,6 +90,6 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
 
     after(out)
     subprocess.run(uldp, cwd=tmp_path, capture_output=True, check=True)
-    (pane,) = newest(read_counts(out))
-    assert pane.counts.tolist() == [1] * REPORTS
+    (pane,) = newest(read_statistics(out))
+    assert pane.cells.tolist() == [1] * REPORTS
     assert pane.accounting == Accounting(received=REPORTS, counted=REPORTS)

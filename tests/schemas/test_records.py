@@ -12,23 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema, report_store
-from uldp.schemas.records import (
-    Accounting,
-    Estimate,
-    Message,
-    Pane,
-    PaneKind,
-    Rejected,
-    Report,
-    ReportBatch,
-    Sender,
-    Signals,
-    Superseded,
-    SupportCounts,
-    TagMass,
-    iso,
-)
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
+from uldp.schemas.records import Message, Rejected, Report, ReportBatch, iso
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Basis, Table, TableName
 
 INTS = st.integers(-(2**31), 2**31 - 1)
 LONGS = st.integers(-(2**63), 2**63 - 1)
@@ -45,19 +35,18 @@ MESSAGES = st.builds(Message, BYTES, LONGS, ATTRIBUTES, st.just(""))
 REJECTED = st.builds(Rejected, TEXTS, TEXTS, TEXTS, BYTES, ATTRIBUTES, LONGS, TEXTS, INTS, TEXTS)
 COUNTERS = st.integers(0, 2**40)
 ACCOUNTING = st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS)
-COUNTS = st.lists(LONGS, max_size=5).map(lambda counts: np.array(counts, dtype=np.int64))
+CELLS = st.lists(LONGS, max_size=5).map(lambda cells: np.array(cells, dtype=np.int64))
 FLOATS = st.lists(DOUBLES, max_size=5).map(np.array)
-SUPPORT = st.builds(
-    SupportCounts,
+HEADER = (
     TEXTS,
     INTS,
+    TEXTS,
     LONGS,
     LONGS,
     st.builds(Pane, st.sampled_from(PaneKind), INTS),
-    COUNTS,
     ACCOUNTING,
     st.lists(TEXTS, max_size=2).map(tuple),
-    st.none() | st.builds(Superseded, INTS, LONGS, COUNTS),
+    st.none() | st.builds(Superseded, INTS, LONGS),
     st.builds(
         Signals,
         st.lists(LONGS, max_size=2).map(tuple),
@@ -66,16 +55,30 @@ SUPPORT = st.builds(
         st.none() | st.builds(Sender, TEXTS, LONGS),
     ),
 )
+STATISTICS = st.builds(Statistic, *HEADER, cells=CELLS)
+NAMES = st.lists(TEXTS, max_size=2).map(tuple)
+TABLES = st.builds(
+    Table,
+    st.sampled_from(TableName),
+    FLOATS,
+    FLOATS,
+    LONGS,
+    NAMES,
+    st.lists(LONGS, max_size=2).map(tuple),
+    st.none() | NAMES,
+    st.none() | FLOATS,
+    st.none() | FLOATS,
+    DOUBLES,
+    st.booleans(),
+    st.sampled_from(Basis),
+)
 ESTIMATES = st.builds(
     Estimate,
-    SUPPORT,
-    TEXTS,
-    st.none() | DOUBLES,
-    TEXTS,
-    FLOATS,
-    FLOATS,
-    st.dictionaries(TEXTS, st.builds(TagMass, DOUBLES, DOUBLES), max_size=3),
-    DOUBLES,
+    *HEADER,
+    mechanism=TEXTS,
+    epsilon=st.none() | DOUBLES,
+    estimator=TEXTS,
+    tables=st.lists(TABLES, max_size=3).map(tuple),
 )
 
 
@@ -123,53 +126,46 @@ def test_rejected_round_trips(rejected: Rejected) -> None:
     assert Rejected.from_avro(through_avro("rejected", rejected.to_avro())) == rejected
 
 
-@given(SUPPORT)
-def test_support_counts_round_trip(support: SupportCounts) -> None:
-    read = SupportCounts.from_avro(through_avro("support_counts", support.to_avro()))
-    assert read == support
-    assert hash(read) == hash(support)
-    assert read.n == support.accounting.counted
-    assert read.counts.dtype == support.counts.dtype
+@given(STATISTICS)
+def test_statistics_round_trip(statistic: Statistic) -> None:
+    read = Statistic.from_avro(through_avro("statistic", statistic.to_avro()))
+    assert read == statistic
+    assert hash(read) == hash(statistic)
+    assert read.n == statistic.accounting.counted
+    assert read.cells.dtype == statistic.cells.dtype
 
 
 @given(ESTIMATES)
-def test_estimate_round_trips(estimate: Estimate) -> None:
+def test_estimates_round_trip(estimate: Estimate) -> None:
     read = Estimate.from_avro(through_avro("estimate", estimate.to_avro()))
     assert read == estimate
     assert hash(read) == hash(estimate)
-    assert (read.distribution.dtype, read.stderr.dtype) == (estimate.distribution.dtype, estimate.stderr.dtype)
+    assert all(table.values.dtype == table.stderr.dtype == np.float64 for table in read.tables)
 
 
-#: Three records that hold arrays.
-BEFORE = Superseded(0, 3, np.array([2, 1]))
-COUNTED = SupportCounts("survey", 1, 0, 1000, Pane(PaneKind.LATE, 1), np.array([2, 2]), Accounting(4, 4), (), BEFORE)
-ESTIMATED = Estimate(
-    COUNTED, "rr", 1.0, "mle", np.array([0.5, 0.5]), np.array([0.1, 0.1]), {"home": TagMass(0.1, 0.01)}, 0.0
-)
+#: Two records that hold arrays.
+COUNTED = build.pane([2, 2], "late", 1, supersedes=Superseded(0, 3))
+ESTIMATED = build.estimate(COUNTED, [0.5, 0.5], [0.1, 0.1], {"home": (0.1, 0.01)})
 
 
 @pytest.mark.parametrize(
     ("record", "name", "value"),
     [
-        (BEFORE, "revision", 1),
-        (BEFORE, "n", 4),
-        (BEFORE, "counts", np.array([1, 2])),
-        (BEFORE, "counts", np.array([2, 1, 0])),
-        (COUNTED, "counts", np.array([2, 1])),
-        (COUNTED, "counts", np.array([[2, 2]])),
+        (COUNTED, "cells", np.array([2, 1])),
+        (COUNTED, "cells", np.array([[2, 2]])),
+        (COUNTED, "channel", "0123456789abcdef"),
         (COUNTED, "pane", Pane(PaneKind.LATE, 2)),
         (COUNTED, "flags", ("incomplete",)),
         (COUNTED, "supersedes", None),
-        (COUNTED, "supersedes", replace(BEFORE, counts=np.array([1, 2]))),
-        (ESTIMATED, "support", replace(COUNTED, counts=np.array([1, 3]))),
+        (ESTIMATED, "flags", ("incomplete",)),
         (ESTIMATED, "epsilon", None),
-        (ESTIMATED, "distribution", np.array([0.5, 0.25])),
-        (ESTIMATED, "stderr", np.array([0.1, 0.2])),
-        (ESTIMATED, "tags", {"home": TagMass(0.1, 0.02)}),
+        (ESTIMATED, "tables", build.tables([0.5, 0.5], [0.1, 0.1], {"home": (0.1, 0.02)}, n=4)),
+        (ESTIMATED, "tables", build.tables([0.5, 0.25], [0.1, 0.1], {"home": (0.1, 0.01)}, n=4)),
+        (ESTIMATED, "tables", ESTIMATED.tables[:2]),
     ],
 )
 def test_records_with_arrays_are_equal_in_all_fields_or_not_at_all(
-    record: Superseded | SupportCounts | Estimate, name: str, value: object
+    record: Statistic | Estimate, name: str, value: object
 ) -> None:
     copied, other = deepcopy(record), replace(cast(Any, record), **{name: value})
     assert copied == record
@@ -178,6 +174,14 @@ def test_records_with_arrays_are_equal_in_all_fields_or_not_at_all(
     assert record != other
     assert {record, copied, other} == {other, record}
     assert record != "a text"
+
+
+def test_a_table_is_found_by_its_quantity_and_its_attributes() -> None:
+    mean = build.table("mean", [7.0], [0.5], of=("hours",))
+    estimate = replace(ESTIMATED, tables=(*ESTIMATED.tables, mean))
+    assert estimate.table(TableName.MEAN, ("hours",)) is mean
+    assert estimate.table(TableName.MEAN) is None
+    assert estimate.table(TableName.HIDDEN) is ESTIMATED.tables[1]
 
 
 @given(ACCOUNTING, ACCOUNTING, ACCOUNTING)

@@ -33,9 +33,11 @@ from tests.simulation.oracle import Expected, expect
 from tests.simulation.schedules import END, MAX_MESSAGE_BYTES, NUMBERS, POLICIES, Delivery, Row, Schedule, schedules
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
 from uldp.collector import parse, seen
-from uldp.pipelines.results.read import newest, read_counts, read_rejected
+from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Accounting, Message, SupportCounts
+from uldp.schemas.records import Message
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.archive import message_files
@@ -98,7 +100,7 @@ def run(batch: Sequence[Schedule], script: Script, out: Path, *, deduplicate: bo
 class Actual:
     """What became of a schedule, read from the results."""
 
-    panes: list[SupportCounts]
+    panes: list[Statistic]
     late: Counter[tuple[bytes, int]]
     rejections: Counter[tuple[str, bytes, int]]
 
@@ -119,7 +121,7 @@ def results_of(batch: Sequence[Schedule], out: Path) -> dict[str, Actual]:
         assert match is not None
         return found[match[0].decode()]
 
-    for pane in newest(read_counts(out)) if (out / "counts").exists() else []:
+    for pane in newest(read_statistics(out)) if (out / "counts").exists() else []:
         found[pane.collection].panes.append(pane)
     for file in message_files(out / "late") if (out / "late").exists() else []:
         for message in read_messages(file):
@@ -146,13 +148,13 @@ def violations(schedule: Schedule, expected: Expected, actual: Actual) -> list[s
     for pane in actual.panes:
         window = pane.version, (pane.window_start - START) // MINUTE
         windows.add(window)
-        for number in np.flatnonzero(pane.counts).tolist():
+        for number in np.flatnonzero(pane.cells).tolist():
             counted[number].add(window)
-        if pane.counts.max(initial=0) > 1:
-            broken.append(f"{window}: counts {pane.counts.tolist()}")
+        if pane.cells.max(initial=0) > 1:
+            broken.append(f"{window}: counts {pane.cells.tolist()}")
         accounting = pane.accounting
         told = accounting.received, accounting.late, accounting.rejected, accounting.counted
-        right = *(part[window] for part in (expected.received, expected.late, expected.rejected)), pane.counts.sum()
+        right = *(part[window] for part in (expected.received, expected.late, expected.rejected)), pane.cells.sum()
         if told != right or not accounting.closes():
             broken.append(f"{window}: {accounting}, not received, late, rejected, counted {right}")
         if pane.pane.kind.value == "early":

@@ -17,9 +17,11 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.signals import sender_digest
-from uldp.pipelines.results.read import read_counts, read_estimates, read_rejected
+from uldp.pipelines.results.read import read_estimates, read_rejected, read_statistics
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import SENDER, Accounting, Message, Sender, SupportCounts
+from uldp.schemas.pane import Accounting, Sender
+from uldp.schemas.records import SENDER, Message
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.chunks import Chunk
@@ -50,13 +52,13 @@ def new_stream() -> ScriptedStream:
     return stream
 
 
-def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: Any) -> list[SupportCounts]:
+def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: Any) -> list[Statistic]:
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream | Aggregate(specs, **settings) | WriteResults(str(out))
-    return sorted(read_counts(out), key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
+    return sorted(read_statistics(out), key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
 
 
-def kinds(panes: Sequence[SupportCounts]) -> list[tuple[str, int, int]]:
+def kinds(panes: Sequence[Statistic]) -> list[tuple[str, int, int]]:
     return [(pane.pane.kind.value, pane.pane.revision, pane.n) for pane in panes]
 
 
@@ -76,7 +78,7 @@ def test_early_on_time_and_late_panes_accumulate(tmp_path: Path) -> None:
     )
     panes = run(stream, [PLAIN], tmp_path)
     assert kinds(panes) == [("early", 0, 2), ("early", 1, 3), ("on_time", 2, 4), ("late", 3, 5), ("late", 4, 6)]
-    assert panes[-1].counts.tolist() == [2, 2, 1, 1]
+    assert panes[-1].cells.tolist() == [2, 2, 1, 1]
 
 
 def test_a_window_has_its_on_time_pane_though_nothing_came_since_the_early_one(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_late_reports_amend_the_accounting_of_their_window_and_no_count(tmp_path
     )
     panes = run(stream, [PLAIN], tmp_path)
     assert kinds(panes)[0] == ("on_time", 0, 1)
-    assert panes[-1].counts.tolist() == panes[0].counts.tolist()
+    assert panes[-1].cells.tolist() == panes[0].cells.tolist()
     assert panes[-1].accounting == Accounting(received=3, counted=1, late=2)
 
 
@@ -172,7 +174,7 @@ def test_too_many_rejected_reports_flag_the_estimate(limit: float, flags: tuple[
     sent = [report(n, 5) for n in range(3)] + [wrong(9)]
     run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
     (estimate,) = read_estimates(tmp_path)
-    assert estimate.support.flags == flags
+    assert estimate.flags == flags
 
 
 def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: 
         ("plain", 1, ("rejected_ratio",)),
         ("plain", 3, ()),
     ]
-    published = [(estimate.support.collection, estimate.support.n) for estimate in read_estimates(tmp_path)]
+    published = [(estimate.collection, estimate.n) for estimate in read_estimates(tmp_path)]
     assert published == [("other", 1), ("other", 1), ("plain", 3)]
 
 
@@ -215,10 +217,6 @@ def test_a_pane_says_what_it_supersedes(tmp_path: Path) -> None:
     for before, after in pairwise(panes):
         assert after.supersedes is not None
         assert (after.supersedes.revision, after.supersedes.n) == (before.pane.revision, before.n)
-        assert after.supersedes.counts.tolist() == before.counts.tolist()
-    # Whoever keeps the sum of all that was published corrects it with each pane.
-    kept = sum(pane.counts - (0 if pane.supersedes is None else pane.supersedes.counts) for pane in panes)
-    assert np.asarray(kept).tolist() == panes[-1].counts.tolist()
 
 
 def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_path: Path) -> None:
@@ -233,7 +231,7 @@ def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_pat
     )
     panes = run(stream, [spec], tmp_path)
     assert [pane.supersedes and pane.supersedes.n for pane in panes] == [None, 1, 2]
-    assert [estimate.support.supersedes and estimate.support.supersedes.n for estimate in read_estimates(tmp_path)] == [
+    assert [estimate.supersedes and estimate.supersedes.n for estimate in read_estimates(tmp_path)] == [
         None,
         2,
     ]
@@ -298,8 +296,8 @@ def test_every_estimator_of_a_spec_is_published(tmp_path: Path) -> None:
     assert sorted(estimate.estimator for estimate in estimates) == sorted(estimators)
     channel = build.pure_mechanism(spec).channel
     for estimate in estimates:  # two reports of each of four symbols: every estimator sees the uniform distribution
-        np.testing.assert_allclose(estimate.distribution, 0.25, atol=1e-6)
-        np.testing.assert_allclose(estimate.stderr, np.sqrt(channel.variance(np.full(4, 0.25), 8)))
+        np.testing.assert_allclose(build.shares_of(estimate).values, 0.25, atol=1e-6)
+        np.testing.assert_allclose(build.shares_of(estimate).stderr, np.sqrt(channel.variance(np.full(4, 0.25), 8)))
 
 
 def test_wrong_arguments_are_refused_before_anything_runs() -> None:
@@ -317,7 +315,7 @@ def test_messages_are_counted_the_same_whether_they_come_one_by_one_or_in_chunks
         with beam.Pipeline("FnApiRunner") as pipeline:
             _ = pipeline | beam.Create(elements) | Aggregate([PLAIN]) | WriteResults(str(tmp_path / name))
     one, chunks = (
-        ([pane.to_avro() for pane in read_counts(out)], [record.to_avro() for record in read_rejected(out)])
+        ([pane.to_avro() for pane in read_statistics(out)], [record.to_avro() for record in read_rejected(out)])
         for out in (tmp_path / "one", tmp_path / "chunks")
     )
     assert one == chunks
@@ -332,6 +330,6 @@ def test_a_bounded_job_counts_the_same_whether_ids_are_grouped_or_not(grouped: b
     with beam.Pipeline("FnApiRunner") as pipeline:
         aggregated = pipeline | beam.Create(sent) | Aggregate([PLAIN], spill=spill if grouped else None)
         _ = aggregated | WriteResults(str(tmp_path))
-    panes = read_counts(tmp_path)
+    panes = read_statistics(tmp_path)
     assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)
-    assert sum(pane.counts.sum() for pane in panes) == 300
+    assert sum(pane.cells.sum() for pane in panes) == 300

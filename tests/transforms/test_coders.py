@@ -17,20 +17,10 @@ from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import SparseCells
-from uldp.schemas.records import (
-    SKEW_RANGES,
-    Accounting,
-    Estimate,
-    Message,
-    Pane,
-    PaneKind,
-    Rejected,
-    Sender,
-    Signals,
-    Superseded,
-    SupportCounts,
-    TagMass,
-)
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
+from uldp.schemas.records import Message, Rejected
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import (
     EstimateCoder,
     MessageCoder,
@@ -38,34 +28,34 @@ from uldp.transforms.coders import (
     RejectedCoder,
     ReportColumnsCoder,
     StateLayoutError,
-    SupportCountsCoder,
+    StatisticCoder,
 )
 
 LONGEST = 2**63 - 1
 
-SUPPORT = SupportCounts(
+SUPPORT = Statistic(
     "größe",
     2**31 - 1,
+    "0123456789abcdef",
     -LONGEST,
     LONGEST,
     Pane(PaneKind.LATE, 7),
-    np.array([0, LONGEST, -1], dtype=np.int64),
     Accounting(LONGEST, 2, 3, 4, 5),
     ("incomplete", "ü"),
-    Superseded(6, LONGEST, np.array([0, LONGEST, 1], dtype=np.int64)),
+    Superseded(6, LONGEST),
     Signals((1, 2), (LONGEST,), 3, Sender("00ff", LONGEST)),
+    cells=np.array([0, LONGEST, -1], dtype=np.int64),
 )
-ESTIMATE = Estimate(
+ESTIMATE = build.estimate(
     SUPPORT,
-    "urr",
-    0.1,
-    "norm-sub",
-    np.array([0.1, -0.2, 1e-300]),
-    np.array([0.0, np.inf, 5.0]),
-    {"zuhause": TagMass(-0.01, 0.5), "b": TagMass(0.0, 0.0)},
-    0.25,
+    [0.1, -0.2, 1e-300],
+    [0.0, np.inf, 5.0],
+    {"zuhause": (-0.01, 0.5), "b": (0.0, 0.0)},
+    mechanism="urr",
+    epsilon=0.1,
+    estimator="norm-sub",
 )
-WITHOUT_PRIVACY = Estimate(SUPPORT, "identity", None, "mle", np.array([]), np.array([]), {}, 0.0)
+WITHOUT_PRIVACY = build.estimate(SUPPORT, [], [], mechanism="identity", epsilon=None)
 REJECTED = Rejected(
     "decode", "malformed", "détail", b"\xc3\x01", MappingProxyType({"k": "ü"}), LONGEST, "000.avro:3", 2, "0.1.0"
 )
@@ -75,7 +65,7 @@ MESSAGE = Message(b"\x00\xff", -1, {"a": "b", "": ""}, "ü.avro:0")
 @pytest.mark.parametrize(
     ("coder", "record"),
     [
-        (SupportCountsCoder(), SUPPORT),
+        (StatisticCoder(), SUPPORT),
         (EstimateCoder(), ESTIMATE),
         (EstimateCoder(), WITHOUT_PRIVACY),
         (RejectedCoder(), REJECTED),
@@ -87,12 +77,13 @@ def test_records_round_trip(coder: Any, record: Any) -> None:
     assert read.to_avro() == record.to_avro()
 
 
-@pytest.mark.parametrize("coder", [SupportCountsCoder(), EstimateCoder()])
+@pytest.mark.parametrize("coder", [StatisticCoder(), EstimateCoder()])
 def test_arrays_come_back_as_arrays(coder: Any) -> None:
-    record = SUPPORT if isinstance(coder, SupportCountsCoder) else ESTIMATE
-    read = coder.decode(coder.encode(record))
-    counts = read.counts if isinstance(coder, SupportCountsCoder) else read.support.counts
-    np.testing.assert_array_equal(counts, SUPPORT.counts, strict=True)
+    if isinstance(coder, StatisticCoder):
+        np.testing.assert_array_equal(coder.decode(coder.encode(SUPPORT)).cells, SUPPORT.cells, strict=True)
+    else:
+        read, written = (build.shares_of(each) for each in (coder.decode(coder.encode(ESTIMATE)), ESTIMATE))
+        np.testing.assert_array_equal(read.values, written.values, strict=True)
 
 
 @given(
@@ -193,7 +184,7 @@ def test_state_of_another_layout_is_refused() -> None:
 
 
 CODERS: dict[type, type[Coder]] = {
-    SupportCounts: SupportCountsCoder,
+    Statistic: StatisticCoder,
     Estimate: EstimateCoder,
     Rejected: RejectedCoder,
     Message: MessageCoder,
@@ -223,8 +214,8 @@ def test_a_position_is_not_seen_by_readers_of_files() -> None:
 def test_the_size_of_what_is_large_is_known_without_encoding(largest: int) -> None:
     counts = np.random.default_rng(1).integers(0, largest, 10_000)
     shares = counts / counts.sum()
-    support = replace(SUPPORT, counts=counts)
-    estimate = replace(ESTIMATE, support=support, distribution=shares, stderr=shares)
-    sized: list[tuple[Coder, Any]] = [(SupportCountsCoder(), support), (EstimateCoder(), estimate)]
+    support = replace(SUPPORT, cells=counts)
+    estimate = build.estimate(SUPPORT, shares, shares)
+    sized: list[tuple[Coder, Any]] = [(StatisticCoder(), support), (EstimateCoder(), estimate)]
     for coder, value in sized:
         assert 0.5 < coder.estimate_size(value) / len(coder.encode(value)) < 2.1

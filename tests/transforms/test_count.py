@@ -18,7 +18,7 @@ from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
 
 SIZE = 11  # 10 values and a tag: bits of 2 bytes

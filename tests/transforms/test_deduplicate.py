@@ -22,7 +22,7 @@ from tests.build import HOUR, START
 from uldp.collector.columns import ReportColumns
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.coders import ReportColumnsCoder
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 

@@ -6,7 +6,7 @@ from tests import build
 from uldp.collector.collections import serve
 from uldp.collector.partial import PartialCounts
 from uldp.schemas.flags import Flag, withheld
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.seal import flags_of
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import YEAR_9000
-from uldp.pipelines.results.read import read_counts, read_rejected
-from uldp.schemas.records import Accounting, Message, iso
+from uldp.pipelines.results.read import read_rejected, read_statistics
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, iso
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.results import WriteResults
 
@@ -21,7 +22,7 @@ def backfill(out: Path, window: dict[str, str], *messages: Message) -> list[Acco
     spec = build.spec(window=window)
     with beam.Pipeline("FnApiRunner") as pipeline:
         _ = pipeline | beam.Create(messages) | Aggregate([spec]) | WriteResults(str(out))
-    return [pane.accounting for pane in read_counts(out)]
+    return [pane.accounting for pane in read_statistics(out)]
 
 
 def test_the_range_ends_with_the_year_8999() -> None:

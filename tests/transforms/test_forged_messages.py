@@ -13,9 +13,11 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.signals import sender_digest
-from uldp.pipelines.results.read import current, read_counts, read_estimates
+from uldp.pipelines.results.read import current, read_estimates, read_statistics
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import SENDER, Accounting, Message, SupportCounts
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import SENDER, Message
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.results import WriteResults
@@ -35,7 +37,7 @@ def sent(number: int, symbol: int, minute: int = 0, *, published: int | None = N
     return build.message(report, START + (minute if published is None else published) * MINUTE)
 
 
-def run(out: Path, specs: Sequence[CollectionSpec], *bundles: Sequence[Message] | int) -> list[SupportCounts]:
+def run(out: Path, specs: Sequence[CollectionSpec], *bundles: Sequence[Message] | int) -> list[Statistic]:
     """Return the panes, by window and revision, after bundles of messages and minutes to which the watermark goes."""
     stream: ScriptedStream = ScriptedStream(coder=MessageCoder()).with_output_types(Message)
     for bundle in bundles:
@@ -46,14 +48,14 @@ def run(out: Path, specs: Sequence[CollectionSpec], *bundles: Sequence[Message] 
     stream.advance_watermark_to_infinity()
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream | Aggregate(specs) | WriteResults(str(out))
-    return sorted(read_counts(out), key=lambda pane: (pane.version, pane.window_start, pane.pane.revision))
+    return sorted(read_statistics(out), key=lambda pane: (pane.version, pane.window_start, pane.pane.revision))
 
 
 def test_whoever_sends_the_id_of_a_report_first_takes_its_place_without_a_flag(tmp_path: Path) -> None:
     forged, honest = [sent(n, 4) for n in range(3)], [sent(n, 1) for n in range(3)]
     (pane,) = run(tmp_path, [spec(max_rejected_ratio=0.01)], forged, honest)
     assert pane.accounting == Accounting(received=6, counted=3, duplicate=3)
-    assert (pane.counts.tolist(), pane.flags) == ([0, 0, 0, 0, 3], ())
+    assert (pane.cells.tolist(), pane.flags) == ([0, 0, 0, 0, 3], ())
 
 
 def test_an_id_may_be_taken_through_another_version_and_in_another_window(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_a_day_after_a_window_has_closed_a_rejected_report_can_still_flag_it(tmp
     panes = run(tmp_path, [stopping], [sent(n, 1) for n in range(10)], closed, [forged])
     assert [(pane.n, pane.flags) for pane in panes] == [(10, ()), (10, ("rejected_ratio",))]
     assert len(read_estimates(tmp_path)) == 1
-    published, unpublished = current(tmp_path, {stopping.key: stopping})
+    published, unpublished, _ = current(tmp_path, {stopping.key: stopping})
     assert (published, [pane.window_start for pane in unpublished]) == ([], [START])
     after = forged._replace(publish_time=forged.publish_time + MINUTE)
     panes = run(tmp_path / "after", [stopping], [sent(n, 1) for n in range(10)], closed, [after])
@@ -121,5 +123,5 @@ def test_a_forged_report_moves_an_estimate_by_1_of_n_times_p_minus_q(epsilon: fl
         out = tmp_path / str(forged)
         run(out, [collected], [sent(k, 4 if k < forged else k % 4) for k in range(n)])
         (estimate,) = read_estimates(out)
-        shares.append(estimate.distribution[4])
+        shares.append(build.shares_of(estimate).values[4])
     np.testing.assert_allclose(shares[1] - shares[0], 1 / (n * (channel.p[4] - channel.q[4])))

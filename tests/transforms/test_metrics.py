@@ -10,7 +10,8 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 from tests import build
 from tests.build import MINUTE, START
 from uldp.collector.partial import PartialCounts
-from uldp.schemas.records import Accounting, Message
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import NAMESPACE, CounterName

@@ -12,7 +12,7 @@ from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
-from uldp.schemas.records import Accounting, Pane, PaneKind, SupportCounts
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
 
@@ -91,16 +91,16 @@ def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
 
 def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
     sealed = seal(target(), PartialCounts(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
-    assert sealed.counts.tolist() == [0]
+    assert sealed.cells.tolist() == [0]
 
 
 def test_what_a_pane_supersedes_is_read_back() -> None:
     assert unpack_pane(None) is None
-    counts = np.array([1, 2**40], dtype=np.int64)
-    pane = Pane(PaneKind.EARLY, 7)
-    before = unpack_pane(pack_pane(SupportCounts("c", 1, 0, 1, pane, counts, Accounting(9, 9))))
-    assert before is not None
-    assert (before.revision, before.n, before.counts.tolist()) == (7, 9, [1, 2**40])
+    assert unpack_pane(pack_pane(build.pane([1, 2**40], "early", 7))) == Superseded(7, 2**40 + 1)
+
+
+def test_the_state_of_a_pane_does_not_grow_with_its_domain() -> None:
+    assert len(pack_pane(build.pane([1] * 12_800))) == 12
 
 
 @pytest.mark.parametrize("bounded", [True, False])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from uldp.collector.partial import PartialCounts
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.collection import WindowSpec
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.count import KeyedCounts, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
 from uldp.transforms.windows import at_time

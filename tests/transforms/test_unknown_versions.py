@@ -8,7 +8,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from tests import build
 from uldp.collector.partial import PartialCounts
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.aggregate import CountWindows
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.internals import WindowedValue

@@ -29,8 +29,9 @@ from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest, 
 from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.collection import CollectionKey, CollectionSpec
+from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected
+from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
 
 #: How many bytes of a message that is too large its rejected record keeps.
 KEPT_BYTES = 4096

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from uldp.collector.signals import PartialSignals
 from uldp.mechanisms.cells import Cells, add_cells
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 
 _NO_REPORTS = Accounting()
 _NO_SIGNALS = PartialSignals()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uldp.schemas.arrays import Counts, Digests, Mask, SignalBits, Times
-from uldp.schemas.records import SKEW_RANGES, Sender, Signals
+from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 
 #: This bit marks a report with an improbable number of set bits. The bits below it hold the range of its clock skew.
 IMPROBABLE = 0x80

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from uldp.mechanisms.catalog import build_variable
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
-from uldp.schemas.records import SupportCounts
+from uldp.schemas.statistic import Statistic
 from uldp.schemas.variable import Variable
 
 #: A window with fewer reports has no estimate that is of use.
@@ -52,7 +52,7 @@ def _caveats_of(variable: Variable, users: int) -> Iterator[str]:
         )
 
 
-def few_reports(panes: Sequence[SupportCounts]) -> str | None:
+def few_reports(panes: Sequence[Statistic]) -> str | None:
     """Return a line if most windows of a collection count few reports: a sender may have chosen their event times."""
     counted = [pane.n for pane in panes if pane.n]
     few = sum(n < _FEW_REPORTS for n in counted)

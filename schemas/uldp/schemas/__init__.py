@@ -4,10 +4,13 @@ This package imports none of the other packages.
 """
 
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Estimate, Message, Rejected, Report, ReportBatch, SupportCounts
+from uldp.schemas.records import Message, Rejected, Report, ReportBatch
 from uldp.schemas.specfile import SpecError
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Table
 
 __all__ = [
     "CollectionSpec",
@@ -19,5 +22,6 @@ __all__ = [
     "Report",
     "ReportBatch",
     "SpecError",
-    "SupportCounts",
+    "Statistic",
+    "Table",
 ]

@@ -103,8 +103,8 @@ MISMATCH = r"^mem://out: holds .* version 1 with another mechanism\.epsilon; .* 
 def test_results_elsewhere_are_not_mixed_with_those_of_another_channel() -> None:
     """Backgrounds are no part of the channel, and are read with the spec that names them."""
     spec = CollectionSpec.load(EXAMPLE)
-    keys = spec.model_dump(mode="json", exclude_none=True) | {"mechanism": {"name": "urr", "epsilon": 1.0}}
-    other = CollectionSpec.parse(keys, base=EXAMPLE.parent)
+    fields = spec.model_dump(mode="json", exclude_none=True)
+    other = CollectionSpec.parse(fields | {"mechanism": {"name": "urr", "epsilon": 1.0}}, base=EXAMPLE.parent)
     retired = spec.model_copy(update={"retired": True})
     next_version = other.model_copy(update={"version": 2})
     try:

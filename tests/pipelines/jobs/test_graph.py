@@ -22,7 +22,8 @@ from apache_beam.transforms.window import SlidingWindows
 from tests import build
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Message, Report, SupportCounts
+from uldp.schemas.records import Message, Report
+from uldp.schemas.statistic import Statistic
 from uldp.transforms import windows
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import SumCounts
@@ -138,8 +139,8 @@ def test_another_label_is_noticed() -> None:
 
 @pytest.mark.usefixtures("compared")
 def test_another_coder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._coders, SupportCounts, PickleCoder)
-    assert {"-  out unbounded, SupportCountsCoder", "+  out unbounded, PickleCoder"} <= refusal(stream_of_both)
+    monkeypatch.setitem(registry._coders, Statistic, PickleCoder)
+    assert {"-  out unbounded, StatisticCoder", "+  out unbounded, PickleCoder"} <= refusal(stream_of_both)
 
 
 @pytest.mark.usefixtures("compared")

@@ -6,18 +6,18 @@ from pathlib import Path
 from tests import build
 from tests.build import HOUR
 from uldp.pipelines.jobs.outputs import mark_open_windows
-from uldp.pipelines.results.read import newest, read_counts, read_estimates
-from uldp.schemas.records import SupportCounts
-from uldp.transforms.io.results import counts_file, estimate_file, write_file
+from uldp.pipelines.results.read import newest, read_estimates, read_statistics
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.results import estimate_file, statistic_file, write_file
 
 
-def pane(hour: int, kind: str, revision: int, n: int) -> SupportCounts:
+def pane(hour: int, kind: str, revision: int, n: int) -> Statistic:
     return build.pane([n, 0], kind, revision, start=hour * HOUR)
 
 
-def save(out: Path, support: SupportCounts) -> None:
+def save(out: Path, support: Statistic) -> None:
     estimate = build.estimate(support, [1.0, 0.0], [0.1, 0.1])
-    for name, content in (counts_file(support), estimate_file(estimate)):
+    for name, content in (statistic_file(support), estimate_file(estimate)):
         write_file(str(out / name), content)
 
 
@@ -29,9 +29,9 @@ def test_windows_that_did_not_fire_on_time_are_incomplete(tmp_path: Path) -> Non
     for _ in range(2):  # to do it twice is to do it once
         assert mark_open_windows(tmp_path) == 1
     flags = [(), ("busy_sender", "incomplete")]
-    assert [support.flags for support in newest(read_counts(tmp_path))] == flags
-    assert [estimate.support.flags for estimate in newest(read_estimates(tmp_path))] == flags
-    assert len(read_counts(tmp_path)) == len(read_estimates(tmp_path)) == 4
+    assert [support.flags for support in newest(read_statistics(tmp_path))] == flags
+    assert [estimate.flags for estimate in newest(read_estimates(tmp_path))] == flags
+    assert len(read_statistics(tmp_path)) == len(read_estimates(tmp_path)) == 4
 
 
 def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> Non
 def test_a_damaged_file_keeps_no_other_window_from_being_marked(tmp_path: Path) -> None:
     for support in (pane(0, "early", 0, 5), pane(1, "early", 0, 3)):
         save(tmp_path, support)
-    (tmp_path / counts_file(pane(0, "early", 0, 5))[0]).write_bytes(b"damaged")
+    (tmp_path / statistic_file(pane(0, "early", 0, 5))[0]).write_bytes(b"damaged")
     assert mark_open_windows(tmp_path) == 1
-    (counts,) = read_counts(tmp_path, lambda _: None)
+    (counts,) = read_statistics(tmp_path, lambda _: None)
     assert (counts.window_start, counts.flags) == (HOUR, ("incomplete",))

@@ -23,9 +23,10 @@ from uldp.pipelines.jobs.progress import (
     summary,
 )
 from uldp.schemas.collection import WindowSpec
-from uldp.schemas.records import Accounting, Message, SupportCounts, TagMass
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import counts_file, write_file
+from uldp.transforms.io.results import statistic_file, write_file
 
 SPEC = build.spec(domain={"labels": ["often", "ne\x1b[2Jver"]}, limits={"min_reports": 200})
 COUNTS = build.pane([30, 70], revision=2, accounting=Accounting(107, 100, 4, 2, 1))
@@ -34,16 +35,24 @@ ESTIMATE = build.estimate(COUNTS, [0.3, 0.7], [0.03, 0.02])
 
 def test_a_pane_names_its_largest_value_by_its_label() -> None:
     line = "2026-01-01 09:00  on time #2   n     100  duplicate   4  late   2  rejected   1"
-    assert pane_line(ESTIMATE, ["often", "never"]) == f"{line}  never 70.00±2.00 %"
+    assert pane_line(ESTIMATE, build.spec(domain={"labels": ["often", "never"]})) == f"{line}  never 70.00±2.00 %"
 
 
 def test_a_pane_names_tags_where_there_are_any() -> None:
-    tagged = replace(ESTIMATE, tags={"home": TagMass(0.1, 0.01)})
-    assert pane_line(tagged, ["often", "never"]).endswith("  home 10.00±1.00 %")
+    tagged = build.estimate(COUNTS, [0.3, 0.7], [0.03, 0.02], {"home": (0.1, 0.01)})
+    assert pane_line(tagged, SPEC).endswith("  home 10.00±1.00 %")
+
+
+def test_a_pane_names_the_figure_of_each_attribute_of_a_record() -> None:
+    tables = (
+        build.table("share", [0.2, 0.8], [0.1, 0.1], of=("app",)),
+        build.table("mean", [7.25], [0.12], of=("hours",)),
+    )
+    assert pane_line(replace(ESTIMATE, tables=tables), SPEC).endswith("  app 1 80.00±10.00 %  hours mean 7.25±0.12")
 
 
 def test_the_label_of_a_pane_does_not_command_a_terminal() -> None:
-    assert pane_line(ESTIMATE, SPEC.labels).endswith("  ne\N{REPLACEMENT CHARACTER}[2Jver 70.00±2.00 %")
+    assert pane_line(ESTIMATE, SPEC).endswith("  ne\N{REPLACEMENT CHARACTER}[2Jver 70.00±2.00 %")
 
 
 def test_a_job_says_what_it_follows() -> None:
@@ -126,7 +135,7 @@ class TestHeartbeat:
 
 def test_a_job_of_a_cluster_says_how_many_panes_are_written(tmp_path: Path) -> None:
     assert progress_of(tmp_path).endswith(f"Z: 0 panes in {tmp_path}")
-    name, content = counts_file(COUNTS)
+    name, content = statistic_file(COUNTS)
     write_file(str(tmp_path / name), content)
     (tmp_path / name).with_name(".half-written.avro").touch()
     assert progress_of(tmp_path).endswith(f"Z: 1 pane in {tmp_path}")
@@ -153,9 +162,7 @@ def test_a_job_says_where_it_is_until_its_stream_is_closed(tmp_path: Path, monke
 class TestSummary:
     def test_of_one_window(self, tmp_path: Path) -> None:
         keep_specs(str(tmp_path), [SPEC])
-        name, content = counts_file(
-            SupportCounts(*COUNTS.key, COUNTS.pane, COUNTS.counts, COUNTS.accounting, ("few_reports",))
-        )
+        name, content = statistic_file(replace(COUNTS, flags=("few_reports",)))
         write_file(str(tmp_path / name), content)
         assert summary(tmp_path).splitlines() == [
             "c v1: 1 window, 107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
@@ -173,8 +180,7 @@ class TestSummary:
         keep_specs(str(tmp_path), [SPEC])
         for hour in (0, 1):
             start = START + hour * HOUR
-            counts = SupportCounts("c", 1, start, start + HOUR, COUNTS.pane, COUNTS.counts, COUNTS.accounting)
-            name, content = counts_file(counts)
+            name, content = statistic_file(replace(COUNTS, window_start=start, window_end=start + HOUR))
             write_file(str(tmp_path / name), content if hour else content[:-20])
         (tmp_path / "rejected").mkdir()
         (tmp_path / "rejected" / "x.avro").write_bytes(b"")

@@ -13,10 +13,11 @@ from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
-from uldp.pipelines.results.text import to_json
+from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import SchemaStore
-from uldp.schemas.records import Pane, PaneKind, Rejected
+from uldp.schemas.pane import Pane, PaneKind
+from uldp.schemas.records import Rejected
 from uldp.transforms.io.endpoints import parse_endpoint
 
 COUNTS = pane([7, 3], "early", 3, start=HOUR, key=("c", 2))
@@ -27,17 +28,16 @@ REJECTED = Rejected("decode", "malformed", "why", b"\xff\0", {"a": "b"}, 5, "top
 def test_an_estimate_is_a_line_of_show() -> None:
     key, body = keyed_estimate(ESTIMATE)
     assert key == b"c/2/1970-01-01T01:00:00Z/1970-01-01T02:00:00Z/mle"
-    assert json.loads(body) == json.loads(json.dumps(to_json(ESTIMATE)))
+    assert json.loads(body) == json.loads(json.dumps(to_json(ESTIMATE, None)))
 
 
 def test_a_later_pane_has_the_same_key_and_another_window_or_estimator_has_not() -> None:
     key, _ = keyed_estimate(ESTIMATE)
-    later = replace(COUNTS, pane=Pane(PaneKind.ON_TIME, 4))
-    assert keyed_estimate(replace(ESTIMATE, support=later))[0] == key
+    assert keyed_estimate(replace(ESTIMATE, pane=Pane(PaneKind.ON_TIME, 4)))[0] == key
     others = [
         replace(ESTIMATE, estimator="empirical"),
-        replace(ESTIMATE, support=replace(COUNTS, version=3)),
-        replace(ESTIMATE, support=replace(COUNTS, window_end=3 * HOUR)),
+        replace(ESTIMATE, version=3),
+        replace(ESTIMATE, window_end=3 * HOUR),
     ]
     assert len({key, *(keyed_estimate(other)[0] for other in others)}) == 4
 

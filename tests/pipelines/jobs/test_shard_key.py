@@ -9,11 +9,11 @@ import pytest
 
 from tests import build
 from uldp.pipelines.jobs import local
-from uldp.pipelines.jobs.identity import STATE, JobIdentity
+from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_counts
+from uldp.pipelines.results.read import read_statistics
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -60,17 +60,13 @@ def test_no_text_about_a_job_shows_its_key() -> None:
     assert str(job.shard_key) not in f"{job} {job!r} {aggregate!r} {job.difference(identity())}"
 
 
-@pytest.mark.parametrize(("version", "draws"), [(STATE - 1, True), (STATE, False)])
-def test_only_a_job_of_older_state_may_have_no_key(version: int, draws: bool, tmp_path: Path) -> None:
-    fields: dict[str, Any] = json.loads(identity().encode()) | {"state": version}
+def test_a_job_of_this_state_has_a_key(tmp_path: Path) -> None:
+    fields: dict[str, Any] = json.loads(identity().encode())
     del fields["shard_key"]
     (tmp_path / "specs").mkdir()
     (tmp_path / "job.json").write_text(json.dumps(fields), encoding="utf-8")
-    if draws:
-        assert claim(tmp_path) == claim(tmp_path)
-    else:
-        with pytest.raises(ResultsError, match=r"job\.json: not the identity of a job; restore the original file"):
-            claim(tmp_path)
+    with pytest.raises(ResultsError, match=r"job\.json: not the identity of a job; restore the original file"):
+        claim(tmp_path)
 
 
 def test_a_savepoint_without_the_key_of_its_job_is_refused(tmp_path: Path) -> None:
@@ -105,4 +101,4 @@ def test_the_jobs_of_this_machine_use_their_key(keys: list[int], tmp_path: Path)
         follow([SPEC], stream.path, tmp_path / "live", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
     kept = [JobIdentity.decode((tmp_path / name / "job.json").read_bytes()).shard_key for name in ("whole", "live")]
     assert keys == kept * 2
-    assert {(pane.n, pane.accounting.duplicate) for pane in read_counts(tmp_path / "whole")} == {(40, 40)}
+    assert {(pane.n, pane.accounting.duplicate) for pane in read_statistics(tmp_path / "whole")} == {(40, 40)}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.beams import needs_sources
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
-from uldp.pipelines.jobs.identity import STATE, JobIdentity
+from uldp.pipelines.jobs.identity import READABLE, STATE
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.collection import CollectionSpec
@@ -75,13 +75,13 @@ def start(source: Endpoint, out: Path, *options: str) -> None:
     follow_broker(job, str(out), cluster_options([*FLINK, *options]), lambda _: None, run_apart=run_apart)
 
 
-def test_a_savepoint_of_the_old_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_savepoint_of_another_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
-    kept = json.dumps(OLD_LAYOUT).encode()
+    kept = json.dumps(OLD_LAYOUT | {"state": STATE + 1, "shard_key": 1}).encode()
     (tmp_path / "job.json").write_bytes(kept)
     with pytest.raises(
         ResultsError,
-        match=r"state of version 1, and this is version \d, which cannot read its savepoint; "
+        match=r"state of version 5, and this is version 4, which cannot read its savepoint; "
         r"leave out --savepoint_path, and choose another --to$",
     ):
         start(KafkaEndpoint(TOPIC), tmp_path, SAVEPOINT)
@@ -96,13 +96,18 @@ def test_a_savepoint_of_this_layout_is_not(options: tuple[str, ...], tmp_path: P
             start(KafkaEndpoint(TOPIC), tmp_path, *given)
 
 
-@needs_sources
-def test_results_of_the_old_layout_are_written_to_without_a_savepoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), (SAVEPOINT,)])
+@pytest.mark.parametrize("state", range(1, READABLE))
+def test_results_of_an_earlier_version_are_not_written_to(state: int, options: tuple[str, ...], tmp_path: Path) -> None:
+    """Its files have other fields, and a reader could not read both."""
     (tmp_path / "specs").mkdir()
-    (tmp_path / "job.json").write_text(json.dumps(OLD_LAYOUT), encoding="utf-8")
-    with pytest.raises(SubmittedError):
-        start(KafkaEndpoint(TOPIC), tmp_path)
-    assert JobIdentity.decode((tmp_path / "job.json").read_bytes()).state == STATE
+    kept = json.dumps(OLD_LAYOUT | {"state": state}).encode()
+    (tmp_path / "job.json").write_bytes(kept)
+    with pytest.raises(
+        ResultsError, match=r"an earlier version of uldp wrote these results, .* cannot read; choose another --to$"
+    ):
+        start(KafkaEndpoint(TOPIC), tmp_path, *options)
+    assert (tmp_path / "job.json").read_bytes() == kept
 
 
 class Paths(pickle.Unpickler):
@@ -129,4 +134,4 @@ def test_state_names_the_classes_of_this_version(source: UnboundedSource, classe
     """If one of these moves, a job cannot read the state of the version before: raise STATE with the path."""
     paths = Paths(pickle.dumps(source))
     paths.load()
-    assert (STATE, paths.found) == (3, {f"uldp.transforms.io.{name}" for name in classes})
+    assert (STATE, paths.found) == (4, {f"uldp.transforms.io.{name}" for name in classes})

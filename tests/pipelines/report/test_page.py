@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import fastavro
 import numpy as np
@@ -18,15 +18,20 @@ from scipy import stats
 
 from tests import build
 from tests.build import HOUR, START
+from uldp.transforms.io.results import estimate_file, statistic_file, write_file
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from uldp.pipelines.report.page import ReportError, Scale, guarantee, write_report
+from uldp.pipelines.report.page import ReportError, guarantee, write_report
+from uldp.pipelines.report.shares import Scale
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, SupportCounts, TagMass
+from uldp.schemas.pane import Accounting, Pane, PaneKind
+from uldp.schemas.records import Rejected
+from uldp.schemas.statistic import Statistic
 
 HOSTILE = "</title><script>alert(1)</script>"
 LABELS = [HOSTILE, "<img src=x onerror=alert(1)>", '" onmouseover="alert(1)', "日本語", *map(str, range(4, 30))]
@@ -46,52 +51,49 @@ def pum_spec() -> dict[str, Any]:
     }
 
 
-def rr_estimate(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed: int = 1) -> Estimate:
+class Fired(NamedTuple):
+    """A pane: its statistic, and one estimate."""
+
+    statistic: Statistic
+    estimate: Estimate
+
+    def but(self, **fields: Any) -> "Fired":
+        """The pane with other fields in the header of both."""
+        return Fired(replace(self.statistic, **fields), replace(self.estimate, **fields))
+
+
+def rr_fired(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed: int = 1) -> Fired:
     """An unbiased estimate from simulated counts of randomized response, by the formulas of the literature."""
     size, odds = CollectionSpec.parse(spec).size, math.exp(spec["mechanism"]["epsilon"])
     truth = np.arange(size, 0, -1) / np.arange(1, size + 1).sum()
     p, q = odds / (odds + size - 1), 1 / (odds + size - 1)
     counts = np.random.default_rng(seed).multinomial(n, q + (p - q) * truth)
     accounting = Accounting(n + 60, n, 30, 20, 10)
-    key = spec["collection"], 1
-    support = build.pane(counts, revision=3, start=START + window * HOUR, key=key, accounting=accounting)
+    header: dict[str, Any] = {"accounting": accounting, "channel": CollectionSpec.parse(spec).channel}
+    statistic = build.pane(counts, revision=3, start=START + window * HOUR, key=(spec["collection"], 1), **header)
     m = counts / n
     stderr = np.sqrt(m * (1 - m) / n) / (p - q)
     named = {"estimator": "empirical", "epsilon": spec["mechanism"]["epsilon"]}
-    return build.estimate(support, (m - q) / (p - q), stderr, **named)
+    return Fired(statistic, build.estimate(statistic, (m - q) / (p - q), stderr, **named))
 
 
-def pum_estimate() -> Estimate:
-    plain = rr_estimate(rr_spec())
-    counts = np.append(plain.support.counts, [400, 300])
-    support = replace(plain.support, collection="pum", counts=counts, accounting=Accounting(counts.sum(), counts.sum()))
-    tags = {"home": TagMass(0.0712, 0.0123), "others": TagMass(0.0301, 0.0112)}
-    return replace(plain, support=support, mechanism="urr", tags=tags, bound=0.2026)
+def pum_fired() -> Fired:
+    plain = rr_fired(rr_spec())
+    cells = np.append(plain.statistic.cells, [400, 300])
+    statistic = build.pane(cells, revision=3, key=("pum", 1), channel=CollectionSpec.parse(pum_spec()).channel)
+    shares = build.shares_of(plain.estimate)
+    tags = {"home": (0.0712, 0.0123), "others": (0.0301, 0.0112)}
+    return Fired(statistic, build.estimate(statistic, shares.values, shares.stderr, tags, mechanism="urr"))
 
 
-def flagged(estimate: Estimate, flag: str) -> Estimate:
-    return replace(estimate, support=replace(estimate.support, flags=(flag,)))
-
-
-def save(out: Path, spec: dict[str, Any], *estimates: Estimate) -> None:
+def save(out: Path, spec: dict[str, Any], *fired: Fired) -> None:
     directory = out / "specs" / f"{spec['collection']}-v1"
     directory.mkdir(parents=True)
     # JSON is YAML.
     (directory / "spec.yaml").write_text(json.dumps(spec))
-    for estimate in estimates:
-        support = estimate.support
-        name = f"{support.pane.revision:06d}.{estimate.estimator}.avro"
-        path = out / "estimates" / directory.name / str(support.window_start) / name
-        path.parent.mkdir(parents=True)
-        with path.open("wb") as file:
-            fastavro.writer(file, load_schema("estimate"), [estimate.to_avro()])
-
-
-def save_counts(out: Path, support: SupportCounts) -> None:
-    path = out / "counts" / support.collection / str(support.window_start) / f"{support.pane.revision:06d}.avro"
-    path.parent.mkdir(parents=True)
-    with path.open("wb") as file:
-        fastavro.writer(file, load_schema("support_counts"), [support.to_avro()])
+    for statistic, estimate in fired:
+        for name, content in (statistic_file(statistic), estimate_file(estimate)):
+            write_file(str(out / name), content)
 
 
 class Page(HTMLParser):
@@ -135,7 +137,7 @@ def out(tmp_path: Path) -> Path:
 
 class TestPage:
     def test_needs_nothing_else(self, out: Path) -> None:
-        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, rr_spec(), rr_fired(rr_spec()))
         html = page(out, truth={("plain", 1): TRUTH}, grid=(5, 6))
         assert html.count("script") == html.count("link") == 0
         assert all(source.startswith("data:image/svg+xml;base64,") for source in html.all("src"))
@@ -143,7 +145,7 @@ class TestPage:
         assert "default-src 'none'" in html.all("content")[0]
 
     def test_links_lead_somewhere_and_images_say_what_they_show(self, out: Path) -> None:
-        save(out, rr_spec(), *(rr_estimate(rr_spec(), window=window) for window in range(3)))
+        save(out, rr_spec(), *(rr_fired(rr_spec(), window=window) for window in range(3)))
         html = page(out)
         identifiers = html.all("id")
         assert len(set(identifiers)) == len(identifiers)
@@ -154,15 +156,14 @@ class TestPage:
         assert all(image["alt"] for image in images)
 
     def test_hostile_labels_are_text(self, out: Path) -> None:
-        estimate = flagged(rr_estimate(rr_spec()), "<script>flag</script>")
-        save(out, rr_spec(), estimate)
+        save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("<script>flag</script>",)))
         html = page(out)
         assert html.count("script") == 0
         assert not html.all("onerror") + html.all("onmouseover")
         assert all(text in html.text for text in [HOSTILE, *LABELS[:4], "<script>flag</script>"])
 
     def test_the_same_input_gives_the_same_bytes(self, out: Path) -> None:
-        save(out, pum_spec(), pum_estimate())
+        save(out, pum_spec(), pum_fired())
         targets = [out.parent / name for name in ("one.html", "two.html")]
         for target in targets:
             write_report(out, target, grid=(5, 6))
@@ -170,34 +171,28 @@ class TestPage:
 
     def test_three_windows_of_625_cells_are_a_light_page(self, out: Path) -> None:
         spec = rr_spec(size=625, epsilon=6.0)
-        save(out, spec, *(rr_estimate(spec, window=window) for window in range(3)))
+        save(out, spec, *(rr_fired(spec, window=window) for window in range(3)))
         truth = np.arange(625, 0, -1) / np.arange(1, 626).sum()
         assert page(out, truth={("plain", 1): truth}, grid=(25, 25)).count("img") == 6
         assert (out.parent / "report.html").stat().st_size < 3_000_000
 
     def test_a_small_domain_needs_no_figure(self, out: Path) -> None:
         spec = rr_spec(size=20)
-        save(out, spec, rr_estimate(spec))
+        save(out, spec, rr_fired(spec))
         html = page(out)
         assert html.count("img") == 0
         assert "All 20 values, in % of users" in html.words
 
     def test_a_chapter_for_each_collection(self, out: Path) -> None:
-        save(out, pum_spec(), pum_estimate())
-        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, pum_spec(), pum_fired())
+        save(out, rr_spec(), rr_fired(rr_spec()))
         html = page(out)
         assert html.count("article") == 2
         assert {"pum-v1", "plain-v1"} <= set(html.all("id"))
 
     def test_only_the_newest_pane_of_a_window_is_shown(self, out: Path) -> None:
-        early = rr_estimate(rr_spec(), n=10_000)
-        early = replace(early, support=replace(early.support, pane=Pane(PaneKind.EARLY, 0)), estimator="mle")
-        newest = replace(rr_estimate(rr_spec()), estimator="mle")
-        save(out, rr_spec(), early)
-        path = out / "estimates/plain-v1/w/000003.mle.avro"
-        path.parent.mkdir()
-        with path.open("wb") as file:
-            fastavro.writer(file, load_schema("estimate"), [newest.to_avro()])
+        early = rr_fired(rr_spec(), n=10_000).but(pane=Pane(PaneKind.EARLY, 0))
+        save(out, rr_spec(), early, rr_fired(rr_spec()))
         html = page(out)
         assert html.count("article") == 1
         assert "20,000 reports, on-time pane, revision 3" in html.words
@@ -205,7 +200,7 @@ class TestPage:
 
 class TestContents:
     def test_facts(self, out: Path) -> None:
-        save(out, pum_spec(), pum_estimate())
+        save(out, pum_spec(), pum_fired())
         words = page(out).words
         for fact in (
             "utility-optimized randomized response (uRR)",
@@ -219,66 +214,67 @@ class TestContents:
 
     def test_windows_without_an_estimate_are_named(self, out: Path) -> None:
         stopping = rr_spec() | {"limits": {"max_rejected_ratio": 0.1, "when_exceeded": "stop"}}
-        published, later = rr_estimate(rr_spec()), rr_estimate(rr_spec(), window=1)
-        save(out, stopping, published, later)
-        received = replace(later.support.accounting, received=40_060, rejected=20_010)
-        save_counts(out, replace(later.support, accounting=received, flags=("rejected_ratio",)))
+        published, later = rr_fired(rr_spec()), rr_fired(rr_spec(), window=1)
+        received = replace(later.statistic.accounting, received=40_060, rejected=20_010)
+        stopped = replace(later.statistic, accounting=received, flags=("rejected_ratio",))
+        save(out, stopping, published, Fired(stopped, later.estimate))
         found = page(out)
         assert "plain version 1 2026-01-01 10:00 to 11:00 UTC 20,000 20,010 rejected_ratio" in found.words
         assert found.count("article") == 1  # what was published of the later window is not current
 
     def test_window(self, out: Path) -> None:
-        save(out, rr_spec(), flagged(rr_estimate(rr_spec()), "rejected_ratio"))
+        save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("rejected_ratio",)))
         words = page(out).words
         assert "2026-01-01 09:00 to 10:00 UTC empirical" in words
         assert "20,060 received = 20,000 counted + 30 duplicate + 20 late + 10 rejected." in words
         assert "Reasons to distrust this window: rejected_ratio." in words
 
     def test_tags_and_their_bound(self, out: Path) -> None:
-        save(out, pum_spec(), pum_estimate())
+        save(out, pum_spec(), pum_fired())
         words = page(out).words
         assert "home 7.12 1.23 others 3.01 1.12" in words
         assert "can cost at most 0.203 in l1 (Theorem 1)" in words
 
     def test_only_a_known_truth_is_spoken_of(self, out: Path) -> None:
-        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, rr_spec(), rr_fired(rr_spec()))
         assert "distance to the truth" not in page(out).words
         assert "distance to the truth" in page(out, truth={("plain", 1): TRUTH}).words
 
     def test_distance_and_coverage(self, out: Path) -> None:
-        estimate = rr_estimate(rr_spec())
-        save(out, rr_spec(), estimate)
+        fired = rr_fired(rr_spec())
+        shares = build.shares_of(fired.estimate)
+        save(out, rr_spec(), fired)
         words = page(out, truth={("plain", 1): TRUTH}).words
         odds = math.exp(2.0)
         p, q = odds / (odds + 29), 1 / (odds + 29)
-        intervals = [
-            stats.binomtest(int(count), 20_000).proportion_ci(method="wilson") for count in estimate.support.counts
-        ]
+        cells = fired.statistic.cells.tolist()
+        intervals = [stats.binomtest(count, 20_000).proportion_ci(method="wilson") for count in cells]
         covered = [
             (ci.low - q) / (p - q) <= share <= (ci.high - q) / (p - q)
             for ci, share in zip(intervals, TRUTH, strict=True)
         ]
         assert 0.8 < np.mean(covered) < 1, "the seed should make some intervals miss"
-        l1 = np.abs(estimate.distribution - TRUTH).sum()
-        expected = math.sqrt(2 / math.pi) * estimate.stderr.sum()
+        l1 = np.abs(shares.values - TRUTH).sum()
+        expected = math.sqrt(2 / math.pi) * shares.stderr.sum()
         assert f"distance to the truth {l1:.3f}, where noise costs the unbiased estimate about {expected:.3f}." in words
         assert f"{100 * np.mean(covered):.1f} % of the 95 % intervals cover the truth." in words
 
     def test_the_largest_values_with_interval_and_truth(self, out: Path) -> None:
-        estimate = rr_estimate(rr_spec(), n=200_000)
-        save(out, rr_spec(), estimate)
+        fired = rr_fired(rr_spec(), n=200_000)
+        values = build.shares_of(fired.estimate).values
+        save(out, rr_spec(), fired)
         html = page(out, truth={("plain", 1): TRUTH})
         assert html.count("svg") == 20
-        largest = int(np.argmax(estimate.distribution))
+        largest = int(np.argmax(values))
         odds = math.exp(2.0)
         p, q = odds / (odds + 29), 1 / (odds + 29)
-        ci = stats.binomtest(int(estimate.support.counts[largest]), 200_000).proportion_ci(method="wilson")
-        shares = [estimate.distribution[largest], (ci.low - q) / (p - q), (ci.high - q) / (p - q), TRUTH[largest]]
+        ci = stats.binomtest(int(fired.statistic.cells[largest]), 200_000).proportion_ci(method="wilson")
+        shares = [values[largest], (ci.low - q) / (p - q), (ci.high - q) / (p - q), TRUTH[largest]]
         share, low, high, true = (f"{100 * value:.2f}" for value in shares)
         assert f"{LABELS[largest]} {share} {low} to {high} {true}" in html.words
 
     def test_rejections_by_reason(self, out: Path) -> None:
-        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, rr_spec(), rr_fired(rr_spec()))
         assert "Rejected reports" not in page(out).words
         rejected = [
             Rejected("decode", reason, "", b"", {}, START, "s:1", 1, "0.1.0")
@@ -293,8 +289,8 @@ class TestContents:
 
     @pytest.mark.parametrize(("known", "shown"), [(True, "Truth and estimate"), (False, "Estimate")])
     def test_a_grid(self, out: Path, known: bool, shown: str) -> None:
-        save(out, rr_spec(), rr_estimate(rr_spec()))
-        save(out, rr_spec("other", size=40), rr_estimate(rr_spec("other", size=40)))
+        save(out, rr_spec(), rr_fired(rr_spec()))
+        save(out, rr_spec("other", size=40), rr_fired(rr_spec("other", size=40)))
         html = page(out, truth={("plain", 1): TRUTH} if known else None, grid=(5, 6))
         captions = [alt for alt in html.all("alt") if "grid" in alt]
         assert captions == [
@@ -309,12 +305,12 @@ class TestErrors:
         ids=["size", "sum", "sign"],
     )
     def test_a_truth_that_is_no_distribution(self, out: Path, truth: Floats) -> None:
-        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, rr_spec(), rr_fired(rr_spec()))
         with pytest.raises(ReportError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"):
             page(out, truth={("plain", 1): truth})
 
     def test_a_grid_of_other_cells(self, out: Path) -> None:
-        save(out, rr_spec(), rr_estimate(rr_spec()))
+        save(out, rr_spec(), rr_fired(rr_spec()))
         with pytest.raises(
             ReportError, match=r"grid of 5 x 5 has 25 cells, but \|X\| is 30 \(plain\); correct the grid"
         ):

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import numpy as np
+import yaml
 
 from tests import build
 from tests.build import HOUR, START
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import Schema, load_schema
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Rejected, Sender, Signals, Superseded, TagMass
-from uldp.transforms.io.results import counts_file, estimate_file, write_file
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
+from uldp.schemas.records import Rejected
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.results import estimate_file, statistic_file, write_file
 
 SPEC = """
 collection: c
@@ -23,12 +27,14 @@ tags: [{name: home}]
 window: {size: 1h}
 """
 
+CHANNEL = CollectionSpec.parse(yaml.safe_load(SPEC)).channel
 COUNTS = build.pane(
     [30, 40, 10, 20],
+    channel=CHANNEL,
     revision=2,
     accounting=Accounting(107, 100, 4, 2, 1),
     flags=("improbable_counts",),
-    supersedes=Superseded(1, 90, np.array([27, 36, 9, 18])),
+    supersedes=Superseded(1, 90),
     signals=Signals((0, 3), (60, 30, 0, 7), 2, Sender("00000000000000ff", 50)),
 )
 ESTIMATE = build.estimate(
@@ -38,8 +44,7 @@ ESTIMATE = build.estimate(
     mechanism="urr",
     epsilon=1.5,
     estimator="empirical",
-    tags={"home": TagMass(0.05, 0.024)},
-    bound=0.1,
+    tags={"home": (0.05, 0.024)},
 )
 REJECTED = Rejected("decode", "not_avro", "starts with 00", b"\x00", {"k": "v"}, START, "s:1", 1, "0.1.0")
 
@@ -61,28 +66,33 @@ def write_estimate(out: Path, estimate: Estimate = ESTIMATE, name: str = "000002
 def fired(
     received: int, revision: int, *, estimator: str = "mle", version: int = 1, start: int = START, kind: str = "early"
 ) -> Estimate:
-    counts = replace(
-        COUNTS,
+    return replace(
+        ESTIMATE,
         version=version,
         window_start=start,
         pane=Pane(PaneKind(kind), revision),
         accounting=Accounting(received, received),
+        estimator=estimator,
     )
-    return replace(ESTIMATE, support=counts, estimator=estimator)
 
 
 def at(hour: int, estimator: str = "mle", revision: int = 2) -> Estimate:
     """An estimate of an hour of the day."""
     start = START + hour * HOUR
-    support = replace(COUNTS, window_start=start, window_end=start + HOUR, pane=Pane(PaneKind.ON_TIME, revision))
-    return replace(ESTIMATE, support=support, estimator=estimator)
+    pane = Pane(PaneKind.ON_TIME, revision)
+    return replace(ESTIMATE, window_start=start, window_end=start + HOUR, pane=pane, estimator=estimator)
+
+
+def statistic_of(estimate: Estimate) -> Statistic:
+    """The statistic of an estimate's pane, with the cells of ``COUNTS``."""
+    return Statistic(**estimate.header(), cells=COUNTS.cells)
 
 
 def save(out: Path, *estimates: Estimate) -> None:
     for estimate in estimates:
-        for name, content in (estimate_file(estimate), counts_file(estimate.support)):
+        for name, content in (estimate_file(estimate), statistic_file(statistic_of(estimate))):
             write_file(str(out / name), content)
 
 
 def hours(estimates: list[Estimate]) -> list[int]:
-    return [(estimate.support.window_start - START) // HOUR for estimate in estimates]
+    return [(estimate.window_start - START) // HOUR for estimate in estimates]

@@ -6,27 +6,39 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, write
+from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, statistic_of, write
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import current, read_counts
+from uldp.pipelines.results.json_lines import to_json
+from uldp.pipelines.results.read import current, read_statistics
 from uldp.pipelines.results.specs import with_specs
-from uldp.pipelines.results.text import estimate_text, to_json
+from uldp.pipelines.results.text import estimate_text
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import load_schema
-from uldp.transforms.io.results import estimate_file, window_folder
+from uldp.transforms.io.results import estimate_file, statistic_file, window_folder
+
+
+def floats(*values: float) -> bytes:
+    return np.array(values, dtype="<f8").tobytes()
+
+
+def share(**forged: object) -> dict[str, Any]:
+    """The tables of an estimate, with forged fields in the shares."""
+    first, *others = ESTIMATE.to_avro()["tables"]
+    return {"tables": [first | forged, *others]}
 
 
 class TestDamage:
     """A damaged file hides its window and no other."""
 
     def damage(self, out: Path, kind: str, hour: int, change: Callable[[bytes], bytes]) -> Path:
-        folder = window_folder(at(hour).support)
+        folder = window_folder(at(hour))
         path = min((out / kind / folder).glob("*.avro"))
         path.write_bytes(change(path.read_bytes()))
         return path
@@ -36,14 +48,14 @@ class TestDamage:
         save(tmp_path, at(0), at(1, revision=0), at(1, revision=1), at(2))
         path = self.damage(tmp_path, kind, 1, lambda data: data[:-30])
         damaged: list[ResultsError] = []
-        estimates, unpublished = current(tmp_path, SPECS, damaged=damaged.append)
+        estimates, unpublished, _ = current(tmp_path, SPECS, damaged=damaged.append)
         assert (hours(estimates), unpublished) == ([0, 2], [])
         assert [str(error).startswith(f"{path}: damaged, or not an Avro file") for error in damaged] == [True]
 
     def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:
         save(tmp_path, at(0))
         path = self.damage(tmp_path, "counts", 0, lambda data: b"")
-        for read in (read_counts, lambda out: current(out, SPECS)):
+        for read in (read_statistics, lambda out: current(out, SPECS)):
             with pytest.raises(ResultsError, match=str(path)):
                 read(tmp_path)
 
@@ -53,7 +65,7 @@ class TestDamage:
             self.damage(tmp_path, kind, hour, lambda data: b"") for hour in (0, 1) for kind in ("counts", "estimates")
         ]
         damaged: list[ResultsError] = []
-        assert current(tmp_path, SPECS, damaged=damaged.append) == ([], [])
+        assert current(tmp_path, SPECS, damaged=damaged.append) == ([], [], {})
         assert [str(error).split(": ")[0] for error in damaged] == [str(path) for path in paths]
 
     @pytest.mark.parametrize(
@@ -63,19 +75,27 @@ class TestDamage:
             {"window_start": START + 2 * HOUR},
             {"collection": "other"},
             {"estimator": "em"},
-            {"counts": [-1, 0, 0, 0]},
-            {"counts": [101, 0, 0, 0]},
-            {"counts": []},
             {"accounting": {"received": 107, "counted": -100, "duplicate": 4, "late": 2, "rejected": 1}},
-            {"accounting": {"received": 0, "counted": 0, "duplicate": 0, "late": 0, "rejected": 0}, "counts": [0]},
+            {"accounting": {"received": 0, "counted": 0, "duplicate": 0, "late": 0, "rejected": 0}},
             {"signals": COUNTS.signals.to_avro() | {"past": [0] * 5000}},
-            {"distribution": [float("nan")] * 3},
-            {"distribution": [1.0, 0.0]},
-            {"distribution": [], "stderr": []},
-            {"stderr": [float("inf")] * 3},
-            {"stderr": [-1.0] * 3},
-            {"bound": 1e300},
-            {"tags": {"home": {"mass": float("nan"), "stderr": 0.0}}},
+            {"tables": []},
+            share(values=floats(np.nan, 1, 1)),
+            share(values=floats(1, 0)),
+            share(values=b"", stderr=b"", shape=[0]),
+            share(values=b"1234567"),
+            share(stderr=floats(1, 1, np.inf)),
+            share(stderr=floats(-1, 1, 1)),
+            share(values=floats(1e300, 1, 1)),
+            share(shape=[2, 2]),
+            share(shape=[-1, -3]),
+            share(keys=["a", "b"]),
+            share(low=floats(0, 0, 0)),
+            share(basis="exact"),
+            share(low=floats(0, 0), high=floats(1, 1), basis="normal"),
+            share(level=1.0),
+            share(n=101),
+            share(name="shares"),
+            share(basis="guess"),
         ],
         ids=str,
     )
@@ -84,7 +104,35 @@ class TestDamage:
         name, _ = estimate_file(at(1))
         write(tmp_path / name, load_schema("estimate"), at(1).to_avro() | forged)
         damaged: list[ResultsError] = []
-        estimates, _ = current(tmp_path, SPECS, damaged=damaged.append)
+        estimates, *_ = current(tmp_path, SPECS, damaged=damaged.append)
+        assert (hours(estimates), len(damaged)) == ([0], 1)
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            {"size": 5},
+            {"size": -1},
+            {"size": 1 << 40, "indices": b""},
+            {"itemsize": 3},
+            {"itemsize": 2},
+            {"values": b""},
+            {"values": b"", "size": 0},
+            {"size": 3, "indices": b"\3\0\0\0", "values": b"\1"},
+            {"indices": b"\1\0\0\0\0\0\0\0", "values": b"\1\1"},
+            {"indices": b"\1\0\0\0", "values": b"\1\1"},
+            {"indices": b"\1\0\0", "values": b"\1"},
+            {"itemsize": 8, "values": np.array([101 << 23, 0, 0, 0]).tobytes()},
+            {"itemsize": 8, "values": np.array([-(2**63), 0, 0, 0]).tobytes()},
+        ],
+        ids=str,
+    )
+    def test_cells_that_no_job_writes_are_damage(self, tmp_path: Path, forged: dict[str, Any]) -> None:
+        save(tmp_path, at(0), at(1))
+        name, _ = statistic_file(statistic_of(at(1)))
+        value = statistic_of(at(1)).to_avro()
+        write(tmp_path / name, load_schema("statistic"), value | {"cells": value["cells"] | forged})
+        damaged: list[ResultsError] = []
+        estimates, *_ = current(tmp_path, SPECS, damaged=damaged.append)
         assert (hours(estimates), len(damaged)) == ([0], 1)
 
     @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
@@ -99,17 +147,17 @@ class TestDamage:
             forged[place % len(forged)] = byte
         (out / name).write_bytes(forged)
         damaged: list[ResultsError] = []
-        estimates, _ = current(out, SPECS, damaged=damaged.append)
+        estimates, *_ = current(out, SPECS, damaged=damaged.append)
         assert hours(estimates)[0] == 0
         assert len(estimates) + len(damaged) == 2
         for estimate in estimates:
-            text = estimate_text(estimate, ["red", "green", "blue"][: len(estimate.distribution)] * 9)
+            text = estimate_text(estimate, SPECS["c", 1])
             assert all(line.isprintable() for line in text.splitlines())
-            json.loads(json.dumps(to_json(estimate), allow_nan=False))
+            json.loads(json.dumps(to_json(estimate, None), allow_nan=False))
 
     def test_an_estimate_under_another_spec_hides_no_other(self) -> None:
         spec = CollectionSpec.parse(yaml.safe_load(SPEC))
-        other = replace(ESTIMATE, epsilon=9.0)
+        other = replace(ESTIMATE, channel="0123456789abcdef")
         damaged: list[ResultsError] = []
         found = list(with_specs([other, ESTIMATE, other], {spec.key: spec}, damaged.append))
         assert found == [(ESTIMATE, spec)]

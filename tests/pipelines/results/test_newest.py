@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import COUNTS, SPECS, fired, write, write_estimate
+from tests.pipelines.results.samples import COUNTS, SPECS, fired, statistic_of, write, write_estimate
 from uldp.pipelines.results.read import current, newest
 from uldp.pipelines.results.text import unpublished_text
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Pane, PaneKind
+from uldp.schemas.pane import Pane, PaneKind
 
 
 class TestNewest:
@@ -41,16 +41,15 @@ class TestNewest:
         assert newest(panes[::-1]) == panes
 
     def test_of_counts(self) -> None:
-        assert newest([fired(10, 1).support, fired(20, 0).support]) == [fired(20, 0).support]
+        assert newest(list(map(statistic_of, [fired(10, 1), fired(20, 0)]))) == [statistic_of(fired(20, 0))]
 
     @given(st.permutations([(10, 0), (20, 1), (20, 0), (30, 0), (30, 2), (30, 1)]))
     def test_the_order_of_reading_does_not_matter(self, panes: list[tuple[int, int]]) -> None:
         (pane,) = newest([fired(*pane) for pane in panes])
-        assert (pane.support.accounting.received, pane.support.pane.revision) == (30, 2)
+        assert (pane.accounting.received, pane.pane.revision) == (30, 2)
 
     def test_an_incomplete_pane_gives_way_to_one_that_holds_as_much(self) -> None:
-        stopped = fired(30, 7)
-        stopped = replace(stopped, support=replace(stopped.support, flags=("incomplete",)))
+        stopped = replace(fired(30, 7), flags=("incomplete",))
         assert newest([stopped, fired(30, 0)]) == [fired(30, 0)]
         assert newest([stopped, fired(29, 8)]) == [stopped]
 
@@ -64,14 +63,14 @@ class TestCurrent:
     def test_a_stopped_window(self, flags: tuple[str, ...], unpublished: bool, tmp_path: Path) -> None:
         write_estimate(tmp_path)
         later = replace(COUNTS, pane=Pane(PaneKind.LATE, 3), flags=flags)
-        write(tmp_path / "counts/c-v1/w/000003.avro", load_schema("support_counts"), later.to_avro())
-        estimates, panes = current(tmp_path, SPECS)
+        write(tmp_path / "counts/c-v1/w/000003.avro", load_schema("statistic"), later.to_avro())
+        estimates, panes, _ = current(tmp_path, SPECS)
         assert (len(estimates), len(panes)) == ((0, 1) if unpublished else (1, 0))
 
     def test_counts_alone(self, tmp_path: Path) -> None:
         few = replace(COUNTS, flags=("few_reports",))
-        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("support_counts"), few.to_avro())
-        estimates, (pane,) = current(tmp_path, SPECS)
+        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("statistic"), few.to_avro())
+        estimates, (pane,), _ = current(tmp_path, SPECS)
         assert estimates == []
         assert unpublished_text(pane).splitlines()[:4] == [
             "c v1  2026-01-01 09:00 to 10:00 UTC  no estimate is published",
@@ -81,4 +80,4 @@ class TestCurrent:
         ]
 
     def test_nothing_yet(self, tmp_path: Path) -> None:
-        assert current(tmp_path, SPECS) == ([], [])
+        assert current(tmp_path, SPECS) == ([], [], {})

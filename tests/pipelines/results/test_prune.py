@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import build
 from uldp.pipelines.cli import main
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.prune import Pruned, prune
-from uldp.pipelines.results.read import newest, read_counts, read_estimates, read_pane_files
-from uldp.schemas.records import Accounting, Estimate, Message, Pane, PaneKind, Superseded, SupportCounts
+from uldp.pipelines.results.read import newest, read_estimates, read_pane_files, read_statistics
+from uldp.schemas.pane import Accounting, Superseded
+from uldp.schemas.records import Message
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.results import (
-    counts_file,
     encode_record,
     estimate_file,
     kept_file,
     shared_folder,
+    statistic_file,
     write_file,
 )
 
@@ -28,12 +31,10 @@ HOUR, DAY = 3_600_000, 86_400
 NOW = 1_800_000_000.0
 
 
-def pane(hour: int, revision: int, n: int, *, late: int = 0) -> SupportCounts:
-    support = SupportCounts(
-        "c", 1, hour * HOUR, hour * HOUR + HOUR, Pane(PaneKind.LATE, revision), np.array([n, 0]), Accounting(n, n)
-    )
-    before = Superseded(revision - 1, n - 1, np.array([n - 1, 0])) if revision and n else None
-    return replace(support, accounting=Accounting(n + late, n, 0, late), supersedes=before)
+def pane(hour: int, revision: int, n: int, *, late: int = 0) -> Statistic:
+    before = Superseded(revision - 1, n - 1) if revision and n else None
+    accounting = Accounting(n + late, n, 0, late)
+    return build.pane([n, 0], "late", revision, start=hour * HOUR, accounting=accounting, supersedes=before)
 
 
 def save(out: Path, name: str, content: bytes, *, days: float = 0) -> Path:
@@ -43,16 +44,15 @@ def save(out: Path, name: str, content: bytes, *, days: float = 0) -> Path:
     return path
 
 
-def save_pane(out: Path, support: SupportCounts) -> None:
-    save(out, *counts_file(support))
+def save_pane(out: Path, support: Statistic) -> None:
+    save(out, *statistic_file(support))
     for estimator in ("mle", "em"):
-        estimate = Estimate(support, "rr", 1.0, estimator, np.array([1.0, 0.0]), np.array([0.1, 0.1]), {}, 0.0)
-        save(out, *estimate_file(estimate))
+        save(out, *estimate_file(build.estimate(support, [1.0, 0.0], [0.1, 0.1], estimator=estimator)))
 
 
-def save_uncounted(out: Path, *panes: SupportCounts) -> Path:
-    encoded = [encode_record("support_counts", replace(each, counts=np.array([0])).to_avro()) for each in panes]
-    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "support_counts"))
+def save_uncounted(out: Path, *panes: Statistic) -> Path:
+    encoded = [encode_record("statistic", replace(each, cells=np.array([0])).to_avro()) for each in panes]
+    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "statistic"))
 
 
 def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> Path:
@@ -74,10 +74,10 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_the_newest_pane_of_each_window_and_estimator_stays(out: Path) -> None:
-    counts, estimates = newest(read_counts(out)), newest(read_estimates(out))
+    counts, estimates = newest(read_statistics(out)), newest(read_estimates(out))
     pruned = prune(out, before=NOW)
     assert (pruned.panes, pruned.late, pruned.rejected) == (9, 0, 0)
-    assert read_counts(out) == counts
+    assert read_statistics(out) == counts
     assert newest(read_estimates(out)) == estimates
     assert [(each.pane.revision, each.n) for each in counts] == [(1, 9), (0, 4)]
     assert counts[0].supersedes == pane(0, 1, 9).supersedes
@@ -113,14 +113,14 @@ def test_a_file_of_uncounted_panes_stays_while_one_of_them_is_the_newest(out: Pa
     replaced = save_uncounted(out, pane(0, 0, 0, late=1), pane(1, 0, 0, late=2))
     twice = save_uncounted(out, pane(2, 0, 0, late=1))
     last = save_uncounted(out, pane(0, 0, 0, late=1), pane(2, 1, 0, late=2))
-    panes = newest(read_counts(out))
+    panes = newest(read_statistics(out))
     prune(out, before=NOW)
     assert [path.exists() for path in (replaced, twice, last)] == [False, False, True]
-    assert newest(read_counts(out)) == panes
+    assert newest(read_statistics(out)) == panes
 
 
 def test_a_damaged_file_keeps_its_window(out: Path) -> None:
-    (damage := out / counts_file(pane(0, 2, 5))[0]).write_bytes(b"damaged")
+    (damage := out / statistic_file(pane(0, 2, 5))[0]).write_bytes(b"damaged")
     damaged: list[ResultsError] = []
     assert prune(out, before=NOW, damaged=damaged.append).panes == 6  # of the estimates
     assert len(list(damage.parent.iterdir())) == 4
@@ -128,7 +128,7 @@ def test_a_damaged_file_keeps_its_window(out: Path) -> None:
 
 
 def test_a_file_that_a_job_has_replaced_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, content = counts_file(pane(0, 0, 99))
+    name, content = statistic_file(pane(0, 0, 99))
 
     def read_then_replace(*arguments: Any) -> Iterator[Any]:
         yield from list(read_pane_files(*arguments))
@@ -136,17 +136,17 @@ def test_a_file_that_a_job_has_replaced_meanwhile_stays(out: Path, monkeypatch: 
 
     monkeypatch.setattr("uldp.pipelines.results.prune.read_pane_files", read_then_replace)
     prune(out, before=NOW)
-    assert [each.n for each in newest(read_counts(out))] == [99, 4]
+    assert [each.n for each in newest(read_statistics(out))] == [99, 4]
 
 
 def test_a_file_that_is_removed_while_it_is_read_is_no_damage(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = out / counts_file(pane(0, 0, 3))[0]
+    gone = out / statistic_file(pane(0, 0, 3))[0]
     listed = sorted(gone.parent.iterdir())
     gone.unlink()
     monkeypatch.setattr(
         "uldp.pipelines.results.read.finished", lambda folder, *_: listed if folder == gone.parent else []
     )
-    assert [each.n for each in read_counts(out)] == [9, 5, 7]
+    assert [each.n for each in read_statistics(out)] == [9, 5, 7]
 
 
 @pytest.mark.parametrize("name", ["stream.json", "notes.txt", "late/0.avro"])

@@ -7,10 +7,10 @@ import pytest
 
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, REJECTED, SPEC, fired, write, write_estimate
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_counts, read_estimates, read_rejected
+from uldp.pipelines.results.read import read_estimates, read_rejected, read_statistics
 from uldp.pipelines.results.specs import read_specs, spec_of
 from uldp.schemas.framing import load_schema, parse_schema
-from uldp.schemas.records import Signals
+from uldp.schemas.pane import Signals
 
 #: Fields that schemas did not have at first.
 NEW = {"flags", "supersedes", "signals"}
@@ -23,8 +23,8 @@ class TestReading:
         assert estimate.to_avro() == ESTIMATE.to_avro()
 
     def test_counts(self, tmp_path: Path) -> None:
-        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("support_counts"), COUNTS.to_avro())
-        (counts,) = read_counts(tmp_path)
+        write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("statistic"), COUNTS.to_avro())
+        (counts,) = read_statistics(tmp_path)
         assert counts.to_avro() == COUNTS.to_avro()
 
     def test_rejected(self, tmp_path: Path) -> None:
@@ -53,15 +53,15 @@ class TestReading:
         )
         write(tmp_path / "estimates/c-v1/w/000000.empirical.avro", older, ESTIMATE.to_avro())
         (estimate,) = read_estimates(tmp_path)
-        assert (estimate.support.flags, estimate.support.supersedes, estimate.support.signals) == ((), None, Signals())
+        assert (estimate.flags, estimate.supersedes, estimate.signals) == ((), None, Signals())
 
-    @pytest.mark.parametrize("read", [read_estimates, read_counts, read_rejected, read_specs])
+    @pytest.mark.parametrize("read", [read_estimates, read_statistics, read_rejected, read_specs])
     def test_no_directory(self, tmp_path: Path, read: Any) -> None:
         with pytest.raises(ResultsError, match="nowhere: no such file or directory; give a directory that holds"):
             read(tmp_path / "nowhere")
 
     def test_no_results_yet(self, tmp_path: Path) -> None:
-        assert read_estimates(tmp_path) == read_counts(tmp_path) == []
+        assert read_estimates(tmp_path) == read_statistics(tmp_path) == []
 
     def test_no_results(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match=f"{tmp_path}: holds nothing; give a directory that holds results"):

@@ -9,10 +9,12 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_counts, read_rejected_folder
+from uldp.pipelines.results.read import newest, read_rejected_folder, read_statistics
 from uldp.pipelines.results.replay import Replayed, replay
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import ATTEMPT, SENDER, Accounting, Message, Rejected, Report, SupportCounts
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected, Report
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 
 REPORTS = 40
@@ -25,9 +27,9 @@ OLD, NEW = (
 )
 
 
-def backfill(specs: list[CollectionSpec], source: Path, out: Path) -> list[SupportCounts]:
+def backfill(specs: list[CollectionSpec], source: Path, out: Path) -> list[Statistic]:
     jobs.backfill(specs, source, out, jobs.pipeline_options([]))
-    return newest(read_counts(out))
+    return newest(read_statistics(out))
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_what_is_mended_counts_and_what_was_counted_is_not_counted_again(stream:
         assert replay(read_rejected_folder(rejected), stream, max_attempts=5) == Replayed(sent=21, exhausted=0, cut=0)
     old, new = backfill([OLD, NEW], stream.path, tmp_path / "after")
 
-    assert (old.counts + new.counts).tolist() == [1] * REPORTS
+    assert (old.cells + new.cells).tolist() == [1] * REPORTS
     assert old.accounting == Accounting(received=20, counted=20)
     assert new.accounting == Accounting(received=60, counted=20, duplicate=40)
     attempts = sorted(record.attempt for record in read_rejected_folder(tmp_path / "after" / "rejected"))

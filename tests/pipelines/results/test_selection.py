@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import SPECS, at, hours, save, write
+from tests.pipelines.results.samples import SPECS, at, hours, save, statistic_of, write
 from uldp.pipelines.results.read import current
 from uldp.pipelines.results.selection import ALL, Selection, SelectionError, require, window_of
 from uldp.pipelines.results.specs import check_selection
 from uldp.schemas.framing import load_schema
-from uldp.transforms.io.results import counts_file, window_folder, write_file
+from uldp.transforms.io.results import statistic_file, window_folder, write_file
 
 #: One hour of ``old``, three of ``new`` in two versions that overlap.
 WINDOWS = [("old", 1, 0, HOUR), ("new", 1, 0, HOUR), ("new", 1, HOUR, 2 * HOUR), ("new", 2, HOUR, 2 * HOUR)]
@@ -91,22 +91,22 @@ class TestSelection:
     )
     def test_chooses(self, tmp_path: Path, selection: Selection, found: list[int]) -> None:
         save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
-        estimates, _ = current(tmp_path, SPECS, selection)
+        estimates, *_ = current(tmp_path, SPECS, selection)
         assert hours(estimates) == found
 
     def test_files_of_others_are_not_opened(self, tmp_path: Path) -> None:
         save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
         for path in tmp_path.rglob("*.avro"):
-            if window_folder(at(2).support) not in str(path) or path.name.endswith(".em.avro"):
+            if window_folder(at(2)) not in str(path) or path.name.endswith(".em.avro"):
                 path.write_bytes(b"opened")
-        estimates, _ = current(tmp_path, SPECS, Selection(last=1, estimator="mle"))
+        estimates, *_ = current(tmp_path, SPECS, Selection(last=1, estimator="mle"))
         assert hours(estimates) == [2]
 
     def test_a_window_without_an_estimate_is_one_of_the_last(self, tmp_path: Path) -> None:
         save(tmp_path, at(0))
-        name, content = counts_file(replace(at(1).support, flags=("few_reports",)))
+        name, content = statistic_file(replace(statistic_of(at(1)), flags=("few_reports",)))
         write_file(str(tmp_path / name), content)
-        estimates, (pane,) = current(tmp_path, SPECS, Selection(last=1))
+        estimates, (pane,), _ = current(tmp_path, SPECS, Selection(last=1))
         assert (estimates, pane.window_start) == ([], START + HOUR)
 
     def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:

@@ -5,24 +5,25 @@ from pathlib import Path
 from tests import build
 from tests.build import HOUR, START
 from uldp.pipelines.results.prune import prune
-from uldp.pipelines.results.read import current, newest, read_counts
+from uldp.pipelines.results.read import current, newest, read_statistics
 from uldp.pipelines.results.selection import Selection
-from uldp.schemas.records import Estimate, SupportCounts
-from uldp.transforms.io.results import counts_file, encode_record, kept_file, shared_folder, write_file
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.results import encode_record, kept_file, shared_folder, statistic_file, write_file
 
 
-def pane(hour: int, n: int = 3, revision: int = 0) -> SupportCounts:
+def pane(hour: int, n: int = 3, revision: int = 0) -> Statistic:
     return build.pane([n, 0], start=START + hour * HOUR, revision=revision)
 
 
-def share(out: Path, *panes: SupportCounts) -> Path:
-    encoded = [encode_record("support_counts", each.to_avro()) for each in panes]
-    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "support_counts"))
+def share(out: Path, *panes: Statistic) -> Path:
+    encoded = [encode_record("statistic", each.to_avro()) for each in panes]
+    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "statistic"))
 
 
 def share_estimates(out: Path, *estimates: Estimate) -> Path:
     encoded = [encode_record("estimate", each.to_avro()) for each in estimates]
-    folder = shared_folder("estimates", estimates[0].support)
+    folder = shared_folder("estimates", estimates[0])
     return save(out, *kept_file(folder, encoded, "estimate", f".{estimates[0].estimator}.avro"))
 
 
@@ -44,8 +45,8 @@ def results(out: Path) -> dict[str, Path]:
 
 def test_windows_and_estimators_of_shared_files_are_selected(tmp_path: Path) -> None:
     results(tmp_path)
-    chosen, _ = current(tmp_path, {}, Selection(last=2, estimator="em"))
-    assert [(each.support.window_start, each.estimator) for each in chosen] == [
+    chosen = current(tmp_path, {}, Selection(last=2, estimator="em")).estimates
+    assert [(each.window_start, each.estimator) for each in chosen] == [
         (START + HOUR, "em"),
         (START + 2 * HOUR, "em"),
     ]
@@ -53,7 +54,7 @@ def test_windows_and_estimators_of_shared_files_are_selected(tmp_path: Path) -> 
 
 def test_a_file_of_an_estimator_that_is_not_selected_is_not_opened(tmp_path: Path) -> None:
     results(tmp_path)["mle"].write_bytes(b"damaged")
-    chosen, _ = current(tmp_path, {}, Selection(estimator="em"))
+    chosen = current(tmp_path, {}, Selection(estimator="em")).estimates
     assert len(chosen) == 3
 
 
@@ -61,7 +62,7 @@ def test_a_shared_file_is_removed_when_all_its_panes_are_replaced(tmp_path: Path
     shared = results(tmp_path)[""]
     for hour in range(3):
         assert prune(tmp_path, before=0).panes == 0
-        save(tmp_path, *counts_file(pane(hour, 4, 1)))
+        save(tmp_path, *statistic_file(pane(hour, 4, 1)))
     assert prune(tmp_path, before=0).panes == 1
     assert not shared.exists()
-    assert [each.n for each in newest(read_counts(tmp_path))] == [4, 4, 4]
+    assert [each.n for each in newest(read_statistics(tmp_path))] == [4, 4, 4]

@@ -2,28 +2,35 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests import build
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import COUNTS, ESTIMATE
+from tests.pipelines.results.samples import CHANNEL, COUNTS, ESTIMATE
+from uldp.pipelines.results.json_lines import to_json
+from uldp.pipelines.results.tables import decimals, percent
 from uldp.pipelines.results.text import (
     accounting_text,
-    decimals,
     estimate_text,
-    percent,
     skew_text,
-    to_json,
     window_text,
 )
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Accounting, Signals
+from uldp.schemas.pane import Accounting, Signals
+
+
+def table(name: str, shape: list[int], values: list[float], stderr: list[float], **fields: Any) -> dict[str, Any]:
+    """A table without intervals from 100 reports, as JSON."""
+    empty: dict[str, Any] = {"of": [], "keys": None, "low": None, "high": None, "level": 0.95, "n": 100, "whole": False}
+    return empty | {"name": name, "shape": shape, "values": values, "stderr": stderr, "basis": "none"} | fields
 
 
 class TestJson:
     def test_line(self) -> None:
-        assert json.loads(json.dumps(to_json(ESTIMATE))) == {
+        assert json.loads(json.dumps(to_json(ESTIMATE, COUNTS))) == {
             "collection": "c",
             "version": 1,
             "window_start": "2026-01-01T09:00:00Z",
@@ -33,14 +40,20 @@ class TestJson:
             "mechanism": "urr",
             "epsilon": 1.5,
             "estimator": "empirical",
+            "channel": CHANNEL,
             "distribution": [0.25, 0.7512, -0.0012],
             "stderr": [0.031, 0.0214, 0.01],
             "tags": {"home": {"mass": 0.05, "stderr": 0.024}},
             "bound": 0.1,
             "counts": [30, 40, 10, 20],
+            "tables": [
+                table("share", [3], [0.25, 0.7512, -0.0012], [0.031, 0.0214, 0.01], whole=True),
+                table("hidden", [1], [0.05], [0.024], keys=["home"]),
+                table("bound", [1], [0.1], [0.0]),
+            ],
             "accounting": {"received": 107, "counted": 100, "duplicate": 4, "late": 2, "rejected": 1},
             "flags": ["improbable_counts"],
-            "supersedes": {"revision": 1, "n": 90, "counts": [27, 36, 9, 18]},
+            "supersedes": {"revision": 1, "n": 90},
             "signals": {
                 "early": [0, 3],
                 "past": [60, 30, 0, 7],
@@ -50,12 +63,29 @@ class TestJson:
         }
 
     def test_has_every_field_of_the_schema(self) -> None:
-        assert to_json(ESTIMATE).keys() == {field["name"] for field in load_schema("estimate")["fields"]}
+        renderings = {"distribution", "stderr", "tags", "bound", "counts"}
+        fields = {field["name"] for field in load_schema("estimate")["fields"]}
+        assert to_json(ESTIMATE, None).keys() == fields | renderings
+
+    def test_without_a_statistic_or_shares(self) -> None:
+        mean = build.table("mean", [12.5], [0.5])
+        line = to_json(replace(ESTIMATE, tables=(mean,)), None)
+        assert [line[name] for name in ("distribution", "stderr", "tags", "bound", "counts")] == [
+            None,
+            None,
+            {},
+            0.0,
+            None,
+        ]
+        assert line["tables"][0]["values"] == [12.5]
+
+
+COLOURS = build.spec(domain={"labels": ["red", "green", "blue"]})
 
 
 class TestText:
     def test_block(self) -> None:
-        assert estimate_text(ESTIMATE, ["red", "green", "blue"], top=2) == "\n".join(
+        assert estimate_text(ESTIMATE, COLOURS, top=2) == "\n".join(
             [
                 "c v1  2026-01-01 09:00 to 10:00 UTC  empirical",
                 "  n 100  pane on_time, revision 2  urr, epsilon 1.5",
@@ -75,16 +105,16 @@ class TestText:
         )
 
     def test_without_flags_tags_and_privacy(self) -> None:
-        support = replace(COUNTS, flags=(), supersedes=None, signals=Signals())
-        plain = replace(ESTIMATE, support=support, mechanism="identity", epsilon=None, tags={}, bound=0.0)
-        text = estimate_text(plain, ["red", "green", "blue"])
+        plain = replace(ESTIMATE, flags=(), supersedes=None, signals=Signals(), mechanism="identity", epsilon=None)
+        text = estimate_text(replace(plain, tables=plain.tables[:1]), COLOURS)
         assert "identity, no privacy" in text
         assert "flags" not in text
         assert "tags" not in text
         assert text.endswith("     blue   -0.1  ± 1.0")
 
     def test_a_terminal_is_not_obeyed(self) -> None:
-        text = estimate_text(ESTIMATE, ["\x1b[2J\x1b]0;owned\x07", "gr\nün", "blue"])
+        hostile = build.spec(domain={"labels": ["\x1b[2J\x1b]0;owned\x07", "gr\nün", "blue"]})
+        text = estimate_text(ESTIMATE, hostile)
         assert "\x1b" not in text
         assert "\x07" not in text
         assert "gr\N{REPLACEMENT CHARACTER}ün" in text

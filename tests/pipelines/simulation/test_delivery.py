@@ -23,8 +23,9 @@ from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
+from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Accounting, Message, count_reasons
+from uldp.schemas.records import Message, count_reasons
 
 START = build.START + 7 * MINUTE  # inside of a window, as is the end
 

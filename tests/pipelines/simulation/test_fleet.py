@@ -10,7 +10,7 @@ from tests import build
 from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 
 
 def make_fleet(domain: int = 4, **settings: Any) -> Fleet:

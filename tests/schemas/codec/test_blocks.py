@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 import pytest
 
 from fuzz.container import MARKER, NAMES, TEXTS, deflate, write
@@ -15,6 +16,7 @@ from fuzz.container_seeds import HOSTILE, RECORDS, encoded
 from uldp.schemas.codec import blocks
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, MAX_HEADER_BYTES, Container, ContainerError, open_file
 from uldp.schemas.framing import Schema, load_schema
+from uldp.schemas.statistic import pack_cells
 
 MESSAGES = encoded("message")
 N = len(RECORDS["message"])
@@ -172,12 +174,12 @@ def test_a_block_is_bounded_when_inflated(codec: bytes, size: int) -> None:
 
 
 def test_a_pane_of_a_large_domain_is_read() -> None:
-    (record,) = RECORDS["support_counts"]
-    counts = [10**6] * (MAX_BLOCK_BYTES // 3)
-    content = written_by_fastavro(load_schema("support_counts"), [record | {"counts": counts}])
+    (record,) = RECORDS["statistic"]
+    cells = pack_cells(np.full(MAX_BLOCK_BYTES // 4 + 1, 10**6))
+    content = written_by_fastavro(load_schema("statistic"), [record | {"cells": cells}])
     assert len(content) > MAX_BLOCK_BYTES
     (read,) = opened(content).records()
-    assert read["counts"] == counts
+    assert read["cells"] == cells
 
 
 def test_schemas_take_less_than_a_header_may() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +19,8 @@ from tests import build
 from tests.build import HOUR, START
 from tests.fakes.bigquery import Service
 from uldp.pipelines.results.read import newest
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, Sender, Signals, Superseded, TagMass
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.transforms.io.bigquery import sink
 from uldp.transforms.io.bigquery.rows import Row, estimate_row, estimates_table, insert_id
 from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
@@ -32,21 +32,29 @@ TABLE = "project.uldp.estimate_panes"
 
 def estimate(estimator: str = "mle", **changes: Any) -> Estimate:
     support = build.pane([5, 1, 0], "late", 3, key=("c", 2), accounting=Accounting(received=8, counted=6, late=2))
-    named = {"mechanism": "urr", "estimator": estimator, "tags": {"home": TagMass(0.25, 0.125)}, "bound": 0.5}
-    return build.estimate(replace(support, **changes), [0.75, 0.25], [0.5, 0.5], **named)
+    tags = {"home": (0.25, 0.125)}
+    return build.estimate(
+        replace(support, **changes), [0.75, 0.25], [0.5, 0.5], tags, mechanism="urr", estimator=estimator
+    )
 
 
 FULL = estimate(
     flags=("busy_sender",),
-    supersedes=Superseded(2, 4, np.array([3, 1, 0])),
+    supersedes=Superseded(2, 4),
     signals=Signals((1, 2), (3,), 4, Sender("0a", 7)),
 )
 
 
-NO_PRIVACY = replace(estimate(), epsilon=None, tags={})
+NO_PRIVACY = replace(estimate(), epsilon=None, tables=estimate().tables[:1])
 
 
 # Rows.
+
+
+def table(name: str, shape: list[int], values: list[float], stderr: list[float], **fields: Any) -> Row:
+    """A table without intervals from 6 reports, as BigQuery takes it."""
+    empty: Row = {"of": [], "keys": [], "low": [], "high": [], "level": 0.95, "n": 6, "whole": False, "basis": "none"}
+    return empty | {"name": name, "shape": shape, "values": values, "stderr": stderr} | fields
 
 
 def test_a_row_holds_all_of_an_estimate() -> None:
@@ -55,6 +63,7 @@ def test_a_row_holds_all_of_an_estimate() -> None:
         "age": "0000000000000008/1/2/00000003",
         "collection": "c",
         "version": 2,
+        "channel": build.CHANNEL,
         "window_start": "2026-01-01T09:00:00Z",
         "window_end": "2026-01-01T10:00:00Z",
         "pane": {"kind": "late", "revision": 3},
@@ -62,14 +71,14 @@ def test_a_row_holds_all_of_an_estimate() -> None:
         "epsilon": 1.0,
         "estimator": "mle",
         "n": 6,
-        "distribution": [0.75, 0.25],
-        "stderr": [0.5, 0.5],
-        "tags": [{"name": "home", "mass": 0.25, "stderr": 0.125}],
-        "bound": 0.5,
-        "counts": [5, 1, 0],
+        "tables": [
+            table("share", [2], [0.75, 0.25], [0.5, 0.5], whole=True),
+            table("hidden", [1], [0.25], [0.125], keys=["home"]),
+            table("bound", [1], [0.5], [0.0]),
+        ],
         "accounting": {"received": 8, "counted": 6, "duplicate": 0, "late": 2, "rejected": 0},
         "flags": ["busy_sender"],
-        "supersedes": {"revision": 2, "n": 4, "counts": [3, 1, 0]},
+        "supersedes": {"revision": 2, "n": 4},
         "signals": {
             "early": [1, 2],
             "past": [3],
@@ -130,7 +139,7 @@ def test_the_row_of_the_highest_age_is_the_pane_that_show_takes(fired: list[Esti
 def assert_fits(row: Any, columns: Sequence[Mapping[str, Any]]) -> None:
     """What BigQuery checks of a row: every column and no other, of the type and mode that the table says."""
     assert row.keys() == {column["name"] for column in columns}
-    kinds = {"STRING": str, "INTEGER": int, "FLOAT": float, "TIMESTAMP": str, "RECORD": dict}
+    kinds = {"STRING": str, "INTEGER": int, "FLOAT": float, "BOOLEAN": bool, "TIMESTAMP": str, "RECORD": dict}
     for column in columns:
         value = row[column["name"]]
         if value is None:

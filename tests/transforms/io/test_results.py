@@ -13,16 +13,19 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts, TagMass
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Rejected
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io import results as sinks
 from uldp.transforms.io.results import (
     WriteResults,
     container_bytes,
-    counts_file,
     encode_record,
     estimate_file,
     kept_file,
+    statistic_file,
     window_folder,
     write_file,
 )
@@ -30,13 +33,13 @@ from uldp.transforms.io.results import (
 FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
 
 
-def support(revision: int = 3, start: int = START, end: int = START + HOUR) -> SupportCounts:
+def support(revision: int = 3, start: int = START, end: int = START + HOUR) -> Statistic:
     six = Accounting(received=8, counted=6, late=2)
     return build.pane([5, 1, 0], "late", revision, start=start, end=end, key=("c", 2), accounting=six)
 
 
 def estimate(estimator: str = "mle", revision: int = 3) -> Estimate:
-    tags = {"home": TagMass(0.0, 0.1)}
+    tags = {"home": (0.0, 0.1)}
     return build.estimate(support(revision), [0.8, 0.2], [0.1, 0.1], mechanism="urr", estimator=estimator, tags=tags)
 
 
@@ -64,7 +67,7 @@ def read(content: bytes) -> list[dict[str, Any]]:
 
 
 def test_a_pane_is_named_by_all_that_sets_it_apart() -> None:
-    assert counts_file(support())[0] == f"counts/{FOLDER}/000003.avro"
+    assert statistic_file(support())[0] == f"counts/{FOLDER}/000003.avro"
     assert estimate_file(estimate())[0] == f"estimates/{FOLDER}/000003.mle.avro"
     assert estimate_file(estimate("norm-sub", 12))[0] == f"estimates/{FOLDER}/000012.norm-sub.avro"
 
@@ -92,14 +95,14 @@ def test_windows_of_a_second_have_names_that_sort_in_their_order() -> None:
 
 
 def test_files_hold_what_they_are_named_for() -> None:
-    assert read(counts_file(support())[1]) == [support().to_avro()]
+    assert read(statistic_file(support())[1]) == [support().to_avro()]
     assert read(estimate_file(estimate())[1]) == [estimate().to_avro()]
     assert read(late_file([late(1), late(2)])[1]) == [late(1).to_avro(), late(2).to_avro()]
     assert read(rejected_file([rejected(1)])[1]) == [rejected(1).to_avro()]
 
 
 def test_the_same_records_are_the_same_file() -> None:
-    assert counts_file(support()) == counts_file(support())
+    assert statistic_file(support()) == statistic_file(support())
     assert estimate_file(estimate()) == estimate_file(estimate())
     assert late_file([late(1), late(2)]) == late_file([late(1), late(2)])
     assert rejected_file([rejected(1)]) == rejected_file([rejected(1)])
@@ -108,7 +111,7 @@ def test_the_same_records_are_the_same_file() -> None:
 def test_other_records_are_another_file() -> None:
     assert late_file([late(1)])[0] != late_file([late(2)])[0]
     assert rejected_file([rejected(1)])[0] != rejected_file([rejected(1), rejected(1)])[0]
-    assert counts_file(support())[1] != counts_file(replace(support(), counts=np.array([5, 0, 1])))[1]
+    assert statistic_file(support())[1] != statistic_file(replace(support(), cells=np.array([5, 0, 1])))[1]
 
 
 def test_where_a_message_stood_is_no_part_of_the_late_file() -> None:
@@ -135,7 +138,7 @@ def write(out: Path) -> dict[str, bytes]:
     with beam.Pipeline("FnApiRunner") as pipeline:
         aggregated = Aggregated(
             pipeline | "E" >> beam.Create([estimate("mle"), estimate("empirical")]).with_output_types(Estimate),
-            pipeline | "C" >> beam.Create([support(0), support(1)]).with_output_types(SupportCounts),
+            pipeline | "C" >> beam.Create([support(0), support(1)]).with_output_types(Statistic),
             pipeline | "L" >> beam.Create([late(n) for n in range(5)], reshuffle=False).with_output_types(Message),
             pipeline | "R" >> beam.Create([rejected(1)]).with_output_types(Rejected),
         )

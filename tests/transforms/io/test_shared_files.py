@@ -7,26 +7,28 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.pipelines.results.read import read_counts, read_estimates
-from uldp.schemas.records import Accounting, Estimate, Pane, PaneKind, SupportCounts
+from uldp.pipelines.results.read import read_estimates, read_statistics
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting, Pane, PaneKind
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.io import results
-from uldp.transforms.io.results import FEW_REPORTS, MAX_OWN_FILES, _WriteCountsFn, _WriteEstimateFn
+from uldp.transforms.io.results import FEW_REPORTS, MAX_OWN_FILES, _WriteEstimateFn, _WriteStatisticFn
 
 
-def panes(windows: int, n: int, *, collection: str = "c", first: int = 0) -> list[SupportCounts]:
+def panes(windows: int, n: int, *, collection: str = "c", first: int = 0) -> list[Statistic]:
     return [
         build.pane([n, 0], start=START + hour * HOUR, key=(collection, 1), accounting=Accounting(n + 1, n, late=1))
         for hour in range(first, first + windows)
     ]
 
 
-def estimates(supports: list[SupportCounts], *estimators: str) -> list[Estimate]:
+def estimates(supports: list[Statistic], *estimators: str) -> list[Estimate]:
     return [build.estimate(each, [1, 0], [0.1, 0.1], estimator=name) for each in supports for name in estimators]
 
 
-def write(out: Path, counts: list[SupportCounts], estimated: list[Estimate]) -> dict[str, int]:
+def write(out: Path, counts: list[Statistic], estimated: list[Estimate]) -> dict[str, int]:
     """Write a bundle of each; returns the number of files by kind, and of those that are shared."""
-    for fn, elements in ((_WriteCountsFn(str(out)), counts), (_WriteEstimateFn(str(out)), estimated)):
+    for fn, elements in ((_WriteStatisticFn(str(out)), counts), (_WriteEstimateFn(str(out)), estimated)):
         fn.start_bundle()
         for element in elements:
             fn.process(element)  # type: ignore[arg-type]
@@ -60,7 +62,7 @@ def test_a_bundle_has_few_files_of_windows_with_few_reports(
     if n:
         expected |= {"estimates": own, "estimates/shared": shared}
     assert write(tmp_path, counts, estimated) == {name: files for name, files in expected.items() if files}
-    assert len(read_counts(tmp_path)) == windows
+    assert len(read_statistics(tmp_path)) == windows
     assert len(read_estimates(tmp_path)) == len(estimated)
 
 
@@ -75,12 +77,12 @@ def test_all_that_is_written_is_read(tmp_path: Path) -> None:
         "estimates/shared": 4,
     }
 
-    def key(pane: SupportCounts) -> tuple[object, ...]:
+    def key(pane: Statistic) -> tuple[object, ...]:
         return pane.key
 
-    assert sorted(map(key, read_counts(tmp_path))) == sorted(map(key, counts))
-    read = sorted((each.support.key, each.estimator, each.support.n) for each in read_estimates(tmp_path))
-    assert read == sorted((each.support.key, each.estimator, each.support.n) for each in estimated)
+    assert sorted(map(key, read_statistics(tmp_path))) == sorted(map(key, counts))
+    read = sorted((each.key, each.estimator, each.n) for each in read_estimates(tmp_path))
+    assert read == sorted((each.key, each.estimator, each.n) for each in estimated)
 
 
 def test_a_bundle_that_is_tried_again_writes_the_same_files(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
 from uldp.collector.hashing import key_of
 from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
-from uldp.schemas.records import Estimate, Message, Rejected, SupportCounts
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.records import Message, Rejected
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
@@ -36,7 +38,7 @@ class Aggregated(NamedTuple):
     """
 
     estimates: PCollection[Estimate]
-    counts: PCollection[SupportCounts]
+    counts: PCollection[Statistic]
     late: PCollection[Message]
     rejected: PCollection[Rejected]
 
@@ -107,7 +109,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
 
 @dataclass
-class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
+class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Statistic]]):
     """Sum partial counts in the windows of their spec, and seal each pane.
 
     Specs with the same window policy share their steps. Policies share no steps, because a runner drops elements that
@@ -117,7 +119,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Support
     specs: Sequence[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
+    def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[Statistic]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
         labels = {spec.key: window_label(spec.window) for spec in self.specs}
@@ -133,7 +135,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Support
                     kept | f"Window{label}" >> into | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
                 )
             sealed.append(sums | f"Seal{label}" >> SealCounts(self.specs, self.simulated_clock))
-        counts: PCollection[SupportCounts] = sealed | "AllPolicies" >> beam.Flatten()
+        counts: PCollection[Statistic] = sealed | "AllPolicies" >> beam.Flatten()
         return counts
 
 

@@ -13,8 +13,11 @@ from uldp.collector.columns import ReportColumns
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import Cells, SparseCells, as_dense
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Accounting, Estimate, Message, Rejected, SupportCounts
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Rejected
+from uldp.schemas.statistic import Statistic, itemsize_of
 
 
 class AvroRecord(Protocol):
@@ -69,19 +72,15 @@ class AvroCoder(DeterministicCoder, Generic[T]):
         return type(self).read(value)
 
 
-#: Bytes of a count in Avro, up to 8,191.
-_COUNT_BYTES = 2
+class StatisticCoder(AvroCoder[Statistic]):
+    """``statistic.avsc``."""
 
+    schema = "statistic"
+    read = Statistic.from_avro
 
-class SupportCountsCoder(AvroCoder[SupportCounts]):
-    """``support_counts.avsc``."""
-
-    schema = "support_counts"
-    read = SupportCounts.from_avro
-
-    def estimate_size(self, value: SupportCounts) -> int:
+    def estimate_size(self, value: Statistic) -> int:
         """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
-        return _COUNT_BYTES * len(value.counts)
+        return itemsize_of(value.cells) * len(value.cells)
 
 
 class EstimateCoder(AvroCoder[Estimate]):
@@ -91,8 +90,9 @@ class EstimateCoder(AvroCoder[Estimate]):
     read = Estimate.from_avro
 
     def estimate_size(self, value: Estimate) -> int:
-        """Return about the encoded size without encoding; to encode takes seconds for a million symbols."""
-        return _COUNT_BYTES * len(value.support.counts) + value.distribution.nbytes + value.stderr.nbytes
+        """Return about the encoded size without encoding."""
+        arrays = ((table.values, table.stderr, table.low, table.high) for table in value.tables)
+        return sum(array.nbytes for table in arrays for array in table if array is not None)
 
 
 class RejectedCoder(AvroCoder[Rejected]):
@@ -230,7 +230,7 @@ def _read_counts(encoded: bytes, at: int) -> tuple[Cells | None, int]:
 
 
 for _type, _coder in (
-    (SupportCounts, SupportCountsCoder),
+    (Statistic, StatisticCoder),
     (Estimate, EstimateCoder),
     (Rejected, RejectedCoder),
     (Message, MessageCoder),

@@ -14,7 +14,7 @@ from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.partial import PartialCounts
 from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.coders import PartialCountsCoder
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter

@@ -32,7 +32,7 @@ from uldp.collector.seen import SeenIds
 from uldp.collector.signals import PartialSignals, skew_counts
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.internals import Timestamp, no_annotations
 from uldp.transforms.metrics import counter

@@ -8,57 +8,45 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
-from uldp.schemas.records import Estimate, SupportCounts, TagMass
+from uldp.schemas.statistic import Statistic
 
 
-def estimates_of(served: ServedCollection, support: SupportCounts) -> Iterator[Estimate]:
-    """Estimate the distribution of true values by each estimator of the spec: eq. (22) over the estimate of r.
+def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Estimate]:
+    """Estimate what the devices hold by each estimator of the spec.
 
-    Yields nothing below the spec's ``min_reports``, because only the noise of the mechanism would be visible. Also
-    yields nothing for a window that exceeds a limit at which the spec stops.
+    Leaves out each table below the spec's ``min_reports``, because only the noise of the mechanism would be visible.
+    Yields nothing for a window below it, or for one that exceeds a limit at which the spec stops.
     """
-    if withheld(served.spec.limits, support.flags):
+    if withheld(served.spec.limits, statistic.flags):
         return
-    if support.supersedes is not None and support.supersedes.n < served.spec.limits.min_reports:
-        support = replace(support, supersedes=None)  # no estimate of those counts was published
+    if statistic.supersedes is not None and statistic.supersedes.n < served.spec.limits.min_reports:
+        statistic = replace(statistic, supersedes=None)  # no estimate of that pane was published
     for estimator in served.spec.estimators:
-        tables = served.protocol.decoder.tables(support.counts, support.n, estimator)
-        share, *rest = tables
-        hidden, bound = rest or (None, None)
-        tags = (
-            {}
-            if hidden is None
-            else {
-                key: TagMass(float(mass), float(stderr))
-                for key, mass, stderr in zip(hidden.keys or (), hidden.values, hidden.stderr, strict=True)
-            }
-        )
+        tables = served.protocol.decoder.tables(statistic.cells, statistic.n, estimator)
         yield Estimate(
-            support=support,
+            **statistic.header(),
             mechanism=served.spec.mechanism.name,
             epsilon=served.mechanism.guarantee.epsilon,
             estimator=estimator,
-            distribution=share.values,
-            stderr=share.stderr,
-            tags=tags,
-            bound=0.0 if bound is None else float(bound.values[0]),
+            tables=tuple(table for table in tables if table.n >= served.spec.limits.min_reports),
         )
 
 
 @dataclass
-class EstimateDistributions(beam.PTransform[PCollection[SupportCounts], PCollection[Estimate]]):
+class EstimateDistributions(beam.PTransform[PCollection[Statistic], PCollection[Estimate]]):
     """Estimate each window by each estimator of its spec."""
 
     specs: Sequence[CollectionSpec]
 
-    def expand(self, counts: PCollection[SupportCounts]) -> PCollection[Estimate]:
+    def expand(self, counts: PCollection[Statistic]) -> PCollection[Estimate]:
         """Apply ``estimates_of``."""
         estimates: PCollection[Estimate] = counts | "EstimateWindow" >> beam.ParDo(_EstimateFn(list(self.specs)))
         return estimates
 
 
-@beam.typehints.with_input_types(SupportCounts)
+@beam.typehints.with_input_types(Statistic)
 @beam.typehints.with_output_types(Estimate)
 class _EstimateFn(beam.DoFn):
     def __init__(self, specs: list[CollectionSpec]) -> None:
@@ -67,5 +55,5 @@ class _EstimateFn(beam.DoFn):
     def setup(self) -> None:
         self._served = serve(self._specs)
 
-    def process(self, support: SupportCounts) -> Iterator[Estimate]:
-        return estimates_of(self._served[support.collection, support.version], support)
+    def process(self, statistic: Statistic) -> Iterator[Estimate]:
+        return estimates_of(self._served[statistic.collection, statistic.version], statistic)

@@ -20,7 +20,8 @@ from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
 from uldp.mechanisms.plausibility import excess_p_value
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
-from uldp.schemas.records import Accounting, Pane, PaneKind, Superseded, SupportCounts
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedCounts
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, pane_of
@@ -55,19 +56,20 @@ def _exceeds(limit: float | None, part: int, received: int) -> bool:
     return limit is not None and part > limit * received
 
 
-def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> SupportCounts:
+def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> Statistic:
     """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds.
 
-    If no report was counted, the counts are a single 0 and not one for each symbol: late and rejected reports may name
-    any number of windows, and a domain may be large. NumPy adds a single 0 to the counts of any other window.
+    If no report was counted, the cells are a single 0 and not one for each symbol: late and rejected reports may name
+    any number of windows, and a domain may be large. NumPy adds a single 0 to the cells of any other window.
     """
-    counts = partial.counts
-    return SupportCounts(
+    cells = partial.counts
+    return Statistic(
         *served.spec.key,
+        channel=served.channel,
         window_start=start,
         window_end=end,
         pane=pane,
-        counts=np.zeros(1, dtype=np.int64) if counts is None else as_dense(counts),
+        cells=np.zeros(1, dtype=np.int64) if cells is None else as_dense(cells),
         accounting=partial.accounting,
         flags=tuple(flags_of(served, partial)),
         signals=partial.signals.published(),
@@ -81,7 +83,7 @@ NOTHING = Accounting()
 
 
 @dataclass
-class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCounts]]):
+class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[Statistic]]):
     """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
 
     Attributes:
@@ -92,13 +94,13 @@ class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[SupportCo
     specs: Sequence[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, sums: PCollection[KeyedCounts]) -> PCollection[SupportCounts]:
+    def expand(self, sums: PCollection[KeyedCounts]) -> PCollection[Statistic]:
         """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
             seal_fn: beam.DoFn = _SealFn(list(self.specs))
         else:
             seal_fn = _SealPanesFn(list(self.specs), simulated_clock=self.simulated_clock)
-        sealed: PCollection[SupportCounts] = sums | "SealPane" >> beam.ParDo(seal_fn)
+        sealed: PCollection[Statistic] = sums | "SealPane" >> beam.ParDo(seal_fn)
         return sealed
 
 
@@ -112,7 +114,7 @@ class _Sealer(beam.DoFn):
     def setup(self) -> None:
         self._served = serve(self._specs)
 
-    def _seal(self, element: KeyedCounts, window: Any, pane: Pane) -> SupportCounts:
+    def _seal(self, element: KeyedCounts, window: Any, pane: Pane) -> Statistic:
         key, partial = element
         self._panes.inc()
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
@@ -120,22 +122,22 @@ class _Sealer(beam.DoFn):
 
 
 @beam.typehints.with_input_types(KeyedCounts)
-@beam.typehints.with_output_types(SupportCounts)
+@beam.typehints.with_output_types(Statistic)
 class _SealFn(_Sealer):
     """Seals the only pane of each window."""
 
-    def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[SupportCounts]:
+    def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[Statistic]:
         _, partial = element
         if partial.accounting != NOTHING:
             yield self._seal(element, window, Pane(PaneKind.ON_TIME, 0))
 
 
 @beam.typehints.with_input_types(KeyedCounts)
-@beam.typehints.with_output_types(SupportCounts)
+@beam.typehints.with_output_types(Statistic)
 class _SealPanesFn(_Sealer):
     """Seals the panes of a window one after the other, and remembers the last."""
 
-    #: Revision, n and counts of the last pane.
+    #: Revision and n of the last pane.
     BEFORE = ReadModifyWriteStateSpec("before", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
@@ -150,7 +152,7 @@ class _SealPanesFn(_Sealer):
         info: Any = beam.DoFn.PaneInfoParam,
         before: Any = beam.DoFn.StateParam(BEFORE),
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
-    ) -> Iterator[SupportCounts]:
+    ) -> Iterator[Statistic]:
         key, partial = element
         if partial.accounting == NOTHING:
             return
@@ -174,14 +176,14 @@ class _SealPanesFn(_Sealer):
         before.clear()
 
 
-def pack_pane(sealed: SupportCounts) -> bytes:
+_PACKED_PANE = struct.Struct("<iq")
+
+
+def pack_pane(sealed: Statistic) -> bytes:
     """Write the part of a pane that a later pane needs to name it as superseded."""
-    return struct.pack("<iq", sealed.pane.revision, sealed.n) + sealed.counts.tobytes()
+    return _PACKED_PANE.pack(sealed.pane.revision, sealed.n)
 
 
 def unpack_pane(packed: bytes | None) -> Superseded | None:
     """Read back what ``pack_pane`` wrote, if anything."""
-    if packed is None:
-        return None
-    revision, n = struct.unpack_from("<iq", packed)
-    return Superseded(revision, n, np.frombuffer(packed, np.int64, -1, 12))
+    return None if packed is None else Superseded(*_PACKED_PANE.unpack(packed))

@@ -9,7 +9,7 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWin
 from uldp.collector.collections import AMENDABLE_FOR
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.durations import format_duration, milliseconds
-from uldp.schemas.records import Pane, PaneKind
+from uldp.schemas.pane import Pane, PaneKind
 from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue
 
 #: State is kept for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.

@@ -39,20 +39,24 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
 
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
+    from uldp.pipelines.results.json_lines import to_json
     from uldp.pipelines.results.read import current
     from uldp.pipelines.results.selection import ALL, Selection
     from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
-    from uldp.pipelines.results.text import estimate_text, to_json, unpublished_text
+    from uldp.pipelines.results.text import estimate_text, unpublished_text
 
     specs, selection = read_specs(out), Selection(**chosen)
     check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
-    estimates, unpublished = current(out, specs, selection, damaged.append)
-    for estimate, spec in with_specs(estimates, specs, damaged.append):
-        say(json.dumps(to_json(estimate)) if as_json else estimate_text(estimate, spec.labels, top=top))
-    for pane in unpublished:
+    found = current(out, specs, selection, damaged.append)
+    for estimate, spec in with_specs(found.estimates, specs, damaged.append):
+        if as_json:
+            say(json.dumps(to_json(estimate, found.statistic_of(estimate))))
+        else:
+            say(estimate_text(estimate, spec, top=top))
+    for pane in found.unpublished:
         say(unpublished_text(pane), err=as_json)
-    if not (estimates or unpublished or damaged):
+    if not (found.estimates or found.unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
     name_damaged(damaged)
 

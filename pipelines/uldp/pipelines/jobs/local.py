@@ -150,8 +150,8 @@ def follow(
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> replace(aggregate, shard_key=claim.shard_key)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
-        labels = {spec.key: spec.labels for spec in specs}
-        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, labels))
+        by_key = {spec.key: spec for spec in specs}
+        _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, by_key))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
         _ = aggregated.counts | "AnnounceStopped" >> beam.Map(partial(announce_stopped, beat, stopping))
         result = pipeline.run()

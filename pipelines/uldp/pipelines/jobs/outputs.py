@@ -13,17 +13,17 @@ from typing import NamedTuple, TextIO
 import yaml
 from apache_beam.io.filesystems import FileSystems
 
-from uldp.pipelines.jobs.identity import JobIdentity, name_of
+from uldp.pipelines.jobs.identity import READABLE, JobIdentity, name_of
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import newest, read_counts, read_estimates
+from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_statistics
 from uldp.schemas.arrays import Floats
 from uldp.schemas.channel import changed_key
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
-from uldp.schemas.records import PaneKind, SupportCounts
+from uldp.schemas.pane import PaneKind
 from uldp.transforms.io.folders import JOB, Kind, kind_of
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
-from uldp.transforms.io.results import counts_file, estimate_file, write_file
+from uldp.transforms.io.results import estimate_file, statistic_file, write_file
 
 #: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
 LOCK_SECONDS = 20.0
@@ -111,6 +111,7 @@ def claimed(
         else:
             _refuse_others(kept, option)
             stack.enter_context(_locked(kept, option))
+        _refuse_earlier_results(out, kept, option)
         _refuse_other_job(out, kept, job, option)
         if from_savepoint:
             _refuse_other_state(out, kept, job)
@@ -156,6 +157,15 @@ def _lock(file: TextIO) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _refuse_earlier_results(out: str, kept: Path, option: str) -> None:
+    before = _kept_identity(kept)
+    if before is not None and before.state < READABLE:
+        raise ResultsError(
+            f"{out}: an earlier version of uldp wrote these results, in a layout that this version cannot read; choose"
+            f" another {option}"
+        )
 
 
 def _refuse_other_job(out: str, kept: Path, job: JobIdentity, option: str) -> None:
@@ -222,13 +232,13 @@ def mark_open_windows(out: Path) -> int:
     Returns:
         The number of these windows.
     """
-    panes = [pane for pane in newest(read_counts(out, _pass_over)) if pane.n]
+    panes = [pane for pane in newest(read_statistics(out, _pass_over)) if pane.n]
     windows = {pane.key: pane for pane in panes if pane.pane.kind is PaneKind.EARLY}
     for pane in windows.values():
-        _write(out, *counts_file(_incomplete(pane)))
+        _write(out, *statistic_file(_incomplete(pane)))
     for estimate in newest(read_estimates(out, _pass_over)):
-        if estimate.support.key in windows:
-            _write(out, *estimate_file(replace(estimate, support=_incomplete(estimate.support))))
+        if estimate.key in windows:
+            _write(out, *estimate_file(_incomplete(estimate)))
     return len(windows)
 
 
@@ -236,7 +246,7 @@ def _pass_over(damage: ResultsError) -> None:
     """Ignore a damaged file; the readers of the results will report it and hide its window."""
 
 
-def _incomplete(pane: SupportCounts) -> SupportCounts:
+def _incomplete(pane: PaneRecord) -> PaneRecord:
     return replace(pane, flags=tuple(sorted({*pane.flags, str(Flag.INCOMPLETE)})))
 
 

@@ -3,59 +3,56 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, refuse
-from uldp.pipelines.results.read import newest, read_counts, read_rejected
-from uldp.pipelines.results.specs import read_specs
+from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.pipelines.results.specs import Specs, read_specs
+from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.schemas.collection import CollectionSpec, WindowSpec
 from uldp.schemas.durations import milliseconds
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.mistakes import printable
-from uldp.schemas.records import Accounting, Estimate, PaneKind, SupportCounts, count_reasons, iso
+from uldp.schemas.pane import Accounting, PaneKind
+from uldp.schemas.records import count_reasons, iso
+from uldp.schemas.statistic import Statistic
 
-#: The labels of all values, by collection and version.
-Labels = Mapping[tuple[str, int], Sequence[str]]
 
-
-def pane_line(estimate: Estimate, labels: Sequence[str]) -> str:
-    """Write a pane as one line: its window, its accounting, and the largest value or the tags, ± standard error."""
-    support, accounting = estimate.support, estimate.support.accounting
-    top = int(estimate.distribution.argmax())
-    shares = {name: (tag.mass, tag.stderr) for name, tag in estimate.tags.items()}
-    figures = shares or {printable(labels[top]): (float(estimate.distribution[top]), float(estimate.stderr[top]))}
+def pane_line(estimate: Estimate, spec: CollectionSpec) -> str:
+    """Write a pane as one line: its window, its accounting, and the figures of ``headlines``."""
+    accounting = estimate.accounting
     return "  ".join(
         [
-            minute_text(support.window_start),
-            f"{support.pane.kind.replace('_', ' '):<7} #{support.pane.revision:<2}",
-            f"n {support.n:>7,}",
+            minute_text(estimate.window_start),
+            f"{estimate.pane.kind.replace('_', ' '):<7} #{estimate.pane.revision:<2}",
+            f"n {estimate.n:>7,}",
             f"duplicate {accounting.duplicate:>3,}",
             f"late {accounting.late:>3,}",
             f"rejected {accounting.rejected:>3,}",
-            *(f"{name} {100 * share:.2f}±{100 * stderr:.2f} %" for name, (share, stderr) in figures.items()),
-            *(f"[{flag}]" for flag in estimate.support.flags),
+            *headlines(estimate, spec),
+            *(f"[{flag}]" for flag in estimate.flags),
         ]
     )
 
 
-def announce_pane(say: Callable[[str], None], labels: Labels, estimate: Estimate) -> None:
+def announce_pane(say: Callable[[str], None], specs: Specs, estimate: Estimate) -> None:
     """Announce a pane, unless it is a late pane with late reports: such a pane only amends the window's accounting."""
-    support = estimate.support
-    if support.pane.kind is not PaneKind.LATE or not support.accounting.late:
-        say(pane_line(estimate, labels[support.key[:2]]))
+    if estimate.pane.kind is not PaneKind.LATE or not estimate.accounting.late:
+        say(pane_line(estimate, specs[estimate.key[:2]]))
 
 
-def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], support: SupportCounts) -> None:
+def announce_stopped(say: Callable[[str], None], stopping: Set[tuple[str, int]], pane: Statistic) -> None:
     """Announce that a window gets no estimate, because its collection stops above a share of rejected reports."""
-    if (support.collection, support.version) in stopping and Flag.REJECTED_RATIO in support.flags:
-        share = support.accounting.rejected / support.accounting.received
-        window = minute_text(support.window_start)
-        say(f"{window}  {support.collection} v{support.version} is stopped: {share:.0%} of the reports were rejected")
+    if (pane.collection, pane.version) in stopping and Flag.REJECTED_RATIO in pane.flags:
+        share = pane.accounting.rejected / pane.accounting.received
+        window = minute_text(pane.window_start)
+        say(f"{window}  {pane.collection} v{pane.version} is stopped: {share:.0%} of the reports were rejected")
 
 
 def following(specs: Sequence[CollectionSpec], source: object, out: object) -> str:
@@ -172,7 +169,7 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
     """
     specs = read_specs(out)
     reasons = count_reasons(read_rejected(private or out, damaged))
-    panes = newest(read_counts(out, damaged))
+    panes = newest(read_statistics(out, damaged))
     lines = []
     total = Accounting()
     for key, spec in specs.items():

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.pipelines.results.text import to_json
+from uldp.pipelines.results.json_lines import to_json
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
-from uldp.schemas.records import Estimate, Rejected, iso
+from uldp.schemas.records import Rejected, iso
 from uldp.transforms.io.endpoints import Endpoint, Keyed
 
 
 def keyed_estimate(estimate: Estimate) -> Keyed:
-    """Return an estimate as a line of ``uldp show --json``. All panes of a window by one estimator have one key."""
-    support = estimate.support
-    window = f"{iso(support.window_start)}/{iso(support.window_end)}"
-    key = f"{support.collection}/{support.version}/{window}/{estimate.estimator}"
-    return key.encode(), json.dumps(to_json(estimate)).encode()
+    """Return an estimate as a line of ``uldp show --json``, but with ``counts`` null: the statistic has them.
+
+    All panes of a window by one estimator have one key.
+    """
+    window = f"{iso(estimate.window_start)}/{iso(estimate.window_end)}"
+    key = f"{estimate.collection}/{estimate.version}/{window}/{estimate.estimator}"
+    return key.encode(), json.dumps(to_json(estimate, None)).encode()
 
 
 def keyed_rejected(rejected: Rejected) -> Keyed:

@@ -1,30 +1,28 @@
 """The report: a results directory as one self-contained HTML page, for readers who must judge the estimates."""
 
 import math
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
-
-import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.mechanism import Privacy
+from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
-from uldp.pipelines.results.text import accounting_text, decimals, largest, number_of, percent, window_text
+from uldp.pipelines.results.tables import SHARES, entry_text, percent, table_name, value_labels
+from uldp.pipelines.results.text import accounting_text, number_of, window_text
 from uldp.schemas import flags
-from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.mechanisms import RapporSpec, UrapSpec
 from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
-from uldp.schemas.records import Estimate, count_reasons
-
-#: How many of the largest values the page lists.
-TOP = 20
+from uldp.schemas.records import count_reasons
+from uldp.schemas.table import Table, TableName
 
 _MECHANISMS = {
     "identity": "identity, no obfuscation",
@@ -49,53 +47,13 @@ class ReportError(ValueError):
 
 
 @dataclass(frozen=True)
-class Row:
-    """One of the largest values: its share, the ends of its 95 % interval, and the true share if it is known."""
+class Other:
+    """A table that holds no shares: its name, its n and size, and of each of its first entries a label and the text."""
 
-    label: str
-    sensitive: bool
-    share: float
-    low: float
-    high: float
-    truth: float | None
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A linear scale of shares for the bars, with ``low`` at 0 % and ``high`` at 100 % of the width."""
-
-    low: float
-    high: float
-    ticks: Sequence[float]
-
-    @classmethod
-    def covering(cls, shares: Sequence[float]) -> Self:
-        """Return the scale that holds zero and all ``shares``, with two to seven ticks at round values."""
-        low, high = min(0.0, *shares), max(0.0, *shares)
-        step = 10.0 ** math.floor(math.log10(high - low))
-        step *= next(part for part in (0.2, 0.5, 1, 2) if (high - low) / (step * part) <= 6)
-        return cls(low, high, [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)])
-
-    def __call__(self, share: float) -> str:
-        """Return the position of a share in percent of the width."""
-        return f"{100 * (share - self.low) / (self.high - self.low):.2f}"
-
-
-@dataclass(frozen=True)
-class Score:
-    """The l1 error of an estimate, and the share of its 95 % intervals that hold the truth."""
-
-    l1: float
-    covered: float
-
-
-@dataclass(frozen=True)
-class Picture:
-    """An image as a data URI, with its alternative text and its caption."""
-
-    uri: str
-    alt: str
-    caption: str
+    name: str
+    n: int
+    size: int
+    rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -106,13 +64,8 @@ class Section:
     estimate: Estimate
     window: str
     accounting: str
-    expected_l1: float
-    score: Score | None
-    places: int
-    rows: Sequence[Row]
-    scale: Scale
-    scatter: Picture | None
-    heat_map: Picture | None
+    shares: Sequence[Shares]
+    others: Sequence[Other]
 
 
 @dataclass(frozen=True)
@@ -163,16 +116,19 @@ def write_report(
         damaged(error)
         unread += 1
 
-    estimates, unpublished = current(out, specs, damaged=leave_out)
+    found = current(out, specs, damaged=leave_out)
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
-    for estimate, spec in with_specs(estimates, specs, leave_out):
+    for estimate, spec in with_specs(found.estimates, specs, leave_out):
         by_spec.setdefault(spec.key, []).append(estimate)
-    if grid is not None and by_spec and math.prod(grid) not in {specs[key].size for key in by_spec}:
-        sizes = ", ".join(f"{specs[key].size} ({specs[key].collection})" for key in by_spec)
+    sizes_by_spec = {key: [each.size for each in specs[key].variables.values()] for key in by_spec}
+    if grid is not None and by_spec and not any(math.prod(grid) in sizes for sizes in sizes_by_spec.values()):
+        sizes = ", ".join(
+            f"{size} ({collection})" for (collection, _), found in sizes_by_spec.items() for size in found
+        )
         raise ReportError(
             f"a grid of {grid[0]} x {grid[1]} has {math.prod(grid)} cells, but |X| is {sizes}; correct the grid"
         )
-    chapters = [_chapter(specs[key], estimates, (truth or {}).get(key), grid) for key, estimates in by_spec.items()]
+    chapters = [_chapter(specs[key], mine, (truth or {}).get(key), grid) for key, mine in by_spec.items()]
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("uldp.pipelines.report"),
         autoescape=True,  # labels, flags and file names are data
@@ -188,7 +144,7 @@ def write_report(
     page = environment.get_template("report.html.j2").render(
         name=out.resolve().name,
         chapters=chapters,
-        unpublished=unpublished,
+        unpublished=found.unpublished,
         flag_meanings=flags.MEANING,
         rejected=rejected,
         unread=number_of(unread, "file") if unread else "",
@@ -202,13 +158,13 @@ def _shown(value: object) -> object:
 
 
 def _chapter(
-    spec: CollectionSpec, estimates: Sequence[Estimate], truth: Floats | None, grid: tuple[int, int] | None
+    spec: CollectionSpec,
+    estimates: Sequence[Estimate],
+    truth: Floats | None,
+    grid: tuple[int, int] | None,
 ) -> Chapter:
-    if truth is not None and not (truth.shape == (spec.size,) and (truth >= 0).all() and abs(truth.sum() - 1) < 1e-6):
-        raise ReportError(
-            f"the truth of {spec.collection} must be {spec.size} shares of 0 or more that sum to 1, "
-            f"got shape {truth.shape} and sum {truth.sum():g}"
-        )
+    if truth is not None:
+        _check_truth(truth, spec)
     theta = spec.mechanism.theta if isinstance(spec.mechanism, RapporSpec | UrapSpec) else None
     return Chapter(
         spec,
@@ -217,6 +173,16 @@ def _chapter(
         truth=truth is not None,
         sections=[_section(estimate, spec, truth, grid) for estimate in estimates],
     )
+
+
+def _check_truth(truth: Floats, spec: CollectionSpec) -> None:
+    if spec.domain.kind != "values":
+        raise ReportError(f"{spec.collection} collects a {spec.domain.kind}, and a truth is for shares; leave it out")
+    if not (truth.shape == (spec.size,) and (truth >= 0).all() and abs(truth.sum() - 1) < 1e-6):
+        raise ReportError(
+            f"the truth of {spec.collection} must be {spec.size} shares of 0 or more that sum to 1, "
+            f"got shape {truth.shape} and sum {truth.sum():g}"
+        )
 
 
 def guarantee(spec: CollectionSpec) -> str:
@@ -229,13 +195,13 @@ def guarantee(spec: CollectionSpec) -> str:
         return "Nobody is protected: every report is the true value."
     odds = math.exp(epsilon)
     factor = f"exp(ε) = {odds:,.0f}" if 100 <= odds < 1e6 else f"exp(ε) = {odds:.3g}"
-    if spec.sensitive_mask.all():
+    if build_protocol(spec).mechanism.guarantee.privacy is Privacy.LDP:
         return (
             f"Whatever value a user holds, what the device sends is at most {factor} times as likely as it would be "
             "under any other value, for everyone who sees it, the collector included (ε-LDP)."
         )
     hidden, also = "", ""
-    if spec.tags:
+    if any(variable.tags for variable in spec.variables.values()):
         hidden = ", or is one that the device hides behind a tag and tells nobody about,"
         also = ", and with it that the user does not hide this value"
     return (
@@ -246,82 +212,21 @@ def guarantee(spec: CollectionSpec) -> str:
 
 
 def _section(estimate: Estimate, spec: CollectionSpec, truth: Floats | None, grid: tuple[int, int] | None) -> Section:
-    support = estimate.support
-    # The interval comes from the counts and not from the standard errors, because these are 0 where the count is 0.
-    share, *_ = build_protocol(spec).decoder.tables(support.counts, support.n, estimate.estimator)
-    assert share.low is not None
-    assert share.high is not None
-    interval = share.low, share.high
-    order = largest(estimate.distribution, TOP)
-    low, high = interval
-    sensitive = spec.sensitive_mask & (not spec.sensitive_mask.all())
-    rows = [
-        Row(
-            spec.labels[i],
-            bool(sensitive[i]),
-            float(estimate.distribution[i]),
-            float(low[i]),
-            float(high[i]),
-            None if truth is None else float(truth[i]),
-        )
-        for i in order
-    ]
-    score = None if truth is None else _score(estimate, interval, truth)
     return Section(
-        anchor=f"{support.collection}-v{support.version}-{support.window_start}-{support.window_end}-{estimate.estimator}",
+        anchor=f"{estimate.collection}-v{estimate.version}-{estimate.window_start}-{estimate.window_end}-{estimate.estimator}",
         estimate=estimate,
-        window=window_text(support),
-        accounting=accounting_text(support.accounting),
-        # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
-        expected_l1=math.sqrt(2 / math.pi) * float(estimate.stderr.sum()),
-        score=score,
-        places=decimals(estimate.stderr[order]),
-        rows=rows,
-        scale=Scale.covering([share for row in rows for share in (row.low, row.high, row.share, row.truth or 0.0)]),
-        scatter=_scatter(estimate.distribution, interval, sensitive, truth),
-        heat_map=_heat_map(estimate.distribution, truth, grid),
+        window=window_text(estimate),
+        accounting=accounting_text(estimate.accounting),
+        shares=[
+            shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
+        ],
+        others=[_other(table, spec) for table in estimate.tables if table.name not in SHARES],
     )
 
 
-def _score(estimate: Estimate, interval: tuple[Floats, Floats], truth: Floats) -> Score:
-    low, high = interval
-    # The end of an interval may differ from a share of 0 by a rounding error.
-    covered = (low - 1e-12 <= truth) & (truth <= high + 1e-12)
-    return Score(float(np.abs(estimate.distribution - truth).sum()), float(covered.mean()))
-
-
-def _scatter(
-    distribution: Floats, interval: tuple[Floats, Floats], sensitive: Mask, truth: Floats | None
-) -> Picture | None:
-    if len(distribution) <= TOP:
-        return None  # the table beside it shows every value
-    from uldp.pipelines.report import figures
-
-    against = "their rank" if truth is None else "their true shares"
-    return Picture(
-        _uri(figures.scatter(distribution, interval, sensitive, truth)),
-        f"Scatter plot of the estimated shares of {len(distribution):,} values against {against}, with 95 % intervals.",
-        f"All {len(distribution):,} values with 95 % intervals, against {against}. "
-        "Axes of shares are logarithmic, but linear around zero.",
-    )
-
-
-def _heat_map(distribution: Floats, truth: Floats | None, grid: tuple[int, int] | None) -> Picture | None:
-    if grid is None or math.prod(grid) != len(distribution):
-        return None
-    from uldp.pipelines.report import figures
-
-    shown = "Estimate" if truth is None else "Truth and estimate"
-    text = f"as a {grid[0]} x {grid[1]} grid, row-major, row 0 at the bottom"
-    return Picture(
-        _uri(figures.heat_maps(distribution, truth, grid)),
-        f"{shown} drawn {text}; darker cells hold more users.",
-        f"{shown} {text}. Estimates below zero are drawn as 0.",
-    )
-
-
-def _uri(svg: bytes) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
+def _other(table: Table, spec: CollectionSpec) -> Other:
+    rows = [(label, entry_text(table, i)) for i, label in enumerate(value_labels(table, spec)[:TOP])]
+    return Other(table_name(table), table.n, len(table.values), rows)
 
 
 def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:

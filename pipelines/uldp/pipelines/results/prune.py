@@ -14,9 +14,8 @@ from pathlib import Path
 from stat import S_ISREG
 
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
-from uldp.pipelines.results.read import read_pane_files
+from uldp.pipelines.results.read import estimate_key, read_pane_files
 from uldp.pipelines.results.text import number_of
-from uldp.schemas.records import SupportCounts
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
@@ -105,8 +104,7 @@ def _superseded(out: Path, damaged: Damaged) -> Iterator[_File]:
         read += files
         for path, panes in files.items():
             for pane in panes:
-                support, estimator = (pane, "") if isinstance(pane, SupportCounts) else (pane.support, pane.estimator)
-                key, found = (*support.key, estimator), (support.age, path)
+                key, found = estimate_key(pane), (pane.age, path)
                 newest[key] = max(newest.get(key, found), found)
     kept = {path for _, path in newest.values()}
     yield from (listed[path] for path in read if path in listed and path not in kept)

@@ -18,17 +18,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
-from uldp.pipelines.results.soundness import sound_counts, sound_estimate
+from uldp.pipelines.results.soundness import sound_estimate, sound_statistic
 from uldp.schemas.collection import CollectionKey, CollectionSpec
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
-from uldp.schemas.records import Estimate, Rejected, SupportCounts
+from uldp.schemas.pane import PaneHeader
+from uldp.schemas.records import Rejected
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
-PaneRecord = TypeVar("PaneRecord", Estimate, SupportCounts)
+PaneRecord = TypeVar("PaneRecord", Estimate, Statistic)
 
 
 def read_estimates(out: Path, damaged: Damaged = refuse) -> list[Estimate]:
@@ -44,17 +47,17 @@ def read_estimates(out: Path, damaged: Damaged = refuse) -> list[Estimate]:
     return _read(out, ESTIMATES, damaged)
 
 
-def read_counts(out: Path, damaged: Damaged = refuse) -> list[SupportCounts]:
-    """Read the support counts of every pane of every window, ordered by path; see ``read_estimates``.
+def read_statistics(out: Path, damaged: Damaged = refuse) -> list[Statistic]:
+    """Read the statistic of every pane of every window, ordered by path; see ``read_estimates``.
 
     Raises:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
-    return _read(out, _COUNTS, damaged)
+    return _read(out, _STATISTICS, damaged)
 
 
-def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path, list[Estimate] | list[SupportCounts]]]:
-    """Yield the panes of each window by file, in a dictionary for its counts and one for its estimates.
+def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path, list[Estimate] | list[Statistic]]]:
+    """Yield the panes of each window by file, in a dictionary for its statistics and one for its estimates.
 
     Args:
         out: A results directory.
@@ -64,8 +67,8 @@ def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path,
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    for folder in sorted(_folders(out, _COUNTS)):
-        yield {**(_read_files(out, _COUNTS, folder, ALL, damaged) or {})}
+    for folder in sorted(_folders(out, _STATISTICS)):
+        yield {**(_read_files(out, _STATISTICS, folder, ALL, damaged) or {})}
     for folder in sorted(_folders(out, ESTIMATES)):
         yield {**(_read_files(out, ESTIMATES, folder, ALL, damaged) or {})}
 
@@ -103,26 +106,52 @@ def _rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
             damaged(error)
 
 
+def estimate_key(pane: Estimate | Statistic) -> tuple[str | int, ...]:
+    """Return what the panes share of which only the newest holds: their key, and the estimator if there is one."""
+    return *pane.key, pane.estimator if isinstance(pane, Estimate) else ""
+
+
 def newest(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
     """Keep one pane per (collection, version, window, estimator), ordered by that key.
 
-    The newest pane has the largest ``SupportCounts.age``. A local run that is started again writes from revision 0 on,
+    The newest pane has the largest ``PaneHeader.age``. A local run that is started again writes from revision 0 on,
     and the files of the earlier run stay.
     """
     best: dict[tuple[Any, ...], PaneRecord] = {}
     for fired in panes:
-        support: SupportCounts = _support(fired)
-        estimator = "" if isinstance(fired, SupportCounts) else fired.estimator
-        key = (*support.key, estimator)
-        if key not in best or support.age > _support(best[key]).age:
+        key = estimate_key(fired)
+        if key not in best or fired.age > best[key].age:
             best[key] = fired
     return [best[key] for key in sorted(best)]
 
 
+class Current(NamedTuple):
+    """The newest state of the windows in a results directory.
+
+    Attributes:
+        estimates: The newest estimate of each window and estimator.
+        unpublished: The newest statistic of each window without a published estimate.
+        statistics: The statistics of all panes, by the firing that made them.
+    """
+
+    estimates: list[Estimate]
+    unpublished: list[Statistic]
+    statistics: Mapping[tuple[Any, ...], Statistic]
+
+    def statistic_of(self, estimate: Estimate) -> Statistic | None:
+        """Return the statistic that an estimate was computed from; None if its file is missing."""
+        return self.statistics.get(_firing(estimate))
+
+
+def _firing(pane: PaneHeader) -> tuple[Any, ...]:
+    """Identify the firing of a window. A job that runs again uses the revisions again, so they alone do not suffice."""
+    return *pane.key, pane.pane.revision, pane.channel, pane.accounting
+
+
 def current(
     out: Path, specs: Mapping[CollectionKey, CollectionSpec], selection: Selection = ALL, damaged: Damaged = refuse
-) -> tuple[list[Estimate], list[SupportCounts]]:
-    """Return the newest estimates in ``out``, and the newest counts of the windows without a published estimate.
+) -> Current:
+    """Return the newest estimates in ``out``, and the newest statistics of the windows without a published estimate.
 
     A window may have estimates of earlier panes and still be unpublished now, if its collection was stopped since
     then. Both lists are empty if no window has fired.
@@ -131,25 +160,26 @@ def current(
         out: A results directory.
         specs: The specs that the results were made under.
         selection: Which windows and estimators to read; the function does not open the files of others.
-        damaged: Called for each damaged file. Neither list includes the window of a damaged file.
+        damaged: Called for each damaged file. The result includes no window of a damaged file.
 
     Raises:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    counts: list[SupportCounts] = []
+    statistics: list[Statistic] = []
     estimates: list[Estimate] = []
-    for folder in selection.folders(_folders(out, _COUNTS) | _folders(out, ESTIMATES)):
-        counted = _read_window(out, _COUNTS, folder, selection, damaged)
+    for folder in selection.folders(_folders(out, _STATISTICS) | _folders(out, ESTIMATES)):
+        counted = _read_window(out, _STATISTICS, folder, selection, damaged)
         estimated = _read_window(out, ESTIMATES, folder, selection, damaged)
         if counted is not None and estimated is not None:
-            counts += counted
+            statistics += counted
             estimates += estimated
-    chosen = selection.windows({pane.key for pane in counts} | {estimate.support.key for estimate in estimates})
-    panes = [pane for pane in newest(counts) if pane.key in chosen]
+    chosen = selection.windows({pane.key for pane in (*statistics, *estimates)})
+    panes = [pane for pane in newest(statistics) if pane.key in chosen]
     unpublished = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
     published = chosen - {pane.key for pane in unpublished}
-    return [estimate for estimate in newest(estimates) if estimate.support.key in published], unpublished
+    current_estimates = [estimate for estimate in newest(estimates) if estimate.key in published]
+    return Current(current_estimates, unpublished, {_firing(statistic): statistic for statistic in statistics})
 
 
 @dataclass(frozen=True)
@@ -161,12 +191,8 @@ class _Panes(Generic[PaneRecord]):
     read: Callable[[Mapping[str, Any]], PaneRecord]
 
 
-_COUNTS = _Panes("counts", "support_counts", sound_counts)
+_STATISTICS = _Panes("counts", "statistic", sound_statistic)
 ESTIMATES = _Panes("estimates", "estimate", sound_estimate)
-
-
-def _support(fired: Estimate | SupportCounts) -> SupportCounts:
-    return fired if isinstance(fired, SupportCounts) else fired.support
 
 
 def _read(out: Path, kind: _Panes[PaneRecord], damaged: Damaged) -> list[PaneRecord]:
@@ -207,7 +233,7 @@ def _named(
 ) -> PaneRecord:
     """Read a pane, and check that its window and estimator match its path, as far as the path names them."""
     fired = read(value)
-    if window not in (None, _support(fired).key):
+    if window not in (None, fired.key):
         raise ValueError("the record is of another window than its folder")
     if isinstance(fired, Estimate) and estimator not in (None, fired.estimator):
         raise ValueError("the record is of another estimator than its file name")

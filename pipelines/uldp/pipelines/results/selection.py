@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from uldp.schemas.mistakes import near, quote
 
-#: Collection, version, and the window's start and end in milliseconds, as ``SupportCounts.key``.
+#: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
 Key = tuple[str, int, int, int]
 
 _FOLDER = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/(\d{8}T\d{6})(?:\.(\d{3}))?Z--(\d{8}T\d{6})(?:\.(\d{3}))?Z")

@@ -1,32 +1,40 @@
 """Validate the panes in files, which may be damaged, so that later code handles only panes that a job may write."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
-from uldp.schemas.records import SKEW_RANGES, Estimate, SupportCounts, iso
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import SKEW_RANGES, PaneHeader
+from uldp.schemas.records import iso
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Basis, Table
 
-#: A limit far above every real share or standard error. Larger numbers would overflow in figures and in products.
-_SHARE_LIMIT = 1e15
+#: A limit far above every real figure or standard error. Larger numbers would overflow in figures and in products.
+_FIGURE_LIMIT = 1e15
+#: No report moves a cell by more than this.
+_STEP_LIMIT = 1 << 23
 
 
-def sound_counts(value: Mapping[str, Any]) -> SupportCounts:
-    """Read counts from the value that ``support_counts.avsc`` describes.
+def sound_statistic(value: Mapping[str, Any]) -> Statistic:
+    """Read a statistic from the value that ``statistic.avsc`` describes.
 
     Raises:
-        Exception: if no job can have written these counts.
+        Exception: if no job can have written this statistic.
     """
-    pane = SupportCounts.from_avro(value)
-    iso(pane.window_start), iso(pane.window_end)  # raises for years that ISO 8601 text cannot hold
-    signals = pane.signals
-    numbers = [*astuple(pane.accounting), *pane.counts.tolist(), *signals.early, *signals.past]
-    if pane.window_start >= pane.window_end or min(numbers) < 0 or pane.counts.max() > pane.n:
-        raise ValueError("the window, the counts or the accounting are impossible")
-    if max(len(signals.early), len(signals.past)) > SKEW_RANGES:
-        raise ValueError("too many ranges of clock skew")
-    return pane
+    statistic = Statistic.from_avro(value)
+    _check_header(statistic)
+    if (
+        not -_STEP_LIMIT * statistic.n
+        <= int(statistic.cells.min())
+        <= int(statistic.cells.max())
+        <= (_STEP_LIMIT * statistic.n)
+    ):
+        raise ValueError("the cells are impossible")
+    return statistic
 
 
 def sound_estimate(value: Mapping[str, Any]) -> Estimate:
@@ -35,11 +43,35 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
     Raises:
         Exception: if no job can have written this estimate.
     """
-    estimate = replace(Estimate.from_avro(value), support=sound_counts(value))
-    tags = [figure for tag in estimate.tags.values() for figure in (tag.mass, tag.stderr)]
-    shares = np.array([*estimate.distribution, *estimate.stderr, *tags, estimate.bound])
-    if len(estimate.distribution) != len(estimate.stderr) or not (np.abs(shares) < _SHARE_LIMIT).all():
-        raise ValueError("the shares or the errors are impossible")
-    if estimate.stderr.min() < 0 or estimate.support.n < 1:
-        raise ValueError("an error is negative, or n is 0")
+    estimate = Estimate.from_avro(value)
+    _check_header(estimate)
+    if estimate.n < 1 or not estimate.tables:
+        raise ValueError("n is 0, or there is no table")
+    for table in estimate.tables:
+        _check_table(table, estimate.n)
     return estimate
+
+
+def _check_header(pane: PaneHeader) -> None:
+    iso(pane.window_start), iso(pane.window_end)  # raises for years that ISO 8601 text cannot hold
+    signals = pane.signals
+    numbers = [*astuple(pane.accounting), *signals.early, *signals.past]
+    if pane.window_start >= pane.window_end or min(numbers) < 0:
+        raise ValueError("the window or the accounting are impossible")
+    if max(len(signals.early), len(signals.past)) > SKEW_RANGES:
+        raise ValueError("too many ranges of clock skew")
+
+
+def _check_table(table: Table, n: int) -> None:
+    arrays = [table.values, table.stderr, *(end for end in (table.low, table.high) if end is not None)]
+    size = len(table.values)
+    if min(table.shape, default=0) < 1 or math.prod(table.shape) != size:
+        raise ValueError("a table has another shape than its values")
+    if any(len(array) != size or not (np.abs(array) < _FIGURE_LIMIT).all() for array in arrays):
+        raise ValueError("the figures or the errors of a table are impossible")
+    if len(arrays) != (2 if table.basis is Basis.NONE else 4) or not 0 < table.level < 1:
+        raise ValueError("the intervals of a table are impossible")
+    if table.keys is not None and len(table.keys) != size:
+        raise ValueError("a table has more or fewer keys than values")
+    if table.stderr.min() < 0 or not 0 <= table.n <= n:
+        raise ValueError("an error is negative, or the n of a table is impossible")

@@ -7,7 +7,8 @@ from uldp.pipelines.results.files import Damaged, ResultsError, check_directory,
 from uldp.pipelines.results.read import ESTIMATES, estimator_of
 from uldp.pipelines.results.selection import Selection, require
 from uldp.schemas.collection import CollectionKey, CollectionSpec
-from uldp.schemas.records import Estimate
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.table import TableName
 from uldp.transforms.io.folders import Kind, mismatch
 
 Specs = Mapping[CollectionKey, CollectionSpec]
@@ -31,19 +32,19 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     """Find the spec that an estimate was made under.
 
     Raises:
-        ResultsError: if ``specs`` has no spec of the estimate's collection and version, or if the domain, tags or
-            mechanism of that spec differ from the estimate's.
+        ResultsError: if ``specs`` has no spec of the estimate's collection and version, or if that spec has another
+            channel, or a domain that the estimate's tables do not fit.
     """
-    support = estimate.support
-    name = f"{support.collection}-v{support.version}"
-    spec = specs.get((support.collection, support.version))
+    name = f"{estimate.collection}-v{estimate.version}"
+    spec = specs.get((estimate.collection, estimate.version))
     if spec is None:
         raise ResultsError(f"specs/{name}/spec.yaml is missing beside the estimates of {name}; copy the spec there")
-    channel = (spec.mechanism.name, spec.mechanism.epsilon, spec.size, spec.size + len(spec.tags))
-    if channel != (estimate.mechanism, estimate.epsilon, len(estimate.distribution), len(support.counts)):
+    share = estimate.table(TableName.SHARE)
+    fits = share is None or spec.domain.kind != "values" or share.shape == (spec.size,)
+    if estimate.channel != spec.channel or not fits:
         raise ResultsError(
             f"specs/{name}/spec.yaml is not the spec of the job that made the estimates of {name}: "
-            "domain, tags, mechanism or epsilon differ; restore the spec of that job"
+            "domain, sensitive values, tags, mechanism or epsilon differ; restore the spec of that job"
         )
     return spec
 

@@ -2,37 +2,18 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.schemas.arrays import Floats
+from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.mistakes import printable
-from uldp.schemas.records import SKEW_RANGES, Accounting, Estimate, SupportCounts, iso
+from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
+from uldp.schemas.records import iso
 
-_JSON_KEYS = (
-    "collection",
-    "version",
-    "window_start",
-    "window_end",
-    "pane",
-    "n",
-    "mechanism",
-    "epsilon",
-    "estimator",
-    "distribution",
-    "stderr",
-    "tags",
-    "bound",
-    "counts",
-    "accounting",
-    "flags",
-    "supersedes",
-    "signals",
-)
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
@@ -82,60 +63,51 @@ def _limits(spec: CollectionSpec) -> Iterator[str]:
     yield f"reports up to {format_duration(spec.max_age)} old"
 
 
-def estimate_text(estimate: Estimate, labels: Sequence[str], *, top: int = 10) -> str:
+def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) -> str:
     """Return an estimate as a block of lines.
 
     Args:
         estimate: The estimate to show.
-        labels: A name for each value of the domain.
-        top: How many values to show, the most frequent first.
+        spec: The spec that it was made under.
+        top: How many values of each table of shares to show, the most frequent first.
     """
-    support = estimate.support
-    order = largest(estimate.distribution, top)
-    names = [printable(labels[i]) for i in order]
-    stderrs = [*estimate.stderr[order].tolist(), *(tag.stderr for tag in estimate.tags.values())]
-    places = decimals(np.array(stderrs))
-    width = max(map(len, [*names, *estimate.tags]))
-
-    def row(name: str, share: float, stderr: float) -> str:
-        return f"    {name:>{width}}  {percent(share, places):>{places + 4}}  ± {percent(stderr, places)}"
-
     epsilon = "no privacy" if estimate.epsilon is None else f"epsilon {estimate.epsilon:g}"
-    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
     lines = [
-        f"{support.collection} v{support.version}  {window_text(support)}  {estimate.estimator}",
-        f"  n {support.n:,}  {pane}  {estimate.mechanism}, {epsilon}",
-        f"  {accounting_text(support.accounting)}",
+        f"{_window_name(estimate)}  {estimate.estimator}",
+        f"  n {estimate.n:,}  {_pane_text(estimate)}  {estimate.mechanism}, {epsilon}",
+        f"  {accounting_text(estimate.accounting)}",
+        *_notes(estimate),
+        *tables_text(estimate, spec, top=top),
     ]
-    lines += _notes(support)
-    lines.append(f"  the {len(order)} largest of {len(labels)} values, in % ± standard error")
-    lines += [row(name, estimate.distribution[i], estimate.stderr[i]) for name, i in zip(names, order, strict=True)]
-    if estimate.tags:
-        lines.append("  behind tags, in % ± standard error")
-        lines += [row(name, tag.mass, tag.stderr) for name, tag in estimate.tags.items()]
-        lines.append(f"    wrong background knowledge costs at most {estimate.bound:.3g} in l1 (Theorem 1)")
     return "\n".join(map(printable, lines))
 
 
-def unpublished_text(support: SupportCounts) -> str:
+def unpublished_text(pane: PaneHeader) -> str:
     """Return a window without a published estimate as a block of lines."""
-    pane = f"pane {support.pane.kind}, revision {support.pane.revision}"
     lines = [
-        f"{support.collection} v{support.version}  {window_text(support)}  no estimate is published",
-        f"  n {support.n:,}  {pane}",
-        f"  {accounting_text(support.accounting)}",
-        *_notes(support),
+        f"{_window_name(pane)}  no estimate is published",
+        f"  n {pane.n:,}  {_pane_text(pane)}",
+        f"  {accounting_text(pane.accounting)}",
+        *_notes(pane),
     ]
     return "\n".join(map(printable, lines))
 
 
-def _notes(support: SupportCounts) -> Iterator[str]:
+def _window_name(pane: PaneHeader) -> str:
+    return f"{pane.collection} v{pane.version}  {window_text(pane)}"
+
+
+def _pane_text(pane: PaneHeader) -> str:
+    return f"pane {pane.pane.kind}, revision {pane.pane.revision}"
+
+
+def _notes(pane: PaneHeader) -> Iterator[str]:
     """Yield the further lines of a pane: its flags, the pane it supersedes, clock skew, and the busiest sender."""
-    signals = support.signals
-    if support.flags:
-        yield f"  flags: {', '.join(support.flags)}"
-    if support.supersedes is not None:
-        yield f"  supersedes revision {support.supersedes.revision}, n {support.supersedes.n:,}"
+    signals = pane.signals
+    if pane.flags:
+        yield f"  flags: {', '.join(pane.flags)}"
+    if pane.supersedes is not None:
+        yield f"  supersedes revision {pane.supersedes.revision}, n {pane.supersedes.n:,}"
     for direction, counts in (("past", signals.past), ("early", signals.early)):
         if counts:
             yield f"  clocks {direction}: {number_of(sum(counts), 'report')}, {skew_text(counts)}"
@@ -161,9 +133,9 @@ def _below(seconds: int) -> str:
     return f"less than {-(-seconds // length)}{unit}"
 
 
-def window_text(support: SupportCounts) -> str:
+def window_text(pane: PaneHeader) -> str:
     """Write a window as text, with the day of its end only if that differs: ``2026-01-05 10:00 to 11:00 UTC``."""
-    start, end = minute_text(support.window_start), minute_text(support.window_end)
+    start, end = minute_text(pane.window_start), minute_text(pane.window_end)
     return f"{start} to {end.removeprefix(start[:11])} UTC"
 
 
@@ -192,29 +164,3 @@ def number_of(number: int, noun: str) -> str:
     ('1 window', '1,200 windows')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def largest(distribution: Floats, top: int) -> list[int]:
-    """Return the indices of the ``top`` largest values, the largest first; ties keep their order."""
-    return [int(index) for index in np.argsort(-distribution, kind="stable")[:top]]
-
-
-def decimals(stderr: Floats) -> int:
-    """Return the number of decimals that shows two digits of the median standard error in percent."""
-    positive = stderr[stderr > 0]
-    if not positive.size:
-        return 2
-    return min(max(1 - math.floor(math.log10(100 * float(np.median(positive)))), 0), 9)
-
-
-def percent(share: float, places: int) -> str:
-    """Write a share in percent, without the sign of a negative zero."""
-    return f"{100 * share:z.{places}f}"
-
-
-def to_json(estimate: Estimate) -> dict[str, Any]:
-    """Return the fields of one line of ``uldp show --json``: those of ``estimate.avsc``, with times in ISO 8601."""
-    support = estimate.support
-    times = {"window_start": iso(support.window_start), "window_end": iso(support.window_end)}
-    value = estimate.to_avro() | times
-    return {key: value[key] for key in _JSON_KEYS}

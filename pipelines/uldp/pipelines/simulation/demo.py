@@ -94,8 +94,8 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         say=say,
     )
     say("the newest pane of each window, with late reports included:")
-    for estimate in current(out / "results", {spec.key: spec})[0]:
-        say(pane_line(estimate, spec.labels))
+    for estimate in current(out / "results", {spec.key: spec}).estimates:
+        say(pane_line(estimate, spec))
     say(summary(out / "results"))
     report = out / "report.html"
     write_report(out / "results", report, truth={spec.key: truth.distribution()}, grid=(25, 25))

@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass
 
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.records import Accounting
+from uldp.schemas.pane import Accounting
 from uldp.schemas.variable import Variable
 
 

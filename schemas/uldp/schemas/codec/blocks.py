@@ -44,8 +44,10 @@ _BOUNDS = {
     "message": MAX_BLOCK_BYTES,
     "rejected": MAX_BLOCK_BYTES,
     "estimate": MAX_PANE_BYTES,
-    "support_counts": MAX_PANE_BYTES,
+    "statistic": MAX_PANE_BYTES,
 }
+#: The names of records whose fields have changed, as fastavro and others write them.
+_EARLIER = ("SupportCounts", "uldp.SupportCounts", "Estimate", "uldp.Estimate")
 
 
 class ContainerError(ValueError):
@@ -58,6 +60,10 @@ class ContainerError(ValueError):
     def __init__(self, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
         self.remedy = remedy
+
+
+class EarlierLayoutError(ContainerError):
+    """A file of estimates or counts from an earlier version, with other fields than this version knows."""
 
 
 def open_file(path: str | Path) -> IO[bytes]:
@@ -80,7 +86,7 @@ class Container:
     """An open container file behind its header.
 
     Attributes:
-        name: The shipped schema of its records: ``message``, ``rejected``, ``estimate`` or ``support_counts``.
+        name: The shipped schema of its records: ``message``, ``rejected``, ``estimate`` or ``statistic``.
         writer: The writer's schema: the shipped schema, or an older one.
         codec: One of ``CODECS``.
         metadata: The entries of the header.
@@ -242,6 +248,11 @@ def _writer_of(text: bytes) -> tuple[str, Schema]:
         raise ContainerError("its header holds no schema of a record") from None
     if found is None:
         name = schema.get("name") if isinstance(schema, dict) else None
+        if name in _EARLIER:
+            raise EarlierLayoutError(
+                "an earlier version of uldp wrote this file, in a layout that this version cannot read",
+                "read it with that version, or run its job again into another directory",
+            )
         raise ContainerError(
             f"holds records of a schema that uldp does not know, named {quote(name)}",
             f"write it with one of these schemas, unchanged: {', '.join(f'{known}.avsc' for known in _BOUNDS)}",

@@ -17,7 +17,8 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.records import Estimate, Message
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.schemes import SCHEMES, scheme_of
 

@@ -32,7 +32,7 @@ KINDS = {
     "message": Kind.MESSAGES,
     "rejected": Kind.REJECTED,
     "estimate": Kind.ESTIMATES,
-    "support_counts": Kind.COUNTS,
+    "statistic": Kind.COUNTS,
 }
 
 

@@ -25,8 +25,11 @@ from apache_beam.io.filesystems import FileSystems
 
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Estimate, Message, PaneKind, Rejected, SupportCounts
+from uldp.schemas.pane import PaneHeader, PaneKind
+from uldp.schemas.records import Message, Rejected
+from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.remote import is_remote
 
@@ -145,10 +148,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def window_folder(counts: SupportCounts) -> str:
+def window_folder(pane: PaneHeader) -> str:
     """Return the folder of a window's panes, below the folder of its kind of result."""
-    start, end = (_stamp(moment) for moment in (counts.window_start, counts.window_end))
-    return FileSystems.join(f"{counts.collection}-v{counts.version}", f"{start}--{end}")
+    start, end = (_stamp(moment) for moment in (pane.window_start, pane.window_end))
+    return FileSystems.join(f"{pane.collection}-v{pane.version}", f"{start}--{end}")
 
 
 def _stamp(milliseconds: int) -> str:
@@ -163,27 +166,27 @@ def estimate_file(estimate: Estimate) -> tuple[str, bytes]:
 
 
 def _estimate_name(estimate: Estimate) -> str:
-    name = f"{estimate.support.pane.revision:06d}.{estimate.estimator}.avro"
-    return FileSystems.join("estimates", window_folder(estimate.support), name)
+    name = f"{estimate.pane.revision:06d}.{estimate.estimator}.avro"
+    return FileSystems.join("estimates", window_folder(estimate), name)
 
 
-def counts_file(counts: SupportCounts) -> tuple[str, bytes]:
-    """Return the name of the file of a pane's counts, below the results' folder, and its content."""
-    return _counts_name(counts), container_bytes("support_counts", [encode_record("support_counts", counts.to_avro())])
+def statistic_file(statistic: Statistic) -> tuple[str, bytes]:
+    """Return the name of the file of a pane's statistic, below the results' folder, and its content."""
+    return _statistic_name(statistic), container_bytes("statistic", [encode_record("statistic", statistic.to_avro())])
 
 
-def _counts_name(counts: SupportCounts) -> str:
-    return FileSystems.join("counts", window_folder(counts), f"{counts.pane.revision:06d}.avro")
+def _statistic_name(statistic: Statistic) -> str:
+    return FileSystems.join("counts", window_folder(statistic), f"{statistic.pane.revision:06d}.avro")
 
 
-def shared_folder(kind: str, counts: SupportCounts) -> str:
+def shared_folder(kind: str, pane: PaneHeader) -> str:
     """Return the folder, below the results' folder, of files in which panes of a collection are together.
 
     Args:
         kind: ``counts`` or ``estimates``.
-        counts: One of the panes, or the counts of an estimate.
+        pane: One of the panes.
     """
-    return FileSystems.join(kind, f"{counts.collection}-v{counts.version}", "shared")
+    return FileSystems.join(kind, f"{pane.collection}-v{pane.version}", "shared")
 
 
 def kept_file(folder: str, encoded: Sequence[bytes], schema: str, ending: str = ".avro") -> tuple[str, bytes]:
@@ -210,7 +213,7 @@ class WriteResults(beam.PTransform[Any, None]):
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
         _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEstimateFn(self.out))
-        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteCountsFn(self.out))
+        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteStatisticFn(self.out))
         private = self.private or self.out
         _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message"))
         _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
@@ -253,7 +256,7 @@ class _WriteBundleFn(_WriteFn):
         self._encoded: dict[tuple[str, str], list[bytes]] = defaultdict(list)
         self._records = self._nbytes = 0
 
-    def encode(self, record: Message | Rejected | SupportCounts | Estimate) -> bytes:
+    def encode(self, record: Message | Rejected | Statistic | Estimate) -> bytes:
         """Return a record as it is in a block of the files."""
         return encode_record(self._schema, record.to_avro())
 
@@ -298,20 +301,18 @@ class _WritePaneFn(_WriteBundleFn):
         super().start_bundle()
         self._few: dict[tuple[str, str], int] = defaultdict(int)
 
-    def write(
-        self, name: str, folder: str, pane: SupportCounts | Estimate, counts: SupportCounts, ending: str = ".avro"
-    ) -> None:
-        """Write a pane, with its counts, to a file of its own, or to one with other panes of a folder."""
+    def write(self, name: str, folder: str, pane: Statistic | Estimate, ending: str = ".avro") -> None:
+        """Write a pane to a file of its own, or to one with other panes of a folder."""
         encoded = self.encode(pane)
-        if self._has_own_file(counts, (folder, ending)):
+        if self._has_own_file(pane, (folder, ending)):
             self.add(name, container_bytes(self._schema, [encoded]))
         else:
             self.hold(folder, encoded, ending)
 
-    def _has_own_file(self, counts: SupportCounts, shared: tuple[str, str]) -> bool:
+    def _has_own_file(self, pane: PaneHeader, shared: tuple[str, str]) -> bool:
         # A job that is stopped replaces early panes, and so has to find their files.
-        if counts.n >= FEW_REPORTS or not counts.n or counts.pane.kind is PaneKind.EARLY:
-            return counts.n > 0
+        if pane.n >= FEW_REPORTS or not pane.n or pane.pane.kind is PaneKind.EARLY:
+            return pane.n > 0
         self._few[shared] += 1
         return self._few[shared] <= MAX_OWN_FILES
 
@@ -321,13 +322,13 @@ class _WriteEstimateFn(_WritePaneFn):
         super().__init__(out, "estimate")
 
     def process(self, estimate: Estimate) -> None:
-        counts, ending = estimate.support, f".{estimate.estimator}.avro"
-        self.write(_estimate_name(estimate), shared_folder("estimates", counts), estimate, counts, ending)
+        folder = shared_folder("estimates", estimate)
+        self.write(_estimate_name(estimate), folder, estimate, f".{estimate.estimator}.avro")
 
 
-class _WriteCountsFn(_WritePaneFn):
+class _WriteStatisticFn(_WritePaneFn):
     def __init__(self, out: str) -> None:
-        super().__init__(out, "support_counts")
+        super().__init__(out, "statistic")
 
-    def process(self, counts: SupportCounts) -> None:
-        self.write(_counts_name(counts), shared_folder("counts", counts), counts, counts)
+    def process(self, statistic: Statistic) -> None:
+        self.write(_statistic_name(statistic), shared_folder("counts", statistic), statistic)

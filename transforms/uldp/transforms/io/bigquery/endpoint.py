@@ -6,7 +6,7 @@ from pathlib import Path
 
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas.records import Estimate
+from uldp.schemas.estimate import Estimate
 from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
 from uldp.transforms.io.bigquery.table import check_table, parse_table
 from uldp.transforms.io.endpoints import Endpoint, Keyed

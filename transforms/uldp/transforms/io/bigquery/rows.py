@@ -4,28 +4,40 @@ import hashlib
 import json
 from typing import Any
 
+from uldp.schemas.estimate import Estimate, table_to_json
 from uldp.schemas.framing import load_schema
-from uldp.schemas.records import Estimate, iso
+from uldp.schemas.records import iso
 
 Row = dict[str, Any]
 
-_TYPES = {"string": "STRING", "enum": "STRING", "int": "INTEGER", "long": "INTEGER", "double": "FLOAT"}
+_TYPES = {
+    "string": "STRING",
+    "enum": "STRING",
+    "int": "INTEGER",
+    "long": "INTEGER",
+    "double": "FLOAT",
+    "boolean": "BOOLEAN",
+}
 
 
 def estimate_row(estimate: Estimate) -> Row:
-    """Return the row of an estimate: the fields of ``estimate.avsc``, times as ISO 8601, tags as a list, key and age.
+    """Return the row of an estimate: the fields of ``estimate.avsc``, times as ISO 8601, arrays as lists, key and age.
 
-    The key consists of collection, version, window and estimator. Ages sort as text; see ``SupportCounts.age``.
+    The key consists of collection, version, window and estimator. Ages sort as text; see ``PaneHeader.age``.
     """
-    support = estimate.support
     return {
-        "key": "/".join(map(str, (*support.key, estimate.estimator))),
-        "age": "/".join(f"{part:x}".zfill(width) for part, width in zip(support.age, (16, 1, 1, 8), strict=True)),
+        "key": "/".join(map(str, (*estimate.key, estimate.estimator))),
+        "age": "/".join(f"{part:x}".zfill(width) for part, width in zip(estimate.age, (16, 1, 1, 8), strict=True)),
         **estimate.to_avro(),
-        "window_start": iso(support.window_start),
-        "window_end": iso(support.window_end),
-        "tags": [{"name": name, "mass": tag.mass, "stderr": tag.stderr} for name, tag in estimate.tags.items()],
+        "window_start": iso(estimate.window_start),
+        "window_end": iso(estimate.window_end),
+        "tables": [_lists(table_to_json(table)) for table in estimate.tables],
     }
+
+
+def _lists(table: Row) -> Row:
+    """Replace what a table does not have by empty lists, because BigQuery has no arrays that are null."""
+    return {name: [] if value is None else value for name, value in table.items()}
 
 
 def insert_id(row: Row) -> str:
@@ -38,7 +50,12 @@ def _field(name: str, kind: str, doc: str, mode: str = "REQUIRED") -> dict[str, 
 
 
 def _column(name: str, doc: str, avro: Any, mode: str = "REQUIRED") -> dict[str, Any]:
-    """Translate an Avro field. BigQuery calls a field with subfields RECORD, and writes arrays and nulls as modes."""
+    """Translate an Avro field. BigQuery calls a field with subfields RECORD, and writes arrays and nulls as modes.
+
+    The bytes of an estimate are arrays of numbers.
+    """
+    if avro == "bytes":
+        return _field(name, "FLOAT", doc, "REPEATED")
     if isinstance(avro, str):
         return _field(name, _TYPES[avro], doc, mode)
     if isinstance(avro, list):
@@ -47,9 +64,6 @@ def _column(name: str, doc: str, avro: Any, mode: str = "REQUIRED") -> dict[str,
     match avro["type"]:
         case "array":
             return _column(name, doc, avro["items"], "REPEATED")
-        case "map":
-            record = _column(name, doc, avro["values"], "REPEATED")
-            return record | {"fields": [_field("name", "STRING", "Its name."), *record["fields"]]}
         case "record":
             fields = [_column(field["name"], field["doc"], field["type"]) for field in avro["fields"]]
             return _field(name, "RECORD", doc, mode) | {"fields": fields}

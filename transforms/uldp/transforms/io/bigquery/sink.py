@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas.records import Estimate
+from uldp.schemas.estimate import Estimate
 from uldp.transforms.io.bigquery.rows import Row, estimate_row, insert_id
 from uldp.transforms.io.bigquery.table import BigQueryError, new_client, parse_table
 

@@ -1,0 +1,54 @@
+"""Estimates as JSON, which ``uldp show --json`` prints and a job publishes: the tables, and common ones by name."""
+
+from typing import Any
+
+from uldp.schemas.estimate import Estimate, table_to_json
+from uldp.schemas.records import iso
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Table, TableName
+
+
+def to_json(estimate: Estimate, statistic: Statistic | None) -> dict[str, Any]:
+    """Return the fields of one line: those of ``estimate.avsc`` with times in ISO 8601, and renderings of its tables.
+
+    ``distribution`` and ``stderr`` are the shares, null if the estimate has none; ``tags`` are the hidden shares and
+    ``bound`` is the bound of Theorem 1, empty and 0 without tags. They cover a collection of one variable: ``tables``
+    has the attributes of a record.
+
+    Args:
+        estimate: The estimate.
+        statistic: The statistic that it was computed from, whose cells become ``counts``; None if it is not at hand.
+    """
+    value = estimate.to_avro()
+    share, bound = estimate.table(TableName.SHARE), estimate.table(TableName.BOUND)
+    return {
+        "collection": estimate.collection,
+        "version": estimate.version,
+        "window_start": iso(estimate.window_start),
+        "window_end": iso(estimate.window_end),
+        "pane": value["pane"],
+        "n": estimate.n,
+        "mechanism": estimate.mechanism,
+        "epsilon": estimate.epsilon,
+        "estimator": estimate.estimator,
+        "channel": estimate.channel,
+        "distribution": None if share is None else share.values.tolist(),
+        "stderr": None if share is None else share.stderr.tolist(),
+        "tags": _tags(estimate.table(TableName.HIDDEN)),
+        "bound": 0.0 if bound is None else float(bound.values[0]),
+        "counts": None if statistic is None else statistic.cells.tolist(),
+        "tables": [table_to_json(table) for table in estimate.tables],
+        "accounting": value["accounting"],
+        "flags": value["flags"],
+        "supersedes": value["supersedes"],
+        "signals": value["signals"],
+    }
+
+
+def _tags(hidden: Table | None) -> dict[str, dict[str, float]]:
+    if hidden is None or hidden.keys is None:
+        return {}
+    return {
+        tag: {"mass": float(mass), "stderr": float(stderr)}
+        for tag, mass, stderr in zip(hidden.keys, hidden.values, hidden.stderr, strict=True)
+    }

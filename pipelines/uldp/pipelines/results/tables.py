@@ -1,0 +1,132 @@
+"""Tables of an estimate as lines of text: shares in percent, the largest first; any other table entry by entry."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.mistakes import printable
+from uldp.schemas.table import Table, TableName
+
+#: The tables of shares: they belong together.
+SHARES = (TableName.SHARE, TableName.HIDDEN, TableName.BOUND)
+
+
+def value_labels(table: Table, spec: CollectionSpec) -> Sequence[str]:
+    """Return a name for each entry of a table: its key, the label of its value, its bin, or its index."""
+    if table.keys is not None:
+        return table.keys
+    variable, size = spec.variables.get("".join(table.of)), len(table.values)
+    if variable is not None and variable.size == size:
+        return variable.labels
+    if variable is not None and (number := variable.domain.number) is not None and table.whole:
+        edges = np.linspace(number.low, number.high, size + 1)
+        return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
+    return [str(i) for i in range(size)]
+
+
+def table_name(table: Table) -> str:
+    """Return the quantity of a table and, of a record, the attributes: ``mean of hours``."""
+    return f"{table.name}{of_attributes(table.of)}"
+
+
+def of_attributes(of: Sequence[str]) -> str:
+    """Return the attributes of a table as the end of a phrase; nothing if the collection has one variable."""
+    return f" of {' x '.join(of)}" if of else ""
+
+
+def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
+    """Yield the figures for one line: of each attribute, what is hidden behind tags, the largest share, or a number."""
+    for of in dict.fromkeys(table.of for table in estimate.tables):
+        name = f"{' x '.join(of)} " if of else ""
+        shares = estimate.table(TableName.HIDDEN, of) or estimate.table(TableName.SHARE, of)
+        if shares is not None:
+            shown = range(len(shares.values)) if shares.name is TableName.HIDDEN else largest(shares.values, 1)
+            labels = value_labels(shares, spec)
+            for i in shown:
+                figure = f"{100 * shares.values[i]:.2f}±{100 * shares.stderr[i]:.2f} %"
+                yield printable(f"{name}{labels[i]} {figure}")
+        else:
+            table = next(table for table in estimate.tables if table.of == of)
+            yield printable(f"{name}{table.name} {table.values[0]:.6g}±{table.stderr[0]:.2g}")
+
+
+def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterator[str]:
+    """Yield the lines of all tables of an estimate.
+
+    Args:
+        estimate: The estimate to show.
+        spec: The spec that it was made under.
+        top: How many values of each table of shares to show, the most frequent first.
+    """
+    for of in dict.fromkeys(table.of for table in estimate.tables):
+        yield from _shares_text(estimate, of, spec, top)
+    for table in estimate.tables:
+        if table.name not in SHARES:
+            yield from _table_text(table, spec, estimate.n)
+
+
+def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:
+    """Yield the lines of the shares of one variable, with one width and one number of decimals."""
+    share, hidden, bound = (estimate.table(name, of) for name in SHARES)
+    if share is None:
+        return
+    labels, order = value_labels(share, spec), largest(share.values, top)
+    rows = [(printable(labels[i]), share.values[i], share.stderr[i]) for i in order]
+    tags = [] if hidden is None else list(zip(value_labels(hidden, spec), hidden.values, hidden.stderr, strict=True))
+    places = decimals(np.array([stderr for _, _, stderr in (*rows, *tags)]))
+    width = max(len(name) for name, _, _ in (*rows, *tags))
+
+    def row(name: str, value: float, stderr: float) -> str:
+        return f"    {name:>{width}}  {percent(value, places):>{places + 4}}  ± {percent(stderr, places)}"
+
+    about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
+    yield f"  the {len(order)} largest of {len(labels)} values{about}{n}, in % ± standard error"
+    yield from (row(*each) for each in rows)
+    if tags:
+        yield f"  behind tags{about}, in % ± standard error"
+        yield from (row(*each) for each in tags)
+    if bound is not None:
+        yield f"    wrong background knowledge costs at most {bound.values[0]:.3g} in l1 (Theorem 1)"
+
+
+def _table_text(table: Table, spec: CollectionSpec, n: int) -> Iterator[str]:
+    """Yield the lines of any other table: its name and n, and each entry with its error and its interval."""
+    number = "" if table.n == n else f", n {table.n:,}"
+    if len(table.values) == 1 and table.keys is None:
+        yield f"  {table_name(table)}{number}: {entry_text(table, 0)}"
+        return
+    yield f"  {table_name(table)}{number}, ± standard error"
+    labels = list(map(printable, value_labels(table, spec)))
+    width = max(map(len, labels))
+    yield from (f"    {label:>{width}}  {entry_text(table, i)}" for i, label in enumerate(labels))
+
+
+def entry_text(table: Table, i: int) -> str:
+    """Write an entry with its standard error and, if the table has intervals, its interval."""
+    text = f"{table.values[i]:.6g} ± {table.stderr[i]:.2g}"
+    if table.low is None or table.high is None:
+        return text
+    return f"{text}, {100 * table.level:g} % interval {table.low[i]:.6g} to {table.high[i]:.6g}"
+
+
+def largest(distribution: Floats, top: int) -> list[int]:
+    """Return the indices of the ``top`` largest values, the largest first; ties keep their order."""
+    return [int(index) for index in np.argsort(-distribution, kind="stable")[:top]]
+
+
+def decimals(stderr: Floats) -> int:
+    """Return the number of decimals that shows two digits of the median standard error in percent."""
+    positive = stderr[stderr > 0]
+    if not positive.size:
+        return 2
+    return min(max(1 - math.floor(math.log10(100 * float(np.median(positive)))), 0), 9)
+
+
+def percent(share: float, places: int) -> str:
+    """Write a share in percent, without the sign of a negative zero."""
+    return f"{100 * share:z.{places}f}"

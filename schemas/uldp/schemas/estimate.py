@@ -1,0 +1,110 @@
+"""The published estimate of a window: its header, and a list of tables. In Avro, their numbers are packed bytes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats
+from uldp.schemas.pane import PaneHeader
+from uldp.schemas.table import Basis, Table, TableName
+
+_ARRAYS = ("values", "stderr", "low", "high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate(PaneHeader):
+    """The estimate of one window by one estimator; see ``estimate.avsc`` for each field.
+
+    The ``Statistic`` of the same key and revision has the cells that it was computed from.
+    """
+
+    mechanism: str
+    epsilon: float | None
+    estimator: str
+    tables: tuple[Table, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_avro() == other.to_avro() if isinstance(other, Estimate) else NotImplemented
+
+    def table(self, name: TableName, of: tuple[str, ...] = ()) -> Table | None:
+        """Return the table of a quantity, of the given attributes if the collection has records; None without one."""
+        return next((table for table in self.tables if (table.name, table.of) == (name, of)), None)
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the value that ``estimate.avsc`` describes."""
+        return PaneHeader.to_avro(self) | {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon,
+            "estimator": self.estimator,
+            "tables": [_table_to_avro(table) for table in self.tables],
+        }
+
+    @classmethod
+    def from_avro(cls, value: Mapping[str, Any]) -> Self:
+        """Read a value that ``to_avro`` returned.
+
+        Raises:
+            ValueError: if the name or the basis of a table is unknown, or if its bytes are no float64.
+        """
+        return cls(
+            **cls.header_from_avro(value),
+            mechanism=value["mechanism"],
+            epsilon=value["epsilon"],
+            estimator=value["estimator"],
+            tables=tuple(map(_table_from_avro, value["tables"])),
+        )
+
+
+def table_to_json(table: Table) -> dict[str, Any]:
+    """Return a table as plain values: the fields of ``estimate.avsc``, with lists of numbers in place of bytes."""
+    numbers = {name: _plain(getattr(table, name)) for name in _ARRAYS}
+    return _described(table) | numbers
+
+
+def _plain(numbers: Floats | None) -> list[float] | None:
+    return None if numbers is None else numbers.tolist()
+
+
+def _described(table: Table) -> dict[str, Any]:
+    """Return all fields of a table but its arrays."""
+    return {
+        "name": table.name.value,
+        "of": list(table.of),
+        "shape": list(table.shape),
+        "keys": None if table.keys is None else list(table.keys),
+        "level": table.level,
+        "n": table.n,
+        "whole": table.whole,
+        "basis": table.basis.value,
+    }
+
+
+def _table_to_avro(table: Table) -> dict[str, Any]:
+    return _described(table) | {name: _to_bytes(getattr(table, name)) for name in _ARRAYS}
+
+
+def _to_bytes(numbers: Floats | None) -> bytes | None:
+    return None if numbers is None else numbers.astype("<f8").tobytes()
+
+
+def _table_from_avro(value: Mapping[str, Any]) -> Table:
+    return Table(
+        TableName(value["name"]),
+        values=_from_bytes(value["values"]),
+        stderr=_from_bytes(value["stderr"]),
+        of=tuple(value["of"]),
+        shape=tuple(value["shape"]),
+        keys=None if value["keys"] is None else tuple(value["keys"]),
+        low=None if value["low"] is None else _from_bytes(value["low"]),
+        high=None if value["high"] is None else _from_bytes(value["high"]),
+        level=value["level"],
+        n=value["n"],
+        whole=value["whole"],
+        basis=Basis(value["basis"]),
+    )
+
+
+def _from_bytes(packed: bytes) -> Floats:
+    return np.frombuffer(packed, "<f8").astype(np.float64)

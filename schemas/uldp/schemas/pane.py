@@ -1,0 +1,184 @@
+"""A pane, that is one firing of a window: its kind, accounting and signals, and the header that its records share."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any, Self
+
+from uldp.schemas.flags import Flag
+
+#: Number of ranges of clock skew in each direction: below 1 s, 1 to 2 s, 2 to 4 s and so on. The last range begins at
+#: 2^22 s, which is 48 days.
+SKEW_RANGES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """Numbers of reports by outcome, with the law received = counted + duplicate + late + rejected.
+
+    Addition is componentwise, so accountings form a commutative monoid with ``Accounting()`` as its zero.
+    """
+
+    received: int = 0
+    counted: int = 0
+    duplicate: int = 0
+    late: int = 0
+    rejected: int = 0
+
+    def __add__(self, other: "Accounting") -> "Accounting":
+        return Accounting(
+            self.received + other.received,
+            self.counted + other.counted,
+            self.duplicate + other.duplicate,
+            self.late + other.late,
+            self.rejected + other.rejected,
+        )
+
+    def closes(self) -> bool:
+        """Return whether the law holds."""
+        return self.received == self.counted + self.duplicate + self.late + self.rejected
+
+
+class PaneKind(StrEnum):
+    """The kind of a pane: it fired before, when, or after the watermark passed the window's end."""
+
+    EARLY = "early"
+    ON_TIME = "on_time"
+    LATE = "late"
+
+
+_KINDS = tuple(PaneKind)  # in the order in which they fire
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One firing of a window. A higher revision replaces the lower ones."""
+
+    kind: PaneKind
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A pane that another pane replaces: its revision and its n."""
+
+    revision: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """The digest of a sender key, and a lower bound of the number of reports with that key."""
+
+    digest: str
+    reports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Signals of a window about the devices and senders of its reports; see ``statistic.avsc``.
+
+    Attributes:
+        early: Number of reports by the time from publish time to event time: below 1 s, then in powers of two.
+        past: Number of reports by the time from event time to publish time, in the same ranges, if it is 0 or more.
+        improbable_reports: Number of counted reports with an improbable number of set bits.
+        busiest_sender: The sender key with the most reports, if keys are known and the spec limits reports per sender.
+    """
+
+    early: tuple[int, ...] = ()
+    past: tuple[int, ...] = ()
+    improbable_reports: int = 0
+    busiest_sender: Sender | None = None
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the value that the schema describes."""
+        return asdict(self) | {"early": list(self.early), "past": list(self.past)}
+
+    @classmethod
+    def from_avro(cls, value: Mapping[str, Any]) -> Self:
+        """Read a value that ``to_avro`` returned."""
+        sender = value["busiest_sender"]
+        return cls(
+            tuple(value["early"]),
+            tuple(value["past"]),
+            value["improbable_reports"],
+            None if sender is None else Sender(**sender),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaneHeader:
+    """The fields that all records of a pane share; ``statistic.avsc`` and ``estimate.avsc`` begin with them.
+
+    The ``flags`` come from the closed set in ``uldp.schemas.flags``. The ``channel`` is that of the spec, see
+    ``CollectionSpec.channel``: statistics of different channels must not be added.
+    """
+
+    collection: str
+    version: int
+    channel: str
+    window_start: int
+    window_end: int
+    pane: Pane
+    accounting: Accounting
+    flags: tuple[str, ...] = ()
+    supersedes: Superseded | None = None
+    signals: Signals = Signals()
+
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """Collection, version, window start and window end; each pane replaces the earlier panes with the same key."""
+        return self.collection, self.version, self.window_start, self.window_end
+
+    @property
+    def age(self) -> tuple[int, bool, int, int]:
+        """Order the panes of a window: of two, the newer pane has the larger age.
+
+        The newer pane has received more reports. Of equals, a pane without the flag ``incomplete`` is newer, then a
+        late pane than an on-time pane than an early pane, then the pane with the higher revision. The number of
+        received reports comes first because it never shrinks, while a restarted job starts its revisions at 0 again.
+        """
+        whole = Flag.INCOMPLETE not in self.flags
+        return self.accounting.received, whole, _KINDS.index(self.pane.kind), self.pane.revision
+
+    @property
+    def n(self) -> int:
+        """Number of counted reports."""
+        return self.accounting.counted
+
+    def header(self) -> dict[str, Any]:
+        """Return the fields of the header by name, for another record of the same pane."""
+        return {each.name: getattr(self, each.name) for each in fields(PaneHeader)}
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the fields of the header as the schemas of these records describe them."""
+        return {
+            "collection": self.collection,
+            "version": self.version,
+            "channel": self.channel,
+            "window_start": self.window_start,
+            "window_end": self.window_end,
+            "pane": asdict(self.pane),
+            "n": self.n,
+            "accounting": asdict(self.accounting),
+            "flags": list(self.flags),
+            "supersedes": None if self.supersedes is None else asdict(self.supersedes),
+            "signals": self.signals.to_avro(),
+        }
+
+    @staticmethod
+    def header_from_avro(value: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the fields of the header, by name, from the value of a whole record."""
+        before = value["supersedes"]
+        return {
+            "collection": value["collection"],
+            "version": value["version"],
+            "channel": value["channel"],
+            "window_start": value["window_start"],
+            "window_end": value["window_end"],
+            "pane": Pane(PaneKind(value["pane"]["kind"]), value["pane"]["revision"]),
+            "accounting": Accounting(**value["accounting"]),
+            "flags": tuple(value["flags"]),
+            "supersedes": None if before is None else Superseded(**before),
+            "signals": Signals.from_avro(value["signals"]),
+        }
