@@ -1,4 +1,4 @@
-"""What an estimate costs: each estimator from the counts of one window, and the exact maximum against EM.
+"""What an estimate costs: each estimator from the counts of one window, the exact maximum against EM, and its files.
 
     python -m benchmarks.estimators
 
@@ -6,9 +6,12 @@ The size is that of the paper's largest experiment (section 6.2, nine attributes
 |X_S| = 2,432, n = 240,000, epsilon = 6. There EM on uRR took 1,258 s, from the reports.
 """
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
+import fastavro
 import numpy as np
 
 from benchmarks.rows import Row, clock, in_turn, print_table, timed
@@ -16,7 +19,13 @@ from uldp.mechanisms.estimators import empirical, norm_sub, threshold
 from uldp.mechanisms.likelihood import em, exact_mle
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.schemas.arrays import Floats
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.framing import Schema, parse_schema
+from uldp.schemas.pane import Accounting, Pane, PaneKind
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Table, TableName
+from uldp.transforms.io.results import container_bytes, estimate_file, statistic_file
 
 SIZE, SENSITIVE, USERS, EPSILON = 12_800, 2_432, 240_000, 6.0
 REPEAT, EM_STEPS = 21, 5_000
@@ -53,6 +62,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     seconds = in_turn(calls, REPEAT)
     for label, taken in seconds.items():
         yield Row("estimators", label, 1, taken, remark=remarks.get(label, ""))
+    yield from _writing(counts, exact, pum.stderr(channel, counts, USERS))
     both = seconds[exact_mle.__name__] + seconds[pum.confidence_interval.__name__]
     yield Row("estimators", "exact_mle and confidence_interval", 1, both)
     steps = EM_STEPS // 100 if quick else EM_STEPS
@@ -60,6 +70,49 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     fit = em(channel, counts, USERS, tolerance=0, max_iterations=steps)
     taken = clock() - began
     yield Row("estimators", f"em, {fit.iterations:,} steps", 1, taken, remark=quality(fit.distribution))
+
+
+#: The numbers of the two files of a pane in the form that they had before.
+_LISTS = {
+    name: parse_schema(
+        {
+            "type": "record",
+            "name": "Lists",
+            "fields": [{"name": name, "type": {"type": "array", "items": item}} for name, item in fields.items()],
+        }
+    )
+    for name, fields in {
+        "statistic": {"counts": "long"},
+        "estimate": {"counts": "long", "shares": "double", "stderr": "double"},
+    }.items()
+}
+
+
+def _body(schema: Schema, numbers: Mapping[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, numbers)
+    return out.getvalue()
+
+
+def _writing(cells: Counts, shares: Floats, stderr: Floats) -> Iterator[Row]:
+    """Measure how long a pane takes from its arrays to the bytes of its files, packed and as lists of numbers."""
+    pane, accounting = Pane(PaneKind.ON_TIME, 0), Accounting(USERS, USERS)
+    statistic = Statistic("census", 1, "0" * 16, 0, 3_600_000, pane, accounting, cells=cells)
+    table = Table(TableName.SHARE, shares, stderr, USERS, shape=shares.shape, whole=True)
+    named: dict[str, Any] = {"mechanism": "urr", "epsilon": EPSILON, "estimator": "mle", "tables": (table,)}
+    estimate = Estimate(**statistic.header(), **named)
+
+    def packed() -> int:
+        return len(statistic_file(statistic)[1]) + len(estimate_file(estimate)[1])
+
+    def lists() -> int:
+        numbers = {"counts": cells.tolist(), "shares": shares.tolist(), "stderr": stderr.tolist()}
+        return sum(len(container_bytes(name, [_body(schema, numbers)])) for name, schema in _LISTS.items())
+
+    calls = {"files of a pane": packed, "files of a pane, as lists": lists}
+    seconds = in_turn({label: partial(timed, call) for label, call in calls.items()}, REPEAT)
+    for label, call in calls.items():
+        yield Row("estimators", label, 1, seconds[label], remark=f"{call():,} bytes")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from uldp.collector.columns import ReportColumns
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.schemas.arrays import Payloads, ReportIds
+from uldp.schemas.arrays import Floats, Payloads, ReportIds
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
@@ -112,6 +112,11 @@ def pane(
     header: dict[str, Any] = {"channel": CHANNEL, "accounting": Accounting(n, n)} | fields
     fired = Pane(PaneKind(kind), revision)
     return Statistic(*key, window_start=start, window_end=end, pane=fired, cells=cells, **header)
+
+
+def floats(*numbers: float) -> Floats:
+    """Numbers as an array."""
+    return np.array(numbers, dtype=np.float64)
 
 
 def table(name: str, values: npt.ArrayLike, stderr: npt.ArrayLike, **fields: Any) -> Table:

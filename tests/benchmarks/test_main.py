@@ -112,6 +112,7 @@ def test_estimators_say_how_good_they_are(monkeypatch: pytest.MonkeyPatch) -> No
     remarks = {row.label: row.remark for row in estimators.rows(quick=True)}
     assert remarks["exact_mle"].endswith("log-likelihood 0 below the exact maximum")
     assert remarks["em, 50 steps"].startswith("l1 to the truth 0.")
+    assert {"files of a pane", "files of a pane, as lists"} <= remarks.keys()
 
 
 def test_a_command_runs_in_a_process_of_its_own_and_writes_into_the_log(tmp_path: Path) -> None:

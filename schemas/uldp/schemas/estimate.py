@@ -86,7 +86,7 @@ def _table_to_avro(table: Table) -> dict[str, Any]:
 
 
 def _to_bytes(numbers: Floats | None) -> bytes | None:
-    return None if numbers is None else numbers.astype("<f8").tobytes()
+    return None if numbers is None else numbers.astype("<f8", copy=False).tobytes()
 
 
 def _table_from_avro(value: Mapping[str, Any]) -> Table:

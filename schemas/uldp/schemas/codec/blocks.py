@@ -27,8 +27,8 @@ from uldp.schemas.mistakes import quote
 #: ends a block behind the record that fills it: a message at the limit of 10,000,000 bytes, behind the 2 MB that Flume
 #: gathers, or the 64 kB of other writers.
 MAX_BLOCK_BYTES = 1 << 24
-#: The largest stored block of panes in bytes: one record of 2^24 symbols takes up to 27 bytes for each.
-MAX_PANE_BYTES = 1 << 29
+#: The largest stored block of panes in bytes: one table of 2^24 values takes up to 32 bytes for each.
+MAX_PANE_BYTES = 1 << 30
 #: The largest header in bytes; the shipped schemas take up to 10,000.
 MAX_HEADER_BYTES = 1 << 20
 #: The codecs that the reader inflates.

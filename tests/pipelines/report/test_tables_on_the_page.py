@@ -1,0 +1,91 @@
+"""The page without a statistic, and with tables of records and of other quantities than shares."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import build
+from tests.pipelines.report.test_page import TRUTH, Fired, page, pum_fired, pum_spec, rr_fired, rr_spec, save
+from uldp.schemas.table import Basis, Table
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def with_tables(fired: Fired, *tables: Table) -> Fired:
+    return fired._replace(estimate=replace(fired.estimate, tables=tables))
+
+
+def remove_counts(out: Path) -> None:
+    for path in (out / "counts").rglob("*.avro"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_without_a_statistic_there_are_no_intervals(out: Path, known: bool) -> None:
+    save(out, rr_spec(), rr_fired(rr_spec()))
+    assert "with 95 % intervals" in page(out).words
+    remove_counts(out)
+    html = page(out, truth={("plain", 1): TRUTH} if known else None)
+    assert "largest of 30 values, in % of users, without intervals" in html.words
+    assert "with 95 % intervals" not in html.words
+    assert ("distance to the truth" in html.words) == known
+    assert "intervals cover the truth" not in html.words
+    assert html.count("svg") == 20
+    assert html.count("img") == 0
+
+
+def test_shares_of_0_without_intervals_have_a_scale(out: Path) -> None:
+    fired = with_tables(rr_fired(rr_spec()), *build.tables([0.0] * 30, [0.0] * 30))
+    save(out, rr_spec(), fired)
+    remove_counts(out)
+    assert page(out).count("article") == 1
+
+
+def test_cells_that_do_not_fit_the_spec_give_no_intervals(out: Path) -> None:
+    fired = rr_fired(rr_spec())
+    save(out, rr_spec(), fired._replace(statistic=replace(fired.statistic, cells=fired.statistic.cells[1:])))
+    assert "without intervals" in page(out).words
+
+
+def test_intervals_of_the_table_itself_come_first(out: Path) -> None:
+    ends: dict[str, Any] = {
+        "low": build.floats(*[0.125] * 30),
+        "high": build.floats(*[0.875] * 30),
+        "basis": Basis.EXACT,
+    }
+    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *build.tables([0.5] * 30, [0.1] * 30, **ends)))
+    assert "12 to 88" in page(out).words
+
+
+def test_each_attribute_of_a_record_has_shares_and_tags_of_its_own(out: Path) -> None:
+    apps = build.tables([0.2, 0.8], [0.01] * 2, {"home": (0.0712, 0.0123)}, of=("app",))
+    days = build.tables([0.25] * 4, [0.01] * 4, of=("<b>day",))
+    save(out, pum_spec(), with_tables(pum_fired(), *apps, *days))
+    html = page(out, truth={("pum", 1): TRUTH})
+    assert "Shares of app 100 reports" in html.words
+    assert "Shares of <b>day 100 reports" in html.words
+    assert "All 2 values, in % of users, without intervals" in html.words
+    assert "All 4 values" in html.words
+    assert "home 7.12 1.23" in html.words
+    assert html.count("b") == 0
+
+
+def test_other_tables_are_plain(out: Path) -> None:
+    ends: dict[str, Any] = {"low": build.floats(6.9), "high": build.floats(7.6), "basis": Basis.NORMAL}
+    mean = build.table("mean", [7.25], [0.123], of=("hours",), **ends)
+    quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], keys=("0.5", "<i>0.95"))
+    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), mean, quantiles))
+    html = page(out, truth={("plain", 1): TRUTH})
+    assert "Mean of hours, ± standard error, from 100 reports. 7.25 ± 0.12, 95 % interval 6.9 to 7.6" in html.words
+    assert "Quantile, ± standard error, from 100 reports. 0.5 3 ± 0.2 <i>0.95 12.5 ± 0.31" in html.words
+    assert html.count("i") == html.count("svg") == 0
+
+
+def test_only_the_first_entries_of_a_long_table_are_shown(out: Path) -> None:
+    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), build.table("quantile", [1.0] * 50, [0.1] * 50)))
+    assert "The first 20 of 50 entries." in page(out).words

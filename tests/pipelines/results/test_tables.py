@@ -1,0 +1,68 @@
+"""Tables of any quantity as lines of text: shares as shares, others with their error and their interval."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests import build
+from uldp.pipelines.results.tables import headlines, tables_text
+from uldp.schemas.table import Basis, Table
+
+SPEC = build.spec(domain={"labels": ["red", "blue"]})
+ESTIMATE = build.estimate(build.pane([60, 40]), [0.6, 0.4], [0.05, 0.05])
+INTERVALS: dict[str, Any] = {"low": build.floats(6.9), "high": build.floats(7.6), "basis": Basis.NORMAL}
+
+
+def lines(*tables: Table, top: int = 10) -> list[str]:
+    return list(tables_text(replace(ESTIMATE, tables=tables), SPEC, top=top))
+
+
+def test_shares_are_named_by_the_labels_of_the_domain() -> None:
+    assert lines(*ESTIMATE.tables, top=1) == [
+        "  the 1 largest of 2 values, in % ± standard error",
+        "    red   60.0  ± 5.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        (build.table("mean", [7.25], [0.123]), "  mean: 7.25 ± 0.12"),
+        (build.table("mean", [7.25], [0.123], of=("hours",)), "  mean of hours: 7.25 ± 0.12"),
+        (build.table("mean", [7.25], [0.123], n=90), "  mean, n 90: 7.25 ± 0.12"),
+        (build.table("mean", [7.25], [0.123], **INTERVALS), "  mean: 7.25 ± 0.12, 95 % interval 6.9 to 7.6"),
+        (build.table("mean", [7.25], [0.123], level=0.9, **INTERVALS), "  mean: 7.25 ± 0.12, 90 % interval 6.9 to 7.6"),
+    ],
+)
+def test_a_number_is_a_line(table: Table, line: str) -> None:
+    assert lines(table) == [line]
+
+
+def test_several_entries_are_named_by_their_keys() -> None:
+    quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], of=("hours",), keys=("0.5", "0.95"))
+    assert lines(quantiles) == [
+        "  quantile of hours, ± standard error",
+        "     0.5  3 ± 0.2",
+        "    0.95  12.5 ± 0.31",
+    ]
+
+
+def test_each_attribute_of_a_record_has_its_shares_and_its_tags() -> None:
+    apps = build.tables([0.2, 0.3, 0.5], [0.01] * 3, {"home": (0.1, 0.01)}, of=("app",), n=70)
+    both = build.tables([0.25] * 4, [0.01] * 4, of=("app", "day"), n=30)
+    assert lines(*apps, *both, top=1) == [
+        "  the 1 largest of 3 values of app, n 70, in % ± standard error",
+        "       2   50.0  ± 1.0",
+        "  behind tags of app, in % ± standard error",
+        "    home   10.0  ± 1.0",
+        "    wrong background knowledge costs at most 0.2 in l1 (Theorem 1)",
+        "  the 1 largest of 4 values of app x day, n 30, in % ± standard error",
+        "    0   25.0  ± 1.0",
+    ]
+
+
+def test_a_key_does_not_command_a_terminal() -> None:
+    hostile = build.table("quantile", [1.0, 2.0], [0.1, 0.1], keys=("\x1b[2J", "b"), of=("c\nd",))
+    estimate = replace(ESTIMATE, tables=(hostile, build.table("share", [1.0], [0.1], keys=("\x1b",))))
+    assert all("\x1b" not in text for text in headlines(estimate, SPEC))
