@@ -37,7 +37,7 @@ SPECS = {spec.key: spec for spec in (SYMBOL, BITS, UPGRADED, SLIDING, RETIRED, Y
 
 #: Sensitive bits 0 to 2 at will, one more at the most, and six bits of padding.
 POSSIBLE_BITS = [b"\0\0", b"\xe0\0", b"\x80\x40", b"\x10\0"]
-IMPOSSIBLE_BITS = [b"\x18\0", b"\x10\x80", b"\0\x20", b"\0\x01"]
+IMPOSSIBLE_PAYLOAD = [b"\x18\0", b"\x10\x80", b"\0\x20", b"\0\x01"]
 
 
 def take_path(patch: pytest.MonkeyPatch, min_rows: float) -> None:

@@ -111,7 +111,7 @@ def test_a_clock_may_be_ahead_by_the_allowed_skew(spec: CollectionSpec, skew: in
     ("key", "good", "bad", "impossible"),
     [
         (SYMBOL.key, 3, 11, Reason.OUT_OF_DOMAIN),
-        (BITS.key, b"\x80\x40", b"\x18\0", Reason.IMPOSSIBLE_BITS),
+        (BITS.key, b"\x80\x40", b"\x18\0", Reason.IMPOSSIBLE_PAYLOAD),
     ],
     ids=["symbols", "bits"],
 )

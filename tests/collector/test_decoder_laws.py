@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.build import HOUR, MINUTE, START, batch
 from tests.collector.decoding import (
-    IMPOSSIBLE_BITS,
+    IMPOSSIBLE_PAYLOAD,
     POSSIBLE_BITS,
     SPECS,
     YEAR,
@@ -69,7 +69,7 @@ def judge(report: Report, published: int) -> Outcome:
             return Outcome(Reason.WRONG_LENGTH, slice_start)
         bits = "".join(f"{byte:08b}" for byte in report.payload)
         ones = sum(bit == "1" for bit, sensitive in zip(bits, spec.sensitive_mask, strict=False) if not sensitive)
-        impossible = Reason.IMPOSSIBLE_BITS if ones > 1 or "1" in bits[size:] else None
+        impossible = Reason.IMPOSSIBLE_PAYLOAD if ones > 1 or "1" in bits[size:] else None
     else:
         if report.payload < 0:
             return Outcome(Reason.OUT_OF_DOMAIN, slice_start)
@@ -95,7 +95,7 @@ PUBLISHED = st.sampled_from(
 KEYS = st.sampled_from([*SPECS, *SPECS, *SPECS, ("symbol", 3), ("nobody", 1)])
 IDS = st.integers(0, 3).map(lambda number: number.to_bytes(16, "little"))
 SYMBOLS = st.integers(0, 12) | st.sampled_from([-1, 2**28, 2**31 - 1])
-PACKED = st.sampled_from([*POSSIBLE_BITS, *IMPOSSIBLE_BITS])
+PACKED = st.sampled_from([*POSSIBLE_BITS, *IMPOSSIBLE_PAYLOAD])
 OTHERS = st.sampled_from([b"", b"\0", b"\0\0\0"])
 
 

@@ -8,7 +8,7 @@ from tests.build import HOUR, MINUTE, START
 from tests.collector.decoding import (
     BITS,
     ID,
-    IMPOSSIBLE_BITS,
+    IMPOSSIBLE_PAYLOAD,
     RETIRED,
     SPECS,
     SYMBOL,
@@ -69,7 +69,7 @@ CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.OUT_OF_DOMAIN, report(11), "symbol 11 of 11"),
     (Reason.OUT_OF_DOMAIN, report(2**31 - 1), f"symbol {2**31 - 1} of 11"),
     (Reason.OUT_OF_DOMAIN, report(-1), "symbol -1 of 11"),
-    *((Reason.IMPOSSIBLE_BITS, report(bits, key=BITS.key), "not an output of urap") for bits in IMPOSSIBLE_BITS),
+    *((Reason.IMPOSSIBLE_PAYLOAD, report(bits, key=BITS.key), "not an output of urap") for bits in IMPOSSIBLE_PAYLOAD),
     (Reason.INVALID_TIME, report(time=-1), "event time -1"),
     (Reason.INVALID_TIME, report(time=YEAR_9000), f"event time {YEAR_9000}"),
     (Reason.INVALID_TIME, report(11, time=YEAR_9000), f"event time {YEAR_9000}"),

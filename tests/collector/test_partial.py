@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import SparseCells, as_dense
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
@@ -18,7 +18,7 @@ SIGNALS = st.builds(
     | st.lists(st.integers(1, 5), min_size=1).map(lambda senders: SenderCounts.of(np.array(senders, dtype=np.uint64))),
 )
 PARTIAL = st.builds(
-    PartialCounts,
+    PartialStatistic,
     st.none()
     | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64))
     | st.builds(lambda symbol, n: SparseCells(3, np.array([symbol]), np.array([n])), st.integers(0, 2), COUNTERS),
@@ -27,25 +27,25 @@ PARTIAL = st.builds(
 )
 
 
-def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting, Signals]:
-    counts = None if partial.counts is None else as_dense(partial.counts).tolist()
+def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting, Signals]:
+    counts = None if partial.cells is None else as_dense(partial.cells).tolist()
     return counts, partial.accounting, partial.signals.published()
 
 
 @given(PARTIAL, PARTIAL, PARTIAL)
-def test_partial_counts_are_a_commutative_monoid(a: PartialCounts, b: PartialCounts, c: PartialCounts) -> None:
+def test_partial_counts_are_a_commutative_monoid(a: PartialStatistic, b: PartialStatistic, c: PartialStatistic) -> None:
     assert value(a + b) == value(b + a)
     assert value((a + b) + c) == value(a + (b + c))
-    assert value(a + PartialCounts()) == value(a)
+    assert value(a + PartialStatistic()) == value(a)
 
 
 def test_partial_counts_add_symbol_by_symbol() -> None:
-    a = PartialCounts(np.array([1, 2]), Accounting(received=3, counted=3), PartialSignals(improbable=1))
-    b = PartialCounts(np.array([10, 0]), Accounting(received=12, counted=10, late=2), PartialSignals(improbable=2))
+    a = PartialStatistic(np.array([1, 2]), Accounting(received=3, counted=3), PartialSignals(improbable=1))
+    b = PartialStatistic(np.array([10, 0]), Accounting(received=12, counted=10, late=2), PartialSignals(improbable=2))
     assert value(a + b) == ([11, 2], Accounting(received=15, counted=13, late=2), Signals(improbable_reports=3))
 
 
 def test_a_sum_leaves_its_parts_as_they_were() -> None:
-    a, b = PartialCounts(np.array([1, 2])), PartialCounts(np.array([3, 4]))
+    a, b = PartialStatistic(np.array([1, 2])), PartialStatistic(np.array([3, 4]))
     _ = a + b
     assert (value(a)[0], value(b)[0]) == ([1, 2], [3, 4])

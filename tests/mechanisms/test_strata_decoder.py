@@ -259,7 +259,7 @@ def test_strata_of_the_most_reports_have_a_p_value() -> None:
 
 
 def test_p_values_of_parts_are_corrected_for_their_number() -> None:
-    bits, counts = Flag.IMPROBABLE_BITS, Flag.IMPROBABLE_COUNTS
+    bits, counts = Flag.IMPROBABLE_PAYLOADS, Flag.IMPROBABLE_COUNTS
     stubs = [Stub(p_values={bits: 0.01}), Stub(p_values={bits: 0.2, counts: 0.6}), Stub(p_values={counts: 0.7})]
     decoder = StrataDecoder(NAMES, stubs, STRATA)
     (cells,) = statistics(100, 1, seed=1)
@@ -271,8 +271,8 @@ def test_p_values_of_parts_are_corrected_for_their_number() -> None:
 
 def test_parts_without_reports_are_not_tested() -> None:
     cells = STRATA.statistic(STRATA.perturb(np.array([0, 1]), np.random.default_rng(0)))
-    decoder = StrataDecoder(NAMES, [Stub(p_values={Flag.IMPROBABLE_BITS: 0.01})] * 3, STRATA)
-    assert decoder.p_values(cells, 2)[Flag.IMPROBABLE_BITS] == 0.01
+    decoder = StrataDecoder(NAMES, [Stub(p_values={Flag.IMPROBABLE_PAYLOADS: 0.01})] * 3, STRATA)
+    assert decoder.p_values(cells, 2)[Flag.IMPROBABLE_PAYLOADS] == 0.01
 
 
 def test_a_single_part_has_no_shares_to_test() -> None:

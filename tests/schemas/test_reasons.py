@@ -17,7 +17,7 @@ NAMES = {
     "wrong_payload",
     "wrong_length",
     "out_of_domain",
-    "impossible_bits",
+    "impossible_payload",
     "invalid_time",
     "too_early",
     "expired",

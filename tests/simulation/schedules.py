@@ -136,7 +136,7 @@ class Schedule:
     def payload(self, row: Row) -> int | bytes:
         """The measurement that no other report has: a symbol, or the one bit that is set."""
         if self.bits:
-            return bytes([0b0110_0000 if row.damage is Reason.IMPOSSIBLE_BITS else 0x80 >> row.number])
+            return bytes([0b0110_0000 if row.damage is Reason.IMPOSSIBLE_PAYLOAD else 0x80 >> row.number])
         return row.number + NUMBERS * (row.damage is Reason.OUT_OF_DOMAIN)
 
     def report(self, collection: str, delivery: Delivery, row: Row) -> Report:
@@ -186,7 +186,7 @@ class Schedule:
 def schedules(draw: st.DrawFn, policy: Policy) -> Schedule:
     """Up to ten deliveries of eight reports, and up to four of them again."""
     bits = draw(st.booleans())
-    row_damages = [None] * 12 + [Reason.INVALID_TIME, Reason.IMPOSSIBLE_BITS if bits else Reason.OUT_OF_DOMAIN]
+    row_damages = [None] * 12 + [Reason.INVALID_TIME, Reason.IMPOSSIBLE_PAYLOAD if bits else Reason.OUT_OF_DOMAIN]
     damages = [None] * 32 + [reason for reason in MESSAGE_DAMAGES if reason is not Reason.WRONG_LENGTH]
     first = draw(st.integers(0, 17))
     homes = draw(st.lists(st.integers(first, first + 5), min_size=NUMBERS, max_size=NUMBERS))

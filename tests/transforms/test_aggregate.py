@@ -283,7 +283,7 @@ def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:
     sent = [build.message(build.report(n, payload.tobytes(), key=spec.key)) for n, payload in enumerate(payloads)]
     (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
     assert pane.signals.improbable_reports == 3
-    assert "improbable_bits" in pane.flags
+    assert "improbable_payloads" in pane.flags
     assert pane.n == 1000  # flagged, and counted all the same
 
 

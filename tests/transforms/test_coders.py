@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests import build
 from uldp.collector.columns import ReportColumns
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import SparseCells
 from uldp.schemas.estimate import Estimate
@@ -24,7 +24,7 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import (
     EstimateCoder,
     MessageCoder,
-    PartialCountsCoder,
+    PartialStatisticCoder,
     RejectedCoder,
     ReportColumnsCoder,
     StateLayoutError,
@@ -141,13 +141,13 @@ def test_symbols_cost_25_bytes_and_their_payload() -> None:
     st.tuples(*[st.integers(0, LONGEST)] * 5).map(lambda numbers: Accounting(*numbers)),
 )
 def test_partial_counts_round_trip(counts: Any, accounting: Accounting) -> None:
-    read = PartialCountsCoder().decode(PartialCountsCoder().encode(PartialCounts(counts, accounting)))
+    read = PartialStatisticCoder().decode(PartialStatisticCoder().encode(PartialStatistic(counts, accounting)))
     assert read.accounting == accounting
     assert read.signals.published() == Signals()
     if counts is None:
-        assert read.counts is None
+        assert read.cells is None
     else:
-        np.testing.assert_array_equal(read.counts, counts, strict=True)
+        np.testing.assert_array_equal(read.cells, counts, strict=True)
 
 
 @given(
@@ -161,26 +161,26 @@ def test_signals_round_trip(skew: int | None, improbable: int, senders: list[int
         improbable,
         None if senders is None else SenderCounts.of(np.array(senders, dtype=np.uint64)),
     )
-    read = PartialCountsCoder().decode(PartialCountsCoder().encode(PartialCounts(signals=signals)))
+    read = PartialStatisticCoder().decode(PartialStatisticCoder().encode(PartialStatistic(signals=signals)))
     assert read.signals.published() == signals.published()
 
 
 def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
     counts = SparseCells(1 << 20, np.array([3, (1 << 20) - 1]), np.array([1, 2**40]))
-    encoded = PartialCountsCoder().encode(PartialCounts(counts))
+    encoded = PartialStatisticCoder().encode(PartialStatistic(counts))
     assert len(encoded) < 200
-    read = PartialCountsCoder().decode(encoded).counts
+    read = PartialStatisticCoder().decode(encoded).cells
     assert isinstance(read, SparseCells)
     np.testing.assert_array_equal(read.dense(), counts.dense(), strict=True)
 
 
 def test_state_of_another_layout_is_refused() -> None:
-    encoded = PartialCountsCoder().encode(PartialCounts())
+    encoded = PartialStatisticCoder().encode(PartialStatistic())
     with pytest.raises(
         StateLayoutError,
         match=r"^another version of uldp wrote these partial counts: layout 9, expected 1; start .*runbook",
     ):
-        PartialCountsCoder().decode(b"\x09" + encoded[1:])
+        PartialStatisticCoder().decode(b"\x09" + encoded[1:])
 
 
 CODERS: dict[type, type[Coder]] = {
@@ -189,7 +189,7 @@ CODERS: dict[type, type[Coder]] = {
     Rejected: RejectedCoder,
     Message: MessageCoder,
     ReportColumns: ReportColumnsCoder,
-    PartialCounts: PartialCountsCoder,
+    PartialStatistic: PartialStatisticCoder,
 }
 
 

@@ -14,12 +14,12 @@ from tests import build
 from tests.build import HOUR
 from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts, count_support
+from uldp.transforms.count import CountSupport, KeyedStatistic, SumCounts, count_support
 
 SIZE = 11  # 10 values and a tag: bits of 2 bytes
 
@@ -65,8 +65,8 @@ def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int
     }
 
 
-def value(partial: PartialCounts) -> tuple[list[int] | None, Accounting]:
-    return None if partial.counts is None else as_dense(partial.counts).tolist(), partial.accounting
+def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting]:
+    return None if partial.cells is None else as_dense(partial.cells).tolist(), partial.accounting
 
 
 @given(st.lists(ONE_SYMBOL, max_size=40))
@@ -89,7 +89,7 @@ def test_more_bits_than_a_byte_can_count(spec: CollectionSpec) -> None:
 
 
 PARTIAL = st.builds(
-    PartialCounts,
+    PartialStatistic,
     st.none() | st.lists(st.integers(0, 99), min_size=3, max_size=3).map(lambda counts: np.array(counts)),
     st.builds(Accounting, *[st.integers(0, 99)] * 5),
 )
@@ -98,7 +98,7 @@ PARTIAL = st.builds(
 SUM = SumCounts()  # type: ignore[no-untyped-call]
 
 
-def fold(parts: list[PartialCounts]) -> PartialCounts:
+def fold(parts: list[PartialStatistic]) -> PartialStatistic:
     accumulator = SUM.create_accumulator()
     for part in parts:
         accumulator = SUM.add_input(accumulator, part)
@@ -106,7 +106,9 @@ def fold(parts: list[PartialCounts]) -> PartialCounts:
 
 
 @given(st.lists(PARTIAL, max_size=6), st.lists(PARTIAL, max_size=6), st.lists(PARTIAL, max_size=6))
-def test_sums_are_a_commutative_monoid(a: list[PartialCounts], b: list[PartialCounts], c: list[PartialCounts]) -> None:
+def test_sums_are_a_commutative_monoid(
+    a: list[PartialStatistic], b: list[PartialStatistic], c: list[PartialStatistic]
+) -> None:
     whole = value(fold([*a, *b, *c]))
     folded = [fold(parts) for parts in (a, b, c)]
     merge = SUM.merge_accumulators
@@ -118,7 +120,7 @@ def test_sums_are_a_commutative_monoid(a: list[PartialCounts], b: list[PartialCo
 
 
 @given(st.lists(PARTIAL, min_size=1, max_size=4))
-def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[PartialCounts]) -> None:
+def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[PartialStatistic]) -> None:
     coder = SUM.get_accumulator_coder()
     accumulator = SUM.create_accumulator()
     for part in parts:
@@ -126,7 +128,7 @@ def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[PartialCounts
     assert value(accumulator) == value(fold(parts))
 
 
-def dated(element: KeyedCounts, timestamp: Any = beam.DoFn.TimestampParam) -> tuple[Any, ...]:
+def dated(element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> tuple[Any, ...]:
     key, partial = element
     return key, timestamp.micros // 1000, *value(partial)
 

@@ -87,7 +87,7 @@ def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterat
     """Collection and version, and the hour of each duplicate."""
     key, partial = element
     n = partial.accounting.duplicate
-    assert partial.counts is None
+    assert partial.cells is None
     assert partial.accounting == Accounting(received=n, duplicate=n)
     hour, rest = divmod(timestamp.micros // 1000 - START, HOUR)
     assert rest == HOUR - 1

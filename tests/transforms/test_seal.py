@@ -8,12 +8,12 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests import build
 from uldp.collector.collections import ServedCollection, serve
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
-from uldp.transforms.count import KeyedCounts
+from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
 
 
@@ -23,14 +23,14 @@ def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
     return serve([spec])[spec.key]
 
 
-def honest(of: ServedCollection, n: int) -> PartialCounts:
+def honest(of: ServedCollection, n: int) -> PartialStatistic:
     """The counts of n honest devices that all hold the value 3."""
     mechanism = build_protocol(of.spec).mechanism
     payloads = mechanism.perturb(np.full(n, 3), np.random.default_rng(1))
-    return PartialCounts(mechanism.statistic(payloads), Accounting(received=n, counted=n))
+    return PartialStatistic(mechanism.statistic(payloads), Accounting(received=n, counted=n))
 
 
-def flags(of: ServedCollection, partial: PartialCounts) -> list[Flag]:
+def flags(of: ServedCollection, partial: PartialStatistic) -> list[Flag]:
     return list(flags_of(of, partial))
 
 
@@ -49,30 +49,30 @@ def test_few_reports(limit: int, raised: list[Flag]) -> None:
 @pytest.mark.parametrize(("limit", "raised"), [(0.2, []), (0.19, [Flag.REJECTED_RATIO])])
 def test_rejected_ratio(limit: float, raised: list[Flag]) -> None:
     of = target(max_rejected_ratio=limit)
-    assert flags(of, honest(of, 80) + PartialCounts(accounting=Accounting(received=20, rejected=20))) == raised
+    assert flags(of, honest(of, 80) + PartialStatistic(accounting=Accounting(received=20, rejected=20))) == raised
 
 
 def test_a_window_of_which_all_is_rejected_has_too_few_reports_and_too_many_rejected() -> None:
     of = target(max_rejected_ratio=0.5)
-    rejected = PartialCounts(accounting=Accounting(received=1, rejected=1))
+    rejected = PartialStatistic(accounting=Accounting(received=1, rejected=1))
     assert flags(of, rejected) == [Flag.FEW_REPORTS, Flag.REJECTED_RATIO]
 
 
-@pytest.mark.parametrize(("improbable", "raised"), [(2, []), (3, [Flag.IMPROBABLE_BITS])])
-def test_improbable_bits(improbable: int, raised: list[Flag]) -> None:
+@pytest.mark.parametrize(("improbable", "raised"), [(2, []), (3, [Flag.IMPROBABLE_PAYLOADS])])
+def test_improbable_payloads(improbable: int, raised: list[Flag]) -> None:
     """Three where 0.01 are expected come by chance once in 6 million windows, two once in 20,000."""
     of = target("oue")
-    assert flags(of, honest(of, 10_000) + PartialCounts(signals=PartialSignals(improbable=improbable))) == raised
+    assert flags(of, honest(of, 10_000) + PartialStatistic(signals=PartialSignals(improbable=improbable))) == raised
 
 
 def test_improbable_counts() -> None:
     """Under RR each symbol is reported by a share of 1 / (e + 19) at the least, whatever the true values."""
     of = target()
-    counts = honest(of, 10_000).counts
+    counts = honest(of, 10_000).cells
     assert isinstance(counts, np.ndarray)
     counts[3] += counts[7]
     counts[7] = 0
-    forged = PartialCounts(counts, Accounting(received=10_000, counted=10_000))
+    forged = PartialStatistic(counts, Accounting(received=10_000, counted=10_000))
     assert flags(of, forged) == [Flag.IMPROBABLE_COUNTS]
 
 
@@ -80,17 +80,17 @@ def test_improbable_counts() -> None:
 def test_busy_sender(limit: int, raised: list[Flag]) -> None:
     of = target(max_reports_per_sender=limit)
     senders = SenderCounts.of(np.array([sender_digest(key) for key in "abaca"], dtype=np.uint64))
-    assert flags(of, honest(of, 100) + PartialCounts(signals=PartialSignals(senders=senders))) == raised
+    assert flags(of, honest(of, 100) + PartialStatistic(signals=PartialSignals(senders=senders))) == raised
 
 
 def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
     of = target(max_reports_per_sender=1)
     senders = SenderCounts.of(np.arange(1, 3000, dtype=np.uint64))
-    assert flags(of, honest(of, 100) + PartialCounts(signals=PartialSignals(senders=senders))) == []
+    assert flags(of, honest(of, 100) + PartialStatistic(signals=PartialSignals(senders=senders))) == []
 
 
 def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
-    sealed = seal(target(), PartialCounts(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
+    sealed = seal(target(), PartialStatistic(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
     assert sealed.cells.tolist() == [0]
 
 
@@ -106,11 +106,11 @@ def test_the_state_of_a_pane_does_not_grow_with_its_domain() -> None:
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_pane_without_reports_is_none(bounded: bool) -> None:
     of = target()
-    parts = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialCounts())]
+    parts = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialStatistic())]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
-            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedCounts)
+            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedStatistic)
             | beam.WindowInto(FixedWindows(3600))
         )
         sums.is_bounded = bounded

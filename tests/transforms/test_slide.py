@@ -14,31 +14,31 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import KeyedCounts, SumCounts
+from uldp.transforms.count import KeyedStatistic, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
 from uldp.transforms.windows import at_time
 
 PERIOD = 10
 
 
-def part(n: int) -> PartialCounts:
-    return PartialCounts(np.array([n, 1]), Accounting(received=n, counted=n))
+def part(n: int) -> PartialStatistic:
+    return PartialStatistic(np.array([n, 1]), Accounting(received=n, counted=n))
 
 
-def value(partial: PartialCounts) -> tuple[list[int], Accounting]:
-    assert partial.counts is not None
-    return as_dense(partial.counts).tolist(), partial.accounting
+def value(partial: PartialStatistic) -> tuple[list[int], Accounting]:
+    assert partial.cells is not None
+    return as_dense(partial.cells).tolist(), partial.accounting
 
 
 @given(st.dictionaries(st.integers(0, 30) | st.integers(0, 10**9), st.integers(0, 9), max_size=12), st.integers(1, 7))
 def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int) -> None:
     size = length * PERIOD
     slices = {slot * PERIOD: part(n) for slot, n in slots.items()}
-    wanted: dict[int, PartialCounts] = {}
+    wanted: dict[int, PartialStatistic] = {}
     for start, partial in slices.items():
         for window in range(start - size + PERIOD, start + PERIOD, PERIOD):
             wanted[window] = wanted[window] + partial if window in wanted else partial
@@ -50,29 +50,29 @@ def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int) -
 def test_a_slot_costs_three_additions_at_the_most() -> None:
     additions = 0
 
-    class Counting(PartialCounts):
-        def __add__(self, other: PartialCounts) -> "Counting":
+    class Counting(PartialStatistic):
+        def __add__(self, other: PartialStatistic) -> "Counting":
             nonlocal additions
             additions += 1
             return Counting(None, self.accounting + other.accounting)
 
     slots, length = 1000, 288
-    slices: dict[int, PartialCounts] = {slot * PERIOD: Counting(None, Accounting(1, 1)) for slot in range(slots)}
+    slices: dict[int, PartialStatistic] = {slot * PERIOD: Counting(None, Accounting(1, 1)) for slot in range(slots)}
     windows = list(slide(slices, length * PERIOD, PERIOD))
     assert len(windows) == slots + length - 1
     assert additions < 3 * slots
 
 
-def dated(element: KeyedCounts, window: Any = beam.DoFn.WindowParam, at: Any = beam.DoFn.TimestampParam) -> Any:
+def dated(element: KeyedStatistic, window: Any = beam.DoFn.WindowParam, at: Any = beam.DoFn.TimestampParam) -> Any:
     key, partial = element
     assert window.start <= at <= window.max_timestamp()
     return key, window.start.micros, window.end.micros, partial.accounting.received
 
 
 @beam.ptransform_fn
-def slide_and_sum(counts: PCollection[KeyedCounts], window: WindowSpec) -> PCollection[KeyedCounts]:
+def slide_and_sum(counts: PCollection[KeyedStatistic], window: WindowSpec) -> PCollection[KeyedStatistic]:
     """What a stream does, which leaves the sum to the runner."""
-    sums: PCollection[KeyedCounts] = (
+    sums: PCollection[KeyedStatistic] = (
         counts | "Slide" >> SlideWindows(window) | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
     )
     return sums
@@ -93,7 +93,7 @@ def test_the_transform_gives_what_beams_sliding_windows_give(transform: Callable
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(slots)))
-            | "Slices" >> beam.Map(elements.__getitem__).with_output_types(KeyedCounts)
+            | "Slices" >> beam.Map(elements.__getitem__).with_output_types(KeyedStatistic)
             | "SlideAndSum" >> transform(WindowSpec.model_validate({"size": "1h", "period": "15m"}))
             | "Date" >> beam.Map(dated)
         )

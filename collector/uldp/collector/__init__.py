@@ -5,6 +5,6 @@ imports only ``uldp.schemas`` and ``uldp.mechanisms``.
 """
 
 from uldp.collector.decoder import Decoded, ReportDecoder
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 
-__all__ = ["Decoded", "PartialCounts", "ReportDecoder"]
+__all__ = ["Decoded", "PartialStatistic", "ReportDecoder"]

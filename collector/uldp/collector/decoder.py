@@ -24,7 +24,7 @@ from uldp.collector.collections import YEAR_9000, serve
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
 from uldp.collector.parse import MessageParser, Unparsed
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest, signal_bits, skew_counts
 from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
@@ -59,7 +59,7 @@ class Decoded:
     late: list[Message] = field(default_factory=list)
     late_reports: int = 0
     rejected: list[Rejected] = field(default_factory=list)
-    partials: dict[SliceKey, PartialCounts] = field(default_factory=lambda: defaultdict(PartialCounts))
+    partials: dict[SliceKey, PartialStatistic] = field(default_factory=lambda: defaultdict(PartialStatistic))
 
     @property
     def rejected_reports(self) -> int:
@@ -121,7 +121,7 @@ class ReportDecoder:
         if unparsed.served is not None:
             published = np.array([message.publish_time], dtype=np.int64)
             start = int(unparsed.served.slice_start(published)[0])
-            out.partials[unparsed.served.spec.key, start] += PartialCounts(accounting=_REJECTED)
+            out.partials[unparsed.served.spec.key, start] += PartialStatistic(accounting=_REJECTED)
 
     def _rejected(self, message: Message, reason: Reason, detail: str, reports: int) -> Rejected:
         return Rejected(
@@ -175,7 +175,7 @@ def _account(judged: Judged, rows: Rows, slots: Times, signals: SignalBits, out:
     for group in np.flatnonzero(received).tolist():
         n, of_late = int(received[group]), int(late[group])
         accounting = Accounting(received=n, late=of_late, rejected=n - of_late)
-        out.partials[served.spec.key, int(starts[group])] += PartialCounts(
+        out.partials[served.spec.key, int(starts[group])] += PartialStatistic(
             None, accounting, PartialSignals(skews[group])
         )
 
@@ -212,7 +212,7 @@ def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Deco
     order = known[np.argsort(slots[known], kind="stable")]
     starts, firsts = np.unique(slots[order], return_index=True)
     for start, of_slice in zip(starts.tolist(), np.split(senders[order], firsts[1:]), strict=True):
-        out.partials[key, start] += PartialCounts(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
+        out.partials[key, start] += PartialStatistic(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
 
 
 _REJECTED = Accounting(received=1, rejected=1)

@@ -113,7 +113,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
     else:
         possible, improbable = served.mechanism.inspect(parsed.payloads)
         if not possible.all():
-            verdicts[~possible] = _VERDICTS[Reason.IMPOSSIBLE_BITS]
+            verdicts[~possible] = _VERDICTS[Reason.IMPOSSIBLE_PAYLOAD]
             if (symbols := served.mechanism.form.symbols) is not None:
                 verdicts[parsed.payloads >= symbols] = _VERDICTS[Reason.OUT_OF_DOMAIN]
         if not admitted.all():

@@ -11,20 +11,20 @@ _NO_SIGNALS = PartialSignals()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartialCounts:
-    """A part of the sufficient statistic of one window: support counts over Z, accounting and signals.
+class PartialStatistic:
+    """A part of the statistic of one window: cells, accounting and signals.
 
-    Addition makes these parts a commutative monoid. ``counts`` is None if no report was counted, which keeps a part
+    Addition makes these parts a commutative monoid. ``cells`` is None if no report was counted, which keeps a part
     that holds only accounting small.
     """
 
-    counts: Cells | None = None
+    cells: Cells | None = None
     accounting: Accounting = _NO_REPORTS
     signals: PartialSignals = _NO_SIGNALS
 
-    def __add__(self, other: "PartialCounts") -> "PartialCounts":
-        if self.counts is None or other.counts is None:
-            counts = other.counts if self.counts is None else self.counts
+    def __add__(self, other: "PartialStatistic") -> "PartialStatistic":
+        if self.cells is None or other.cells is None:
+            cells = other.cells if self.cells is None else self.cells
         else:
-            counts = add_cells(self.counts, other.counts)
-        return PartialCounts(counts, self.accounting + other.accounting, self.signals + other.signals)
+            cells = add_cells(self.cells, other.cells)
+        return PartialStatistic(cells, self.accounting + other.accounting, self.signals + other.signals)

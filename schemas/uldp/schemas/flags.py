@@ -13,7 +13,7 @@ class Flag(StrEnum):
     REJECTED_RATIO = "rejected_ratio"
     DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
-    IMPROBABLE_BITS = "improbable_bits"
+    IMPROBABLE_PAYLOADS = "improbable_payloads"
     IMPROBABLE_COUNTS = "improbable_counts"
     IMPROBABLE_STRATA = "improbable_strata"
     BUSY_SENDER = "busy_sender"
@@ -25,8 +25,8 @@ MEANING: dict[Flag, str] = {
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
-    Flag.IMPROBABLE_BITS: "more reports have improbably many or few bits set than honest devices send",
-    Flag.IMPROBABLE_COUNTS: "no distribution of true values makes these support counts probable",
+    Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as those with too many set bits, than honest devices send",
+    Flag.IMPROBABLE_COUNTS: "no distribution of true values makes this statistic probable",
     Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",
     Flag.BUSY_SENDER: "one sender key came with more reports than limits.max_reports_per_sender",
 }

@@ -17,7 +17,7 @@ class Reason(StrEnum):
     WRONG_PAYLOAD = "wrong_payload"
     WRONG_LENGTH = "wrong_length"
     OUT_OF_DOMAIN = "out_of_domain"
-    IMPOSSIBLE_BITS = "impossible_bits"
+    IMPOSSIBLE_PAYLOAD = "impossible_payload"
     INVALID_TIME = "invalid_time"
     TOO_EARLY = "too_early"
     EXPIRED = "expired"
@@ -34,10 +34,10 @@ MEANING: dict[Reason, str] = {
     Reason.UNKNOWN_COLLECTION: "no spec has this collection",
     Reason.UNKNOWN_VERSION: "the collection is known, this version of it is not",
     Reason.RETIRED_VERSION: "the spec of this version says that it is retired",
-    Reason.WRONG_PAYLOAD: "a symbol where the mechanism reports bits, or bits where it reports a symbol",
-    Reason.WRONG_LENGTH: "the bits are not ceil(|Z|/8) bytes",
-    Reason.OUT_OF_DOMAIN: "the symbol is not an index into Z",
-    Reason.IMPOSSIBLE_BITS: "the mechanism cannot produce these bits: two non-sensitive symbols are set, or padding is",
+    Reason.WRONG_PAYLOAD: "a symbol where the mechanism reports bytes, or bytes where it reports a symbol",
+    Reason.WRONG_LENGTH: "the payload has another number of bytes than those of the mechanism",
+    Reason.OUT_OF_DOMAIN: "the symbol is none of those that the mechanism reports",
+    Reason.IMPOSSIBLE_PAYLOAD: "the mechanism cannot produce this payload, for example padding that is not 0",
     Reason.INVALID_TIME: "the event time, or the publish time of the message, is outside of the years 1970 to 8999",
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",

@@ -58,7 +58,7 @@ class TestCurrent:
     """Windows of which no estimate is published have none, whatever was published of them before."""
 
     @pytest.mark.parametrize(
-        ("flags", "unpublished"), [((), False), (("improbable_bits",), False), (("rejected_ratio",), True)]
+        ("flags", "unpublished"), [((), False), (("improbable_payloads",), False), (("rejected_ratio",), True)]
     )
     def test_a_stopped_window(self, flags: tuple[str, ...], unpublished: bool, tmp_path: Path) -> None:
         write_estimate(tmp_path)

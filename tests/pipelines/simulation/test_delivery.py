@@ -252,8 +252,8 @@ def test_late_reports_of_long_windows_come_within_an_hour_of_the_closing() -> No
     [
         ("urr", 12, {Reason.OUT_OF_DOMAIN}),
         ("identity", 12, {Reason.OUT_OF_DOMAIN}),
-        ("urap", 12, {Reason.IMPOSSIBLE_BITS, Reason.WRONG_LENGTH}),
-        ("sue", 12, {Reason.IMPOSSIBLE_BITS, Reason.WRONG_LENGTH}),
+        ("urap", 12, {Reason.IMPOSSIBLE_PAYLOAD, Reason.WRONG_LENGTH}),
+        ("sue", 12, {Reason.IMPOSSIBLE_PAYLOAD, Reason.WRONG_LENGTH}),
         # Whole bytes of sensitive symbols: any bits are possible.
         ("sue", 8, {Reason.WRONG_LENGTH}),
     ],

@@ -16,7 +16,7 @@ from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message, Rejected
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.count import CountSupport, KeyedCounts, SumCounts
+from uldp.transforms.count import CountSupport, KeyedStatistic, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
@@ -109,7 +109,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
 
 @dataclass
-class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Statistic]]):
+class CountWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statistic]]):
     """Sum partial counts in the windows of their spec, and seal each pane.
 
     Specs with the same window policy share their steps. Policies share no steps, because a runner drops elements that
@@ -119,7 +119,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Statist
     specs: Sequence[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, parts: PCollection[KeyedCounts]) -> PCollection[Statistic]:
+    def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[Statistic]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
         labels = {spec.key: window_label(spec.window) for spec in self.specs}
@@ -139,7 +139,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Statist
         return counts
 
 
-def _has_policy(labels: Mapping[CollectionKey, str], label: str, element: KeyedCounts) -> bool:
+def _has_policy(labels: Mapping[CollectionKey, str], label: str, element: KeyedStatistic) -> bool:
     """Return whether an element belongs to the collection of a policy.
 
     Raises:

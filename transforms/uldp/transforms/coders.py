@@ -10,7 +10,7 @@ import numpy as np
 from apache_beam.coders import Coder, registry
 
 from uldp.collector.columns import ReportColumns
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
@@ -157,7 +157,7 @@ class ReportColumnsCoder(DeterministicCoder):
         return self._HEADER.size + len(value.collection.encode()) + value.nbytes
 
 
-class PartialCountsCoder(DeterministicCoder):
+class PartialStatisticCoder(DeterministicCoder):
     """Encodes a version, then accounting, counts and signals.
 
     The bytes are state: an updated job reads the bytes of the job before it. A changed layout needs a new version.
@@ -166,13 +166,13 @@ class PartialCountsCoder(DeterministicCoder):
     _VERSION = 1
     _HEAD = struct.Struct("<B6q")
 
-    def encode(self, value: PartialCounts) -> bytes:
+    def encode(self, value: PartialStatistic) -> bytes:
         """Write the version and all parts."""
         a, signals = value.accounting, value.signals
         out = bytearray(
             self._HEAD.pack(self._VERSION, a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable)
         )
-        _write_counts(out, value.counts)
+        _write_counts(out, value.cells)
         _write_counts(out, signals.skew)
         senders = signals.senders
         out += struct.pack("<I", 0 if senders is None else len(senders.digests))
@@ -180,7 +180,7 @@ class PartialCountsCoder(DeterministicCoder):
             out += senders.digests.tobytes() + senders.reports.tobytes()
         return bytes(out)
 
-    def decode(self, encoded: bytes) -> PartialCounts:
+    def decode(self, encoded: bytes) -> PartialStatistic:
         """Read the partial counts back.
 
         Raises:
@@ -199,7 +199,7 @@ class PartialCountsCoder(DeterministicCoder):
         signals = PartialSignals(
             None if skew is None else as_dense(skew), improbable, SenderCounts(digests, reports) if k else None
         )
-        return PartialCounts(counts, Accounting(*accounting), signals)
+        return PartialStatistic(counts, Accounting(*accounting), signals)
 
 
 _NONE, _DENSE, _SPARSE = range(3)
@@ -235,6 +235,6 @@ for _type, _coder in (
     (Rejected, RejectedCoder),
     (Message, MessageCoder),
     (ReportColumns, ReportColumnsCoder),
-    (PartialCounts, PartialCountsCoder),
+    (PartialStatistic, PartialStatisticCoder),
 ):
     registry.register_coder(_type, _coder)

@@ -11,19 +11,19 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns, slice_groups
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.coders import PartialCountsCoder
+from uldp.transforms.coders import PartialStatisticCoder
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
-KeyedCounts = tuple[tuple[str, int], PartialCounts]
+KeyedStatistic = tuple[tuple[str, int], PartialStatistic]
 
 
-def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialCounts]]:
+def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialStatistic]]:
     """Count the reports of each time slice; yield the slice's start and its part of the sufficient statistic."""
     slices = np.concatenate([part.slices for part in parts])
     if not len(slices):
@@ -39,24 +39,24 @@ def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> I
         accounting = Accounting(received=counted[group], counted=counted[group])
         yield (
             int(starts[group]),
-            PartialCounts(counts[group], accounting, PartialSignals(skews[group], improbable[group])),
+            PartialStatistic(counts[group], accounting, PartialSignals(skews[group], improbable[group])),
         )
 
 
 @dataclass
-class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[KeyedCounts]]):
+class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[KeyedStatistic]]):
     """Count report columns into partial counts by (collection, version), one per bundle and slice, at its time."""
 
     specs: Sequence[CollectionSpec]
 
-    def expand(self, columns: PCollection[ReportColumns]) -> PCollection[KeyedCounts]:
+    def expand(self, columns: PCollection[ReportColumns]) -> PCollection[KeyedStatistic]:
         """Count within each bundle, so that little is shuffled."""
-        counts: PCollection[KeyedCounts] = columns | "CountColumns" >> beam.ParDo(_CountFn(list(self.specs)))
+        counts: PCollection[KeyedStatistic] = columns | "CountColumns" >> beam.ParDo(_CountFn(list(self.specs)))
         return counts
 
 
 @beam.typehints.with_input_types(ReportColumns)
-@beam.typehints.with_output_types(KeyedCounts)
+@beam.typehints.with_output_types(KeyedStatistic)
 class _CountFn(beam.DoFn):
     """Sums the counts of a bundle. It counts many columns at once, because a report costs less in a larger slice."""
 
@@ -73,7 +73,7 @@ class _CountFn(beam.DoFn):
         self._served = serve(self._specs)
 
     def start_bundle(self) -> None:
-        self._sums: dict[tuple[CollectionKey, int], PartialCounts] = {}
+        self._sums: dict[tuple[CollectionKey, int], PartialStatistic] = {}
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._reports: Counter[CollectionKey] = Counter()
         self._nbytes = 0
@@ -107,27 +107,27 @@ class _CountFn(beam.DoFn):
             self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
 
 
-@beam.typehints.with_input_types(PartialCounts)
-@beam.typehints.with_output_types(PartialCounts)
+@beam.typehints.with_input_types(PartialStatistic)
+@beam.typehints.with_output_types(PartialStatistic)
 class SumCounts(beam.CombineFn):
     """Adds partial counts."""
 
-    def create_accumulator(self) -> PartialCounts:
+    def create_accumulator(self) -> PartialStatistic:
         """Return the zero of the monoid."""
-        return PartialCounts()
+        return PartialStatistic()
 
-    def add_input(self, mutable_accumulator: PartialCounts, element: PartialCounts) -> PartialCounts:
+    def add_input(self, mutable_accumulator: PartialStatistic, element: PartialStatistic) -> PartialStatistic:
         """Add one part."""
         return mutable_accumulator + element
 
-    def merge_accumulators(self, accumulators: Iterable[PartialCounts]) -> PartialCounts:
+    def merge_accumulators(self, accumulators: Iterable[PartialStatistic]) -> PartialStatistic:
         """Add many parts."""
         return sum(accumulators, self.create_accumulator())
 
-    def extract_output(self, accumulator: PartialCounts) -> PartialCounts:
+    def extract_output(self, accumulator: PartialStatistic) -> PartialStatistic:
         """Return the sum."""
         return accumulator
 
     def get_accumulator_coder(self) -> Coder:
         """Return our own coder, because accumulators are state and must not be pickles."""
-        return PartialCountsCoder()
+        return PartialStatisticCoder()

@@ -14,11 +14,11 @@ from uldp.collector.collections import YEAR_9000, serve
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import NO_ATTRIBUTES, Message, Rejected, count_reasons
-from uldp.transforms.count import KeyedCounts
+from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import no_annotations
 from uldp.transforms.io.chunks import Chunk, message_bytes
 from uldp.transforms.metrics import counter
@@ -37,7 +37,7 @@ class DecodedReports(NamedTuple):
     """
 
     columns: PCollection[tuple[str, ReportColumns]]
-    accounting: PCollection[KeyedCounts]
+    accounting: PCollection[KeyedStatistic]
     late: PCollection[Message]
     rejected: PCollection[Rejected]
 
@@ -71,7 +71,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
 
 
 @beam.typehints.with_input_types(Message | Chunk)
-@beam.typehints.with_output_types(tuple[str, ReportColumns], accounting=KeyedCounts, late=Message, rejected=Rejected)
+@beam.typehints.with_output_types(tuple[str, ReportColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected)
 class _DecodeFn(beam.DoFn):
     """Collects the messages of a bundle and decodes them thousands at a time."""
 
@@ -109,7 +109,7 @@ class _DecodeFn(beam.DoFn):
         self._clear()
         self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._held = 0
-        self._partials: dict[SliceKey, PartialCounts] = defaultdict(PartialCounts)
+        self._partials: dict[SliceKey, PartialStatistic] = defaultdict(PartialStatistic)
 
     def _clear(self) -> None:
         self._messages: list[Message] = []

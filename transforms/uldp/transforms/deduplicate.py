@@ -27,13 +27,13 @@ from apache_beam.transforms.userstate import (
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.columns import ReportColumns, slice_groups
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.collector.seen import SeenIds
 from uldp.collector.signals import PartialSignals, skew_counts
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import KeyedCounts
+from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import Timestamp, no_annotations
 from uldp.transforms.metrics import counter
 from uldp.transforms.spill import FileRange, GroupColumns, read_columns
@@ -69,7 +69,7 @@ class DeduplicatedReports(NamedTuple):
     """
 
     columns: PCollection[ReportColumns]
-    accounting: PCollection[KeyedCounts]
+    accounting: PCollection[KeyedStatistic]
 
 
 @dataclass
@@ -107,13 +107,13 @@ def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
     skews = skew_counts(copies.signals, groups, k)
     for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
         if n:
-            partial = PartialCounts(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
+            partial = PartialStatistic(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
             at = served.last_of_slice(start)
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (served.spec.key, partial)))
 
 
 @beam.typehints.with_input_types(tuple[str, Iterable[FileRange]])
-@beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
+@beam.typehints.with_output_types(ReportColumns, accounting=KeyedStatistic)
 class _GroupedFn(beam.DoFn):
     """Drops copies among all reports of a shard."""
 
@@ -139,7 +139,7 @@ class _GroupedFn(beam.DoFn):
 
 
 @beam.typehints.with_input_types(tuple[str, ReportColumns])
-@beam.typehints.with_output_types(ReportColumns, accounting=KeyedCounts)
+@beam.typehints.with_output_types(ReportColumns, accounting=KeyedStatistic)
 class _DeduplicateFn(beam.DoFn):
     IDS = BagStateSpec("ids", BytesCoder())
     #: 8 random bytes, drawn at every write, and the time of the pending timer.

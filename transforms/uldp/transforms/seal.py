@@ -14,7 +14,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.collections import ServedCollection, serve
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
 from uldp.mechanisms.plausibility import excess_p_value
@@ -22,7 +22,7 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.count import KeyedCounts
+from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, pane_of
 
@@ -31,7 +31,7 @@ from uldp.transforms.windows import expires, pane_of
 ALARM_LEVEL = 1e-6
 
 
-def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]:
+def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Flag]:
     """Yield the flags that warn about a window, except ``INCOMPLETE``."""
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     if accounting.counted < limits.min_reports:
@@ -41,9 +41,9 @@ def flags_of(served: ServedCollection, partial: PartialCounts) -> Iterator[Flag]
     if _exceeds(limits.max_duplicate_ratio, accounting.duplicate, accounting.received):
         yield Flag.DUPLICATE_RATIO
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
-        yield Flag.IMPROBABLE_BITS
-    if partial.counts is not None:
-        p_values = served.protocol.decoder.p_values(as_dense(partial.counts), accounting.counted)
+        yield Flag.IMPROBABLE_PAYLOADS
+    if partial.cells is not None:
+        p_values = served.protocol.decoder.p_values(as_dense(partial.cells), accounting.counted)
         yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = None if signals.senders is None else signals.senders.busiest()
@@ -56,13 +56,13 @@ def _exceeds(limit: float | None, part: int, received: int) -> bool:
     return limit is not None and part > limit * received
 
 
-def seal(served: ServedCollection, partial: PartialCounts, start: int, end: int, pane: Pane) -> Statistic:
+def seal(served: ServedCollection, partial: PartialStatistic, start: int, end: int, pane: Pane) -> Statistic:
     """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds.
 
     If no report was counted, the cells are a single 0 and not one for each symbol: late and rejected reports may name
     any number of windows, and a domain may be large. NumPy adds a single 0 to the cells of any other window.
     """
-    cells = partial.counts
+    cells = partial.cells
     return Statistic(
         *served.spec.key,
         channel=served.channel,
@@ -83,7 +83,7 @@ NOTHING = Accounting()
 
 
 @dataclass
-class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[Statistic]]):
+class SealCounts(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statistic]]):
     """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
 
     Attributes:
@@ -94,7 +94,7 @@ class SealCounts(beam.PTransform[PCollection[KeyedCounts], PCollection[Statistic
     specs: Sequence[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, sums: PCollection[KeyedCounts]) -> PCollection[Statistic]:
+    def expand(self, sums: PCollection[KeyedStatistic]) -> PCollection[Statistic]:
         """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
             seal_fn: beam.DoFn = _SealFn(list(self.specs))
@@ -114,25 +114,25 @@ class _Sealer(beam.DoFn):
     def setup(self) -> None:
         self._served = serve(self._specs)
 
-    def _seal(self, element: KeyedCounts, window: Any, pane: Pane) -> Statistic:
+    def _seal(self, element: KeyedStatistic, window: Any, pane: Pane) -> Statistic:
         key, partial = element
         self._panes.inc()
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
         return seal(self._served[key], partial, window.start.micros // 1000, window.end.micros // 1000, pane)
 
 
-@beam.typehints.with_input_types(KeyedCounts)
+@beam.typehints.with_input_types(KeyedStatistic)
 @beam.typehints.with_output_types(Statistic)
 class _SealFn(_Sealer):
     """Seals the only pane of each window."""
 
-    def process(self, element: KeyedCounts, window: Any = beam.DoFn.WindowParam) -> Iterator[Statistic]:
+    def process(self, element: KeyedStatistic, window: Any = beam.DoFn.WindowParam) -> Iterator[Statistic]:
         _, partial = element
         if partial.accounting != NOTHING:
             yield self._seal(element, window, Pane(PaneKind.ON_TIME, 0))
 
 
-@beam.typehints.with_input_types(KeyedCounts)
+@beam.typehints.with_input_types(KeyedStatistic)
 @beam.typehints.with_output_types(Statistic)
 class _SealPanesFn(_Sealer):
     """Seals the panes of a window one after the other, and remembers the last."""
@@ -147,7 +147,7 @@ class _SealPanesFn(_Sealer):
 
     def process(
         self,
-        element: KeyedCounts,
+        element: KeyedStatistic,
         window: Any = beam.DoFn.WindowParam,
         info: Any = beam.DoFn.PaneInfoParam,
         before: Any = beam.DoFn.StateParam(BEFORE),

@@ -18,18 +18,18 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import IntervalWindow
 
-from uldp.collector.partial import PartialCounts
+from uldp.collector.partial import PartialStatistic
 from uldp.schemas.collection import CollectionKey, WindowSpec
 from uldp.schemas.durations import milliseconds
-from uldp.transforms.count import KeyedCounts
+from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import Timestamp, WindowedValue
 from uldp.transforms.windows import at_time, window_into
 
 #: Partial counts by the start of their slice.
-Slices = dict[int, PartialCounts]
+Slices = dict[int, PartialStatistic]
 
 
-def slide(slices: Mapping[int, PartialCounts], size: int, period: int) -> Iterator[tuple[int, PartialCounts]]:
+def slide(slices: Mapping[int, PartialStatistic], size: int, period: int) -> Iterator[tuple[int, PartialStatistic]]:
     """Sum slices into the sliding windows that hold them.
 
     Args:
@@ -51,8 +51,8 @@ def blocks_of(start: int, size: int) -> tuple[int, int]:
 
 
 def slide_block(
-    slices: Mapping[int, PartialCounts], block: int, size: int, period: int
-) -> Iterator[tuple[int, PartialCounts]]:
+    slices: Mapping[int, PartialStatistic], block: int, size: int, period: int
+) -> Iterator[tuple[int, PartialStatistic]]:
     """Do as ``slide`` for the windows that begin in one block; they hold only slices of this block and the next one.
 
     Args:
@@ -71,7 +71,7 @@ def slide_block(
             yield start, total
 
 
-def _sum(one: PartialCounts | None, other: PartialCounts | None) -> PartialCounts | None:
+def _sum(one: PartialStatistic | None, other: PartialStatistic | None) -> PartialStatistic | None:
     if one is None or other is None:
         return other if one is None else one
     return one + other
@@ -81,11 +81,11 @@ def _sum(one: PartialCounts | None, other: PartialCounts | None) -> PartialCount
 BlockKey = tuple[CollectionKey, int]
 BlockSlices = tuple[BlockKey, Slices]
 #: Collection and version, the start of a window, and its sum.
-WindowSum = tuple[CollectionKey, int, PartialCounts]
+WindowSum = tuple[CollectionKey, int, PartialStatistic]
 
 
 @dataclass
-class SlideWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCounts]]):
+class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedStatistic]]):
     """Put partial counts of slices of a stream into sliding windows: one element for each window of a bundle and key.
 
     The runner sums these elements, because only the runner knows when a window fires.
@@ -93,10 +93,10 @@ class SlideWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCo
 
     window: WindowSpec
 
-    def expand(self, counts: PCollection[KeyedCounts]) -> PCollection[KeyedCounts]:
+    def expand(self, counts: PCollection[KeyedStatistic]) -> PCollection[KeyedStatistic]:
         """Send the slices of a key together, so that the runner assigns windows once; then replace these windows."""
         size, period = _milliseconds(self.window)
-        windowed: PCollection[KeyedCounts] = (
+        windowed: PCollection[KeyedStatistic] = (
             counts
             | "CollectSlices" >> beam.ParDo(_CollectFn(period))
             | "Window" >> window_into(self.window, bounded=False)
@@ -106,7 +106,7 @@ class SlideWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCo
 
 
 @dataclass
-class SumSlidingWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[KeyedCounts]]):
+class SumSlidingWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedStatistic]]):
     """Sum partial counts of slices of a bounded collection in sliding windows.
 
     The runner groups the slices of each block and the next one, while in a stream it groups each window: a few elements
@@ -115,10 +115,10 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedCounts], PCollection[Ke
 
     window: WindowSpec
 
-    def expand(self, counts: PCollection[KeyedCounts]) -> PCollection[KeyedCounts]:
+    def expand(self, counts: PCollection[KeyedStatistic]) -> PCollection[KeyedStatistic]:
         """Sum by block, so that no element is larger than the slices of two blocks, however long the job's input is."""
         size, period = _milliseconds(self.window)
-        sums: PCollection[KeyedCounts] = (
+        sums: PCollection[KeyedStatistic] = (
             counts
             | "CollectSlices" >> beam.ParDo(_CollectFn(period))
             | "CutBlocks" >> beam.FlatMap(_cut_blocks, size).with_output_types(BlockSlices)
@@ -136,12 +136,12 @@ def _milliseconds(window: WindowSpec) -> tuple[int, int]:
     return milliseconds(window.size), milliseconds(window.period)
 
 
-def _add(slices: Slices, start: int, partial: PartialCounts) -> None:
+def _add(slices: Slices, start: int, partial: PartialStatistic) -> None:
     slices[start] = slices[start] + partial if start in slices else partial
 
 
-@beam.typehints.with_input_types(KeyedCounts)
-@beam.typehints.with_output_types(tuple[tuple[str, int], dict[int, PartialCounts]])
+@beam.typehints.with_input_types(KeyedStatistic)
+@beam.typehints.with_output_types(tuple[tuple[str, int], dict[int, PartialStatistic]])
 class _CollectFn(beam.DoFn):
     """Collects the slices of each key in a bundle."""
 
@@ -151,7 +151,7 @@ class _CollectFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._slices: dict[CollectionKey, Slices] = defaultdict(dict)
 
-    def process(self, element: KeyedCounts, timestamp: Any = beam.DoFn.TimestampParam) -> None:
+    def process(self, element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         _add(self._slices[key], timestamp.micros // 1000 // self._period * self._period, partial)
 
@@ -162,7 +162,7 @@ class _CollectFn(beam.DoFn):
         self._slices.clear()
 
 
-@beam.typehints.with_output_types(KeyedCounts)
+@beam.typehints.with_output_types(KeyedStatistic)
 class _WindowsFn(beam.DoFn):
     """Puts sums into their windows. The runner calls it once for each window that it has assigned to an element.
 

@@ -23,7 +23,7 @@ class Fault(IntEnum):
     NONE = 0
     TOO_EARLY = 1
     OUT_OF_DOMAIN = 2
-    IMPOSSIBLE_BITS = 3
+    IMPOSSIBLE_PAYLOAD = 3
     # The columns of a batch can hold the faults above, but not the following faults.
     WRONG_LENGTH = 4
     NOT_AVRO = 5
@@ -52,11 +52,11 @@ class FaultInjector:
         self._unknown_prefix = Layout.of(report_schema(), served.spec.collection, 0, layout.width).prefix
         impossible = {Fault.NONE}
         if layout.width is None:
-            impossible |= {Fault.IMPOSSIBLE_BITS, Fault.WRONG_LENGTH}
+            impossible |= {Fault.IMPOSSIBLE_PAYLOAD, Fault.WRONG_LENGTH}
         else:
             impossible.add(Fault.OUT_OF_DOMAIN)
             if served.mechanism.possible(np.full((1, layout.width), 0xFF, dtype=np.uint8)).all():
-                impossible.add(Fault.IMPOSSIBLE_BITS)
+                impossible.add(Fault.IMPOSSIBLE_PAYLOAD)
         self.faults = tuple(fault for fault in Fault if fault not in impossible)
 
     def draw(self, n: int, rng: np.random.Generator) -> Faults:
@@ -70,7 +70,7 @@ class FaultInjector:
         if self._layout.width is None:
             payloads[faults == Fault.OUT_OF_DOMAIN] += self._collection.mechanism.form.symbols
         else:
-            payloads[faults == Fault.IMPOSSIBLE_BITS] = 0xFF
+            payloads[faults == Fault.IMPOSSIBLE_PAYLOAD] = 0xFF
 
     def damage_messages(self, faults: Faults, messages: list[bytes], rng: np.random.Generator) -> None:
         """Damage encoded single reports in place, by the faults that no batch can hold."""
