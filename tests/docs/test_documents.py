@@ -257,8 +257,13 @@ def test_every_flag_has_its_meaning_and_a_remedy() -> None:
 
 
 def test_every_field_of_an_estimate_is_explained() -> None:
-    names = [name for cell in table("analyst.md", "Field") for name in re.findall(r"\w+", cell)]
-    assert sorted(names) == sorted(field["name"] for field in load_schema("estimate")["fields"])
+    fields, fields_of_table = (
+        sorted(name for cell in table("analyst.md", first) for name in re.findall(r"\w+", cell))
+        for first in ("Field", "Field of a table")
+    )
+    schema = {field["name"]: field for field in load_schema("estimate")["fields"]}
+    assert fields == sorted([*schema, "distribution", "stderr", "tags", "bound", "counts"])
+    assert fields_of_table == sorted(field["name"] for field in schema["tables"]["type"]["items"]["fields"])
 
 
 def test_every_estimator_is_explained() -> None:
