@@ -79,6 +79,7 @@ class TestDamage:
             {"accounting": {"received": 0, "counted": 0, "duplicate": 0, "late": 0, "rejected": 0}},
             {"signals": COUNTS.signals.to_avro() | {"past": [0] * 5000}},
             {"tables": []},
+            {"tables": ESTIMATE.to_avro()["tables"] * 2},
             share(values=floats(np.nan, 1, 1)),
             share(values=floats(1, 0)),
             share(values=b"", stderr=b"", shape=[0]),

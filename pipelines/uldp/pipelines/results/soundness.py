@@ -47,6 +47,8 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
     _check_header(estimate)
     if estimate.n < 1 or not estimate.tables:
         raise ValueError("n is 0, or there is no table")
+    if len({(table.name, table.of) for table in estimate.tables}) < len(estimate.tables):
+        raise ValueError("two tables hold the same quantity")
     for table in estimate.tables:
         _check_table(table, estimate.n)
     return estimate
