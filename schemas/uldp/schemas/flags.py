@@ -25,7 +25,7 @@ MEANING: dict[Flag, str] = {
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
-    Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as those with too many set bits, than honest devices send",
+    Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as by too many set bits, than honest devices send",
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes this statistic probable",
     Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",
     Flag.BUSY_SENDER: "one sender key came with more reports than limits.max_reports_per_sender",

@@ -32,6 +32,7 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Rejected
 from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Basis
 
 HOSTILE = "</title><script>alert(1)</script>"
 LABELS = [HOSTILE, "<img src=x onerror=alert(1)>", '" onmouseover="alert(1)', "日本語", *map(str, range(4, 30))]
@@ -73,8 +74,13 @@ def rr_fired(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed: in
     statistic = build.pane(counts, revision=3, start=START + window * HOUR, key=(spec["collection"], 1), **header)
     m = counts / n
     stderr = np.sqrt(m * (1 - m) / n) / (p - q)
+    # Wilson's interval of a proportion, mapped like the proportion itself.
+    z = 1.959964
+    centre, half = m + z**2 / (2 * n), z * np.sqrt(m * (1 - m) / n + z**2 / (4 * n**2))
+    low, high = (((centre + sign * half) / (1 + z**2 / n) - q) / (p - q) for sign in (-1, 1))
     named = {"estimator": "empirical", "epsilon": spec["mechanism"]["epsilon"]}
-    return Fired(statistic, build.estimate(statistic, (m - q) / (p - q), stderr, **named))
+    tables = build.tables((m - q) / (p - q), stderr, n=n, low=low, high=high, basis=Basis.NORMAL)
+    return Fired(statistic, build.estimate(statistic, [], [], tables=tables, **named))
 
 
 def pum_fired() -> Fired:
@@ -83,7 +89,10 @@ def pum_fired() -> Fired:
     statistic = build.pane(cells, revision=3, key=("pum", 1), channel=CollectionSpec.parse(pum_spec()).channel)
     shares = build.shares_of(plain.estimate)
     tags = {"home": (0.0712, 0.0123), "others": (0.0301, 0.0112)}
-    return Fired(statistic, build.estimate(statistic, shares.values, shares.stderr, tags, mechanism="urr"))
+    ends: dict[str, Any] = {"low": shares.low, "high": shares.high, "basis": shares.basis}
+    share, *others = build.tables(shares.values, shares.stderr, tags, n=statistic.n)
+    tables = (replace(share, **ends), *others)
+    return Fired(statistic, build.estimate(statistic, [], [], tables=tables, mechanism="urr"))
 
 
 def save(out: Path, spec: dict[str, Any], *fired: Fired) -> None:

@@ -168,10 +168,10 @@ def _entries(table: Table, spec: CollectionSpec) -> list[tuple[str, float, float
 
 def _sensitive(table: Table, spec: CollectionSpec) -> Mask:
     """Return which values to mark as sensitive: none if all are."""
-    mask = spec.variables["".join(table.of)].sensitive_mask
-    if len(mask) != len(table.values) or mask.all():
+    variable = spec.variables.get("".join(table.of))  # a file may name any attribute
+    if variable is None or variable.size != len(table.values) or variable.sensitive_mask.all():
         return np.zeros(len(table.values), dtype=np.bool_)
-    return mask
+    return variable.sensitive_mask
 
 
 def _interval(table: Table) -> Interval | None:
