@@ -33,8 +33,8 @@ def batch(first: int, reports: int) -> Message:
 @pytest.mark.parametrize(
     ("messages", "received", "windows", "files", "ratio"),
     [
-        ([batch(0, 4_000)], 4_000, 1_000, 140, 6),
-        ([batch(0, 300), batch(300, 300)], 600, 600, 140, 30),
+        ([batch(0, 4_000)], 4_000, 1_000, 76, 6),
+        ([batch(0, 300), batch(300, 300)], 600, 600, 76, 30),
     ],
     ids=["one message", "two messages"],
 )

@@ -267,5 +267,6 @@ def test_schedules_hold_every_fate() -> None:
             fates["together"] += sum(len(allowed) > 1 for allowed in expected.counted.values())
             copies = expected.received.total() - expected.late.total() - expected.rejected.total()
             fates["duplicate"] += copies - sum(len(next(iter(allowed))) for allowed in expected.counted.values())
-    wanted = {*Reason, "late", "counted", "together", "duplicate"}
+    # A message of a thousand windows would be most of a schedule.
+    wanted = {*Reason, "late", "counted", "together", "duplicate"} - {Reason.TOO_MANY_WINDOWS}
     assert {fate for fate in wanted if fates[fate] < 10} == set()

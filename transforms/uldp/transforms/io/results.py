@@ -43,7 +43,7 @@ MAX_BYTES = 8 << 20
 FEW_REPORTS = 100
 #: The maximum number of panes of few reports, for each collection and estimator of a bundle, that have files of their
 #: own. Bundles of streams and of small backfills have no more, so that their files are named by window.
-MAX_OWN_FILES = 64
+MAX_OWN_FILES = 32
 
 #: Files that are written at a time.
 _THREADS = 4
