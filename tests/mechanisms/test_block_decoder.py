@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.block import Block, Width
-from uldp.mechanisms.block_decoder import MAX_EMS_BINS, QUANTILE_LEVELS, BlockDecoder
+from uldp.mechanisms.block_decoder import QUANTILE_LEVELS, BlockDecoder
 from uldp.mechanisms.duchi import NumberEncoding
 from uldp.mechanisms.ems import BinChannel
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
+from uldp.schemas.mechanisms import MAX_EMS_BINS
 from uldp.schemas.table import Basis, Table, TableName
 
 LOW, HIGH = -4.0, 20.0

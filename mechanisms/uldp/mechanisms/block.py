@@ -17,11 +17,10 @@ import numpy.typing as npt
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+from uldp.schemas.mechanisms import MIN_BLOCK_EPSILON
 
 #: How a block's width is chosen.
 Width = Literal["auto", "piecewise", "square-wave"]
-#: Smaller budgets are refused: a report says almost nothing, and widths can no longer be computed in floats.
-MIN_EPSILON = 1e-6
 #: ``perturb`` decides between noise and truth by an integer below this.
 _RESOLUTION = 1 << 53
 
@@ -65,10 +64,10 @@ class Block(Mechanism):
                 "auto": the width with the smallest variance of the mean at the input where this variance is largest.
 
         Raises:
-            ValueError: if epsilon is below ``MIN_EPSILON``, or there is no bin.
+            ValueError: if epsilon is below ``MIN_BLOCK_EPSILON``, or there is no bin.
         """
-        if not epsilon >= MIN_EPSILON:
-            raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")
+        if not epsilon >= MIN_BLOCK_EPSILON:
+            raise ValueError(f"epsilon must be {MIN_BLOCK_EPSILON} or more, got {epsilon}")
         if bins < 1:
             raise ValueError(f"a range has 1 bin or more, got {bins}")
         self.guarantee = Guarantee(Privacy.LDP, epsilon)

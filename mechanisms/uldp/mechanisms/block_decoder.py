@@ -14,10 +14,9 @@ from uldp.mechanisms.ems import BinChannel, EmsErrors, ems
 from uldp.mechanisms.intervals import lower_tail
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
+from uldp.schemas.mechanisms import MAX_EMS_BINS
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
-#: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
-MAX_EMS_BINS = 1024
 #: The levels of the published quantiles.
 QUANTILE_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 

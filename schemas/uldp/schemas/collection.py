@@ -15,7 +15,7 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.channel import device_half, digest
 from uldp.schemas.domains import Domain, Sensitive, Tag
 from uldp.schemas.durations import Duration, format_duration
-from uldp.schemas.mechanisms import EstimatorName, MechanismSpec, SampleOneSpec
+from uldp.schemas.mechanisms import MAX_EMS_BINS, BlockSpec, EstimatorName, MechanismSpec, SampleOneSpec
 from uldp.schemas.mistakes import explain, near, notes, quote
 from uldp.schemas.specfile import SpecError, read_spec
 from uldp.schemas.strict import Strict
@@ -184,6 +184,12 @@ class CollectionSpec(Strict):
                 )
             fitting = ", ".join(name for name in get_args(EstimatorName) if name in known)
             raise ValueError(f"estimator {estimator} does not fit {names}; choose from {fitting}")
+        for name, variable in self.variables.items() if "ems" in self.estimators else ():
+            if isinstance(variable.mechanism, BlockSpec) and variable.mechanism.bins > MAX_EMS_BINS:
+                raise ValueError(
+                    f"mechanism.{f'of.{name}.' if name else ''}bins: estimator ems takes at most {MAX_EMS_BINS:,} bins,"
+                    f" got {variable.mechanism.bins:,}; write bins: {MAX_EMS_BINS}, or remove estimator ems"
+                )
 
     @property
     def key(self) -> CollectionKey:

@@ -35,6 +35,11 @@ _OF_SYMBOLS: tuple[EstimatorName, ...] = (*_OF_COUNTS, "mle", "em")
 #: The most buckets of a hash, and the most bins of a number.
 _MOST_CELLS = 1 << 16
 
+#: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
+MAX_EMS_BINS = 1024
+#: The least epsilon of block. Below it, a report says almost nothing, and floats cannot represent widths.
+MIN_BLOCK_EPSILON = 1e-6
+
 
 class _MechanismSpec(Strict):
     """A mechanism.
@@ -204,6 +209,7 @@ class BlockSpec(_PrivateSpec):
     estimators = ("empirical", "ems")
 
     name: Literal["block"]
+    epsilon: float = Field(ge=MIN_BLOCK_EPSILON, le=50)
     bins: int = Field(default=1024, ge=2, le=_MOST_CELLS)
     width: Literal["auto", "piecewise", "square-wave"] = "auto"
 
