@@ -1,4 +1,4 @@
-"""Tables of an estimate as lines of text: shares in percent, the largest first; any other table entry by entry."""
+"""Tables of an estimate as lines of text: the largest shares, in percent; any other table entry by entry."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.domains import Number
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.mistakes import printable
 from uldp.schemas.table import Table, TableName
@@ -23,10 +24,16 @@ def value_labels(table: Table, spec: CollectionSpec) -> Sequence[str]:
     variable, size = spec.variables.get("".join(table.of)), len(table.values)
     if variable is not None and variable.size == size:
         return variable.labels
-    if variable is not None and (number := variable.domain.number) is not None and table.whole:
+    if (number := _number(table.of, spec)) is not None and table.whole:
         edges = np.linspace(number.low, number.high, size + 1)
         return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
     return [str(i) for i in range(size)]
+
+
+def _number(of: Sequence[str], spec: CollectionSpec) -> Number | None:
+    """Return the range of the number that a table with these attributes is about; None if it is about values."""
+    variable = spec.variables.get("".join(of))
+    return None if variable is None else variable.domain.number
 
 
 def table_name(table: Table) -> str:
@@ -44,7 +51,7 @@ def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
     for of in dict.fromkeys(table.of for table in estimate.tables):
         name = f"{' x '.join(of)} " if of else ""
         shares = estimate.table(TableName.HIDDEN, of) or estimate.table(TableName.SHARE, of)
-        if shares is not None:
+        if shares is not None and _number(of, spec) is None:
             shown = range(len(shares.values)) if shares.name is TableName.HIDDEN else largest(shares.values, 1)
             labels = value_labels(shares, spec)
             for i in shown:
@@ -61,13 +68,19 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
     Args:
         estimate: The estimate to show.
         spec: The spec that it was made under.
-        top: How many values of each table of shares to show, the most frequent first.
+        top: How many values of each table of shares to show: the most frequent, values by their frequency, bins of a
+            number in the order of its range.
     """
-    for of in dict.fromkeys(table.of for table in estimate.tables):
-        yield from _shares_text(estimate, of, spec, top)
+    variables = list(dict.fromkeys(table.of for table in estimate.tables))
+    for of in variables:
+        if _number(of, spec) is None:
+            yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
         if table.name not in SHARES:
             yield from _table_text(table, spec, estimate.n)
+    for of in variables:
+        if _number(of, spec) is not None:
+            yield from _shares_text(estimate, of, spec, top)
 
 
 def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:
@@ -75,7 +88,9 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     share, hidden, bound = (estimate.table(name, of) for name in SHARES)
     if share is None:
         return
-    labels, order = value_labels(share, spec), largest(share.values, top)
+    labels, order, kind = value_labels(share, spec), largest(share.values, top), "values"
+    if _number(of, spec) is not None:
+        order, kind = sorted(order), "bins"
     rows = [(printable(labels[i]), share.values[i], share.stderr[i]) for i in order]
     tags = [] if hidden is None else list(zip(value_labels(hidden, spec), hidden.values, hidden.stderr, strict=True))
     places = decimals(np.array([stderr for _, _, stderr in (*rows, *tags)]))
@@ -85,7 +100,7 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
         return f"    {name:>{width}}  {percent(value, places):>{places + 4}}  ± {percent(stderr, places)}"
 
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
-    yield f"  the {len(order)} largest of {len(labels)} values{about}{n}, in % ± standard error"
+    yield f"  the {len(order)} largest of {len(labels)} {kind}{about}{n}, in % ± standard error"
     yield from (row(*each) for each in rows)
     if tags:
         yield f"  behind tags{about}, in % ± standard error"
