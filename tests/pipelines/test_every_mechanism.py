@@ -1,0 +1,276 @@
+"""Numbers, hashes and records from devices to the page, through the same commands as every other collection."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tests import build
+from tests.build import START
+from uldp.mechanisms.catalog import build_protocol
+from uldp.pipelines.cli import main
+from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
+from uldp.pipelines.results.tables import table_name
+from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.flags import Flag
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message, Report
+from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Table, TableName
+from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.local.stream import LocalStream, read_messages
+
+#: Standard errors between an estimate and the truth. Under a normal law, one of the 250 entries below is farther off by
+#: chance with a probability of at most 250 * 5.8e-7 = 1.5e-4; the simulation has a fixed seed.
+Z = 5
+
+USERS, BINS = 5_000, 24
+HOURS: dict[str, Any] = {"number": {"low": 0, "high": 24}}
+#: The middle of each bin and its share. Rounded to the grid, users in the middle of a bin are like users all over it.
+MIDDLES = np.arange(BINS) + 0.5
+SHARES = MIDDLES * (24 - MIDDLES) / (MIDDLES * (24 - MIDDLES)).sum()
+
+NUMBERS = "value,weight\n" + "".join(f"{m},{share}\n" for m, share in zip(MIDDLES, SHARES, strict=True))
+PLACES = "value,tag,weight\n" + "".join(f"{place},,{20 - place}\n" for place in range(20))
+RECORDS = "app,app.tag,hours,weight\nmaps,,2,4\nmail,,11,2\nmail,home,23,1\nclinic,,5,2\nclinic,home,8,1\n"
+RECORD: dict[str, Any] = {
+    "record": {
+        "app": {
+            "labels": ["maps", "mail", "clinic"],
+            "sensitive": ["clinic"],
+            "tags": [{"name": "home", "background": "home.csv"}],
+        },
+        "hours": HOURS,
+    }
+}
+
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "duchi": ({"domain": HOURS, "mechanism": {"name": "duchi", "epsilon": 1.0}}, NUMBERS),
+    "block": (
+        {
+            "domain": HOURS,
+            "mechanism": {"name": "block", "epsilon": 1.0, "bins": BINS},
+            "estimator": ["empirical", "ems"],
+        },
+        NUMBERS,
+    ),
+    "olh": (
+        {
+            "domain": {"size": 20},
+            "mechanism": {"name": "olh", "epsilon": 1.0},
+            "estimator": ["empirical", "norm-sub"],
+        },
+        PLACES,
+    ),
+    "record": (
+        {
+            "domain": RECORD,
+            "mechanism": {
+                "name": "sample-one",
+                "epsilon": 1.0,
+                "of": {"app": {"name": "urr", "share": 0.7}, "hours": {"name": "duchi", "share": 0.3}},
+            },
+        },
+        RECORDS,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A collection, its simulated stream, and the results of both kinds of job."""
+
+    spec: CollectionSpec
+    truth: Truth
+    stream: Path
+    backfilled: Path
+    streamed: Path
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        return newest(read_estimates(self.backfilled))
+
+
+def uldp(*arguments: str | Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["uldp", *map(str, arguments)])
+        main()
+
+
+def write_spec(folder: Path, keys: dict[str, Any], name: str = "spec.yaml") -> Path:
+    (folder / "home.csv").write_text("mail,1\nclinic,1\n", encoding="utf-8")
+    path = folder / name
+    path.write_text(yaml.safe_dump(build.MINIMAL | {"collection": "all"} | keys), encoding="utf-8")
+    return path
+
+
+def messages(folder: Path) -> Iterator[Message]:
+    return (message for file in message_files(folder) for message in read_messages(file))
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp(request.param)
+    keys, rows = CASES[request.param]
+    file, truth = write_spec(folder, keys), folder / "truth.csv"
+    truth.write_text(rows, encoding="utf-8")
+    faults = ["--duplicates", "0.03", "--late", "0.02", "--malformed", "0.03"]
+    options = ["--users", str(USERS), "--duration", "2h", "--seed", "7", *faults]
+    uldp("simulate", file, "--truth", truth, *options, "--to", folder / "sent")
+    stream = LocalStream.create(folder / "stream", simulated_clock=True)
+    sent = list(messages(folder / "sent"))
+    for part in np.array_split(np.arange(len(sent)), 10):  # a stream of few segments is followed in little time
+        stream.append([sent[index] for index in part])
+    stream.close()
+    for job, to in (("backfill", "backfilled"), ("stream", "streamed")):
+        uldp(job, "--spec", file, "--from", stream.path, "--to", folder / to)
+    spec = CollectionSpec.load(file)
+    return Run(spec, Truth.load(truth, spec), stream.path, folder / "backfilled", folder / "streamed")
+
+
+def cells_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
+    return {pane.window_start: pane.cells.tolist() for pane in panes}
+
+
+def test_a_stream_counts_what_a_backfill_of_all_but_the_late_reports_counts(run: Run, tmp_path: Path) -> None:
+    late = Counter(message.data for message in messages(run.streamed / "late"))
+    assert late.total() > 0
+    on_time = []
+    for message in messages(run.stream):
+        late[message.data] -= 1
+        on_time += [message] * (late[message.data] < 0)
+    stream = LocalStream.create(tmp_path / "on-time", simulated_clock=True)
+    stream.append(on_time)
+    stream.close()
+    jobs.backfill([run.spec], stream.path, tmp_path / "out", jobs.pipeline_options([]))
+    streamed, backfilled = newest(read_statistics(run.streamed)), newest(read_statistics(tmp_path / "out"))
+    assert len(streamed) == 2
+    assert cells_by_window(streamed) == cells_by_window(backfilled)
+    for pane, other in zip(streamed, backfilled, strict=True):
+        late_here = pane.accounting.late
+        assert pane.accounting == replace(
+            other.accounting, received=other.accounting.received + late_here, late=late_here
+        )
+
+
+@pytest.mark.parametrize("job", ["backfilled", "streamed"])
+def test_the_law_closes(run: Run, job: str) -> None:
+    out: Path = getattr(run, job)
+    panes = newest(read_statistics(out))
+    total = sum((pane.accounting for pane in panes), Accounting())
+    assert min(total.counted, total.duplicate, total.rejected) > 0
+    assert (total.late > 0) == (job == "streamed")
+    assert total.received == total.counted + total.duplicate + total.late + total.rejected
+    # Some rejected reports are of no window: nobody can read them, or they name another time or version.
+    rejected = sum(record.reports for record in read_rejected(out))
+    assert sum(1 for _ in messages(run.stream)) - total.received == rejected - total.rejected > 0
+    assert all(not pane.flags for pane in panes)
+
+
+def true_values(table: Table, truth: Truth) -> Floats:
+    """The values of a table, computed from the truth alone."""
+    attribute = "".join(table.of)
+    match table.name:
+        case TableName.MEAN:
+            return np.array([truth.mean(attribute)])
+        case TableName.QUANTILE:
+            levels = [float(key) for key in table.keys or ()]
+            return np.asarray(np.interp(levels, [0, *np.cumsum(SHARES)], np.arange(BINS + 1)), dtype=np.float64)
+        case TableName.HIDDEN:
+            return truth.intermediate(attribute)[truth.variables[attribute].size :]
+        case TableName.SHARE if truth.variables[attribute].domain.number is not None:
+            return SHARES
+    return truth.distribution(attribute)
+
+
+def test_estimates_are_near_the_truth(run: Run) -> None:
+    assert {estimate.estimator for estimate in run.estimates} == set(run.spec.estimators)
+    for estimate in run.estimates:
+        for table in estimate.tables:
+            if table.name is not TableName.BOUND:
+                truth = true_values(table, run.truth)
+                assert table.values.shape == truth.shape
+                assert (np.abs(table.values - truth) <= Z * table.stderr).all(), (estimate.estimator, table.name)
+
+
+def test_each_variable_has_its_own_n_and_together_they_are_n(run: Run) -> None:
+    for estimate in run.estimates:
+        numbers = {table.of: table.n for table in estimate.tables}
+        assert sum(numbers.values()) == estimate.n
+        assert list(numbers) == ([("app",), ("hours",)] if run.spec.domain.record else [()])
+
+
+def test_show_names_each_table(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    uldp("show", run.backfilled)
+    shown = capsys.readouterr().out
+    for estimate in run.estimates:
+        for table in estimate.tables:
+            name = {"share": "largest of", "hidden": "behind tags", "bound": "in l1"}.get(table.name, f"  {table.name}")
+            assert name in shown
+            assert all(f" of {attribute}" in shown for attribute in table.of)
+
+
+def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    uldp("show", run.backfilled, "--json")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    cells = cells_by_window(newest(read_statistics(run.backfilled)))
+    assert len(lines) == 2 * len(run.spec.estimators)
+    for line, estimate in zip(lines, run.estimates, strict=True):
+        assert line["channel"] == run.spec.channel
+        assert line["counts"] == cells[estimate.window_start]
+        assert [(table["name"], table["of"], table["n"], table["values"]) for table in line["tables"]] == [
+            (table.name, list(table.of), table.n, table.values.tolist()) for table in estimate.tables
+        ]
+
+
+def test_the_page_shows_each_variable(run: Run, tmp_path: Path) -> None:
+    uldp("report", run.backfilled, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for table in (table for estimate in run.estimates for table in estimate.tables):
+        if table.name in {TableName.MEAN, TableName.QUANTILE}:
+            assert f"<caption>{table_name(table).capitalize()}, ± standard error, from {table.n:,} reports." in page
+        elif table.name is TableName.HIDDEN:
+            assert '<th scope="row">home</th>' in page
+        assert all(attribute in page for attribute in table.of)
+
+
+def record_stream(folder: Path, symbols: Values) -> tuple[Path, Path]:
+    """A stream of the reports of a record about these symbols, and the spec file."""
+    file = write_spec(folder, CASES["record"][0])
+    spec = CollectionSpec.load(file)
+    rng = np.random.default_rng(3)
+    payloads = build_protocol(spec).mechanism.perturb(symbols, rng)
+    stream = LocalStream.create(folder / "stream", simulated_clock=True)
+    stream.append([Message(Report(*spec.key, rng.bytes(16), START, int(each)).encode(), START) for each in payloads])
+    stream.close()
+    return file, folder / "stream"
+
+
+def test_a_window_whose_devices_all_choose_one_attribute_is_flagged(tmp_path: Path) -> None:
+    file, stream = record_stream(tmp_path, np.arange(400) % 3)  # the apps; a share of .7 gives 400 of 400 by 1e-62
+    uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
+    (pane,) = read_statistics(tmp_path / "out")
+    assert pane.flags == (Flag.IMPROBABLE_STRATA,)
+    (estimate,) = read_estimates(tmp_path / "out")
+    assert {table.of for table in estimate.tables} == {("app",)}
+
+
+def test_a_table_with_too_few_reports_is_withheld_alone(tmp_path: Path) -> None:
+    symbols = np.concatenate([np.arange(700) % 3, np.full(300, 4 + 30_000)])  # apps, then hours near the middle
+    _, stream = record_stream(tmp_path, symbols)
+    file = write_spec(tmp_path, CASES["record"][0] | {"limits": {"min_reports": 301}}, "limited.yaml")
+    uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
+    (estimate,) = read_estimates(tmp_path / "out")
+    assert (estimate.n, estimate.flags) == (1000, ())
+    assert {(table.of, table.n) for table in estimate.tables} == {(("app",), 700)}
