@@ -39,7 +39,7 @@ USERS, BINS = 5_000, 24
 HOURS: dict[str, Any] = {"number": {"low": 0, "high": 24}}
 #: The middle of each bin and its share. Rounded to the grid, users in the middle of a bin are like users all over it.
 MIDDLES = np.arange(BINS) + 0.5
-SHARES = MIDDLES * (24 - MIDDLES) / (MIDDLES * (24 - MIDDLES)).sum()
+SHARES: Floats = MIDDLES * (24 - MIDDLES) / (MIDDLES * (24 - MIDDLES)).sum()
 
 NUMBERS = "value,weight\n" + "".join(f"{m},{share}\n" for m, share in zip(MIDDLES, SHARES, strict=True))
 PLACES = "value,tag,weight\n" + "".join(f"{place},,{20 - place}\n" for place in range(20))
@@ -188,7 +188,8 @@ def true_values(table: Table, truth: Truth) -> Floats:
             levels = [float(key) for key in table.keys or ()]
             return np.asarray(np.interp(levels, [0, *np.cumsum(SHARES)], np.arange(BINS + 1)), dtype=np.float64)
         case TableName.HIDDEN:
-            return truth.intermediate(attribute)[truth.variables[attribute].size :]
+            bots: Floats = truth.intermediate(attribute)[truth.variables[attribute].size :]
+            return bots
         case TableName.SHARE if truth.variables[attribute].domain.number is not None:
             return SHARES
     return truth.distribution(attribute)
