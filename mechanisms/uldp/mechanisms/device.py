@@ -7,6 +7,7 @@ Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mecha
 import operator
 import secrets
 from collections.abc import Mapping
+from numbers import Real
 from typing import cast
 
 import numpy as np
@@ -85,6 +86,7 @@ class Device:
         Raises:
             ValueError: if a value is outside of its domain or is no finite number, or an attribute is missing. The
                 message contains no value.
+            TypeError: if an index is no integer, or a number is no number. The message contains no value.
         """
         values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
         if values.keys() != self._spec.variables.keys():
@@ -112,6 +114,8 @@ def _hidden(variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:
 def _held(variable: Variable, value: Value, hidden: Mapping[int, int]) -> Held:
     """Check a value, and return it as a column of one device."""
     if variable.domain.number is not None:
+        if not isinstance(cast(object, value), Real):  # NumPy would name text that it cannot convert
+            raise TypeError("the value is not a number")
         return Held(np.array([value], dtype=np.float64), np.array([-1]))
     index = operator.index(cast(int, value))
     if not 0 <= index < variable.size:
