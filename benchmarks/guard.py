@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.kernels import unpacked
 from benchmarks.rows import in_turn, timed
 from benchmarks.throughput import MEASUREMENTS, measure
-from uldp.mechanisms.unary_encoding import count_bits
+from uldp.mechanisms.packed_bits import count_bits
 
 REPEAT = 3
 #: Of the reports of the benchmark: the fewer, the more of what is measured is how Beam starts.

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.unary_encoding import UnaryEncoding, count_bits
+from uldp.mechanisms.packed_bits import count_bits
+from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 #: EM stops after a step that moves the estimate by at most this l1 distance.
