@@ -32,13 +32,16 @@ class Channel:
     Attributes:
         p: Shape (|Z|,): probability that a report supports z, if its true symbol is z.
         q: Shape (|Z|,): probability that a report supports z, if its true symbol is not z.
-        independent_bits: Whether a report holds one independent bit per symbol. Otherwise it supports one symbol, and
-            the counts are multinomial.
+        independent_bits: Whether a report holds one independent bit per symbol. Otherwise it supports a fixed number of
+            symbols.
+        supported: The fixed number of symbols, w. If it is 1, the counts are multinomial. If it is more, all symbols
+            have the same p and q, and apart from the true symbol, all sets of w symbols are equally probable.
     """
 
     p: Floats
     q: Floats
     independent_bits: bool
+    supported: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", _readonly(self.p))
@@ -47,11 +50,20 @@ class Channel:
             raise ValueError(f"p and q must be vectors of one length, got shapes {self.p.shape} and {self.q.shape}")
         if not ((self.q >= 0) & (self.q < self.p) & (self.p <= 1)).all():
             raise ValueError("a channel needs 0 <= q < p <= 1 for every symbol; is epsilon 0?")
+        if self.supported > 1 and (self.independent_bits or np.ptp(self.p) or np.ptp(self.q)):
+            raise ValueError(
+                "a channel of several supported symbols needs dependent bits, and the same p and q for all"
+            )
 
     @property
     def size(self) -> int:
         """|Z|."""
         return len(self.p)
+
+    @property
+    def one_symbol(self) -> bool:
+        """Whether each report supports one symbol, so that the counts determine the likelihood."""
+        return not self.independent_bits and self.supported == 1
 
     @cached_property
     def gain(self) -> Floats:
@@ -88,9 +100,41 @@ class Channel:
 
         If a report holds one symbol, Cov[C_i, C_j] = -n m_i m_j, so u = m / (p - q). If it holds one independent bit
         per symbol, E[y_i y_j] is linear in r and Cov[y_i, y_j] = -(p_i - q_i)(p_j - q_j) r_i r_j, so u = r.
+
+        Raises:
+            ValueError: if a report supports several symbols; only ``covariance_times`` covers them.
         """
+        if self.supported > 1:
+            raise ValueError("the covariance of a channel of several supported symbols has no such factors")
         u = r if self.independent_bits else self.support_probability(r) / self.gain
         return self.variance(r, 1) + u**2, u
+
+    def pair_probabilities(self) -> tuple[float, float]:
+        """Return E[y_i y_j] if the true symbol is i or j, and if it is neither, where a report supports w > 1 symbols.
+
+        Beside its true symbol, a report supports w - 1 of the k - 1 others with probability p, and else w of them:
+
+            p (w-1)/(k-1)        (p (w-1)(w-2) + (1-p) w (w-1)) / ((k-1)(k-2))
+        """
+        k, w, p = self.size, self.supported, float(self.p[0])
+        return p * (w - 1) / (k - 1), (w - 1) * (p * (w - 2) + (1 - p) * w) / ((k - 1) * (k - 2))
+
+    def covariance_times(self, r: Floats, w: Floats) -> Floats:
+        """Return n Cov[r-hat] @ w for w of shape (|Z|, j), for users' values that are i.i.d., without the matrix.
+
+        If a report supports several symbols, E[y_i y_j] = b + (a-b)(r_i + r_j) for i != j, with a and b from
+        ``pair_probabilities``, and E[y_i^2] = m_i.
+        """
+        if self.supported == 1:
+            s, u = self.covariance_factors(r)
+            return s[:, np.newaxis] * w - np.outer(u, u @ w)
+        a, b = self.pair_probabilities()
+        m = self.support_probability(r)
+        sums = w.sum(axis=0)
+        pairs = b * sums + (a - b) * (np.outer(r, sums) + r @ w)
+        moments = (m - b - 2 * (a - b) * r)[:, np.newaxis] * w + pairs
+        product: Floats = (moments - np.outer(m, m @ w)) / self.gain[:, np.newaxis] ** 2
+        return product
 
     def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals that cover each r_z, one at a time, with probability ``level``.

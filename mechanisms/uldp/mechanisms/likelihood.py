@@ -176,7 +176,7 @@ def em_bits(
 
 def _fractions(channel: Channel, counts: Counts, n: int) -> Floats:
     """Return C/n after checking that the counts alone determine the likelihood."""
-    if channel.independent_bits:
+    if not channel.one_symbol:
         raise ValueError(
             "counts do not determine the likelihood of bit reports; use norm-sub, or em_bits on the reports"
         )

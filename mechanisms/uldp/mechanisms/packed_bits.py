@@ -161,6 +161,16 @@ def _full_add(a: Packed, b: Packed, c: Packed) -> None:
     a ^= c  # the majority of three bits is their sum, flipped if they are not all equal
 
 
+def row_totals(rows: Packed) -> Counts:
+    """Return the number of set bits in each of n rows, padding included; shape (n,)."""
+    totals = np.empty(len(rows), dtype=np.int64)
+    at_once = max(1, BYTES_AT_ONCE // rows.shape[1])
+    for start in range(0, len(rows), at_once):
+        block = slice(start, start + at_once)
+        totals[block] = column_bits(word_columns(rows[block]))
+    return totals
+
+
 def column_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
     """Count the set bits in each column of words, shape (n,)."""
     bits: npt.NDArray[np.uint32] = np.bitwise_count(words).sum(axis=0, dtype=np.uint32)

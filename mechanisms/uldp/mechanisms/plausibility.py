@@ -65,6 +65,7 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
       users' values, ``Channel.variance_given_values``. Given the histogram r of these values, the bits of a window are
       independent. (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance_factors`` gives the
       same r, and has the same value at this r.) Here r must be >= 0 and sum to one, though the r-hat_z do not.
+    - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_fit_to_subsets``. The r-hat_z sum to one.
 
     The degrees of freedom are the number of active constraints: one for each noisy symbol with r_z = 0, and for bit
     reports one for the sum. The p-value is conservative. Given the symbols with r_z = 0 and the direction of the
@@ -89,17 +90,55 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     noise_variance = n * (channel.q * (1 - channel.q))[noisy]
     if noise_variance.min(initial=np.inf) < MIN_NOISE_VARIANCE or not noisy.any():
         return None
-    if channel.independent_bits:
+    if channel.supported > 1:
+        r, statistic = _fit_to_subsets(channel, counts, n)
+    elif channel.independent_bits:
         r = _nearest_given_bits(channel, counts, n)
-        square, variance = (channel.unbiased(counts, n) - r) ** 2, channel.variance_given_values(r, n)
+        statistic = _chi_square(channel.unbiased(counts, n) - r, channel.variance_given_values(r, n))
     else:
         r = exact_mle(channel, counts, n)
         expected = n * channel.support_probability(r)
-        square, variance = (counts - expected) ** 2, expected
-    # A symbol without noise and without reports fits exactly.
-    statistic = float(np.divide(square, variance, out=np.zeros_like(r), where=variance > 0).sum())
+        statistic = _chi_square(counts - expected, expected)
     degrees = int(np.count_nonzero(noisy & (r == 0))) + channel.independent_bits
     return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
+
+
+def _chi_square(residuals: Floats, variance: Floats) -> float:
+    # A symbol without noise and without reports fits exactly.
+    return float(np.divide(residuals**2, variance, out=np.zeros_like(variance), where=variance > 0).sum())
+
+
+def _fit_to_subsets(channel: Channel, counts: Counts, n: int) -> tuple[Floats, float]:
+    """Return the nearest r on the simplex if each report supports w > 1 symbols, and its squared distance from r-hat.
+
+    The r-hat_z sum to one, so a residual x = r-hat - r sums to 0. On such vectors, the covariance V given the users'
+    values is a diagonal one: x.V x = sum_z d_z x_z^2 with d_z = (a + b r_z)/n, because the covariance of two symbols is
+    linear in r_i + r_j. So the squared distance is the least sum_z (x_z + l)^2 / d_z over l. With fixed d, the
+    conditions of Karush, Kuhn and Tucker are, for one number h and S = sum_z max(0, r-hat_z - h),
+
+        r_z = max(0, r-hat_z - h) / S    with    S = 1 + k h b / (k a - b),    k = |Z|
+
+    and bisection finds h. If b = 0, r is the projection of ``norm_sub``.
+    """
+    k, p, q, gain = channel.size, float(channel.p[0]), float(channel.q[0]), float(channel.gain[0])
+    true, other = channel.pair_probabilities()
+    both, slope = other - q * q, true - p * q - (other - q * q)
+    a = (q * (1 - q) - both) / gain**2
+    b = (p * (1 - p) - q * (1 - q) - 2 * slope) / gain**2
+    unbiased = channel.unbiased(counts, n)
+    rate = k * b / (k * a - b)
+    low, high = 0.0, float(unbiased.max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if np.maximum(unbiased - middle, 0).sum() > 1 + rate * middle:
+            low = middle
+        else:
+            high = middle
+    r = np.maximum(unbiased - low, 0)
+    r /= r.sum()
+    d, residuals = (a + b * r) / n, unbiased - r
+    shift = (residuals / d).sum() / (1 / d).sum()
+    return r, _chi_square(residuals - shift, d)
 
 
 def _nearest_given_bits(channel: Channel, counts: Counts, n: int) -> Floats:

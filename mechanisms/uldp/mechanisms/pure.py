@@ -50,9 +50,8 @@ class PureLinear:
         return self.channel.confidence_interval(self.cells, self.reports, level)
 
     def times(self, w: Floats) -> Floats:
-        """Return Cov @ w; see ``Channel.covariance_factors``."""
-        s, u = self.channel.covariance_factors(self._within_bounds)
-        return (s[:, np.newaxis] * w - np.outer(u, u @ w)) / self.reports
+        """Return Cov @ w; see ``Channel.covariance_times``."""
+        return self.channel.covariance_times(self._within_bounds, w) / self.reports
 
 
 class PureDecoder(Decoder):
@@ -66,7 +65,7 @@ class PureDecoder(Decoder):
     def __init__(self, channel: Channel, pum: Pum) -> None:
         self.channel = channel
         self.pum = pum
-        self.estimators = FROM_SUPPORT if channel.independent_bits else FROM_SUPPORT + FROM_SYMBOLS
+        self.estimators = FROM_SUPPORT + FROM_SYMBOLS if channel.one_symbol else FROM_SUPPORT
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these support counts."""
@@ -74,8 +73,9 @@ class PureDecoder(Decoder):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
         if cells.min() < 0 or cells.max() > n:
             raise ValueError(f"a support count is outside of 0 to n = {n}")
-        if not self.channel.independent_bits and cells.sum() != n:
-            raise ValueError(f"each report supports one symbol, but the counts sum to {cells.sum()} with n = {n}")
+        supported = self.channel.supported
+        if not self.channel.independent_bits and cells.sum() != n * supported:
+            raise ValueError(f"a report supports {supported} symbols, but the counts sum to {cells.sum()} with n = {n}")
 
     def linear(self, cells: Counts, n: int) -> PureLinear:
         """Return the unbiased estimate over Z."""

@@ -1,0 +1,133 @@
+"""A channel whose reports support w > 1 symbols each, against sums over all reports."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.estimators import FROM_SUPPORT, empirical, norm_sub
+from uldp.mechanisms.likelihood import exact_mle
+from uldp.mechanisms.plausibility import fit_counts
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pure import PureDecoder
+from uldp.schemas.arrays import Counts, Floats
+
+P = 0.7
+SIZES = [(3, 2), (4, 2), (5, 2), (6, 3), (7, 4)]
+
+
+def subsets(k: int, w: int) -> Floats:
+    """All sets of w of k symbols; rows are sets."""
+    return np.array([np.isin(np.arange(k), chosen) for chosen in combinations(range(k), w)], dtype=np.float64)
+
+
+def likelihoods(k: int, w: int) -> Floats:
+    """Pr(set | symbol): a set with the true symbol has a total of P; rows are sets."""
+    own = subsets(k, w)
+    return own * P / own[:, 0].sum() + (1 - own) * (1 - P) / (1 - own[:, 0]).sum()
+
+
+def channel(k: int, w: int) -> Channel:
+    p, q = P, (P * (w - 1) + (1 - P) * w) / (k - 1)
+    return Channel(np.full(k, p), np.full(k, q), independent_bits=False, supported=w)
+
+
+def decoder(k: int, w: int) -> PureDecoder:
+    return PureDecoder(channel(k, w), Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k))))
+
+
+def covariance(k: int, w: int, r: Floats) -> Floats:
+    """Cov[y], for true symbols that are drawn i.i.d. from r."""
+    sets, weights = subsets(k, w), likelihoods(k, w) @ r
+    mean = weights @ sets
+    return (sets * weights[:, np.newaxis]).T @ sets - np.outer(mean, mean)
+
+
+def window(k: int, w: int, n: int, seed: int) -> Counts:
+    """Support counts of n reports that lie near the boundary: two symbols have no devices."""
+    rng = np.random.default_rng(seed)
+    r = np.append(rng.dirichlet(np.ones(k - 2)), [0, 0])
+    return (rng.multinomial(n, likelihoods(k, w) @ r) @ subsets(k, w)).astype(np.int64)
+
+
+@pytest.mark.parametrize(("k", "w"), SIZES)
+def test_p_and_q_are_those_of_the_sets(k: int, w: int) -> None:
+    support = likelihoods(k, w).T @ subsets(k, w)
+    assert np.diag(support) == pytest.approx(channel(k, w).p)
+    assert support[0, 1:] == pytest.approx(channel(k, w).q[1:])
+
+
+@pytest.mark.parametrize(("k", "w"), SIZES)
+def test_covariances_are_those_of_the_sets(k: int, w: int) -> None:
+    rng = np.random.default_rng(k)
+    r, directions = rng.dirichlet(np.ones(k)), rng.normal(size=(k, 3))
+    product = channel(k, w).covariance_times(r, directions)
+    assert product == pytest.approx(covariance(k, w, r) @ directions / channel(k, w).gain[0] ** 2)
+    # The estimate always sums to one.
+    assert channel(k, w).covariance_times(r, np.ones((k, 1))) == pytest.approx(np.zeros((k, 1)), abs=1e-9)
+
+
+@pytest.mark.parametrize(("k", "w"), SIZES)
+def test_the_fit_is_the_nearest_distribution(k: int, w: int) -> None:
+    n, counts = 2000, window(k, w, 2000, seed=k)
+    unbiased = empirical(channel(k, w), counts, n)
+    nearest = norm_sub(channel(k, w), counts, n)
+
+    def inverse(r: Floats) -> Floats:
+        given_values = sum(r[z] * covariance(k, w, np.eye(k)[z]) for z in range(k))
+        return np.asarray(n * channel(k, w).gain[0] ** 2 * np.linalg.pinv(given_values))
+
+    for _ in range(30):  # until weights at r give the same r
+        precision = inverse(nearest)
+        found = optimize.minimize(
+            lambda r, precision: (unbiased - r) @ precision @ (unbiased - r),
+            nearest,
+            (precision,),
+            bounds=[(0, None)] * k,
+            constraints={"type": "eq", "fun": lambda r: r.sum() - 1},
+            options={"ftol": 1e-14},
+        )
+        nearest = np.maximum(found.x, 0) / np.maximum(found.x, 0).sum()
+    fit = fit_counts(channel(k, w), counts, n)
+    assert fit is not None
+    assert fit.statistic == pytest.approx(found.fun, rel=1e-4, abs=1e-4)
+    assert fit.degrees == np.count_nonzero(nearest < 1e-6)
+
+
+@pytest.mark.parametrize(("k", "w"), [(5, 2), (6, 3)])
+def test_honest_windows_are_seldom_improbable_and_forged_ones_are(k: int, w: int) -> None:
+    n = 2000
+    p = [fit.p_value for seed in range(300) if (fit := fit_counts(channel(k, w), window(k, w, n, seed), n))]
+    assert len(p) == 300
+    assert np.count_nonzero(np.array(p) <= 0.01) <= 3 + 5 * np.sqrt(3)
+    forged = n * np.isin(np.arange(k), range(w))  # all send one set
+    fit = fit_counts(channel(k, w), forged.astype(np.int64), n)
+    assert fit is not None
+    assert fit.p_value < 1e-9
+
+
+def test_each_report_supports_the_same_number() -> None:
+    decoder(5, 2).check(np.array([10, 4, 3, 2, 1]), 10)
+    with pytest.raises(ValueError, match="a report supports 2 symbols, but the counts sum to 21 with n = 10"):
+        decoder(5, 2).check(np.array([10, 5, 3, 2, 1]), 10)
+
+
+def test_counts_do_not_determine_the_likelihood() -> None:
+    assert decoder(5, 2).estimators == FROM_SUPPORT
+    with pytest.raises(ValueError, match="counts do not determine"):
+        exact_mle(channel(5, 2), np.array([10, 4, 3, 2, 1]), 10)
+
+
+def test_there_are_no_covariance_factors() -> None:
+    with pytest.raises(ValueError, match="no such factors"):
+        channel(5, 2).covariance_factors(np.full(5, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("p", "independent_bits"), [([0.5, 0.5, 0.5], True), ([0.5, 0.6, 0.5], False)], ids=["independent", "unequal"]
+)
+def test_a_channel_of_several_symbols_has_one_p_and_dependent_bits(p: list[float], independent_bits: bool) -> None:
+    with pytest.raises(ValueError, match="several supported symbols"):
+        Channel(np.array(p), np.full(3, 0.1), independent_bits, supported=2)
