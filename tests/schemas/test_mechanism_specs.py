@@ -5,14 +5,22 @@ from typing import Any, get_args
 import pytest
 
 from tests import build
-from uldp.schemas.mechanisms import EstimatorName, LocalHashingSpec, MechanismName, MechanismSpec, names_where
+from uldp.schemas.mechanisms import (
+    MECHANISM_TITLES,
+    EstimatorName,
+    LocalHashingSpec,
+    MechanismName,
+    MechanismSpec,
+    names_where,
+)
 from uldp.schemas.specfile import SpecError
 
 NUMBER = {"number": {"low": 0, "high": 24}}
 
 
-def test_each_name_has_one_family() -> None:
+def test_each_name_has_one_family_and_a_title() -> None:
     assert names_where(lambda _: True).split(", ") == list(get_args(MechanismName))
+    assert list(MECHANISM_TITLES) == list(get_args(MechanismName))
 
 
 @pytest.mark.parametrize(

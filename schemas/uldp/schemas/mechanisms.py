@@ -1,7 +1,7 @@
 """The mechanisms that a spec can name, with their parameters and capabilities: a model for each family."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -27,6 +27,24 @@ MechanismName = Literal[
     "sample-one",
 ]
 EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em", "ems"]
+
+#: What each mechanism is called on a page.
+MECHANISM_TITLES: Mapping[MechanismName, str] = {
+    "identity": "identity, no obfuscation",
+    "rr": "randomized response (RR)",
+    "warner": "Warner’s randomized response",
+    "mangat": "Mangat’s randomized response",
+    "urr": "utility-optimized randomized response (uRR)",
+    "rappor": "generalized RAPPOR",
+    "sue": "symmetric unary encoding (SUE)",
+    "oue": "optimized unary encoding (OUE)",
+    "urap": "utility-optimized RAPPOR (uRAP)",
+    "uoue": "utility-optimized OUE (uOUE)",
+    "olh": "optimized local hashing (OLH)",
+    "duchi": "Duchi et al.’s mechanism for a mean",
+    "block": "the piecewise and square wave mechanism",
+    "sample-one": "a mechanism for each attribute of the record",
+}
 
 #: The estimators for support counts, and those that also need each report to be in exactly one cell.
 _OF_COUNTS: tuple[EstimatorName, ...] = ("empirical", "threshold", "norm-sub")

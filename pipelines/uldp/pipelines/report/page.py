@@ -18,28 +18,11 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mechanisms import RapporSpec, UrapSpec
+from uldp.schemas.mechanisms import MECHANISM_TITLES, RapporSpec, UrapSpec
 from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import count_reasons
 from uldp.schemas.table import Table, TableName
-
-_MECHANISMS = {
-    "identity": "identity, no obfuscation",
-    "rr": "randomized response (RR)",
-    "warner": "Warner’s randomized response",
-    "mangat": "Mangat’s randomized response",
-    "urr": "utility-optimized randomized response (uRR)",
-    "rappor": "generalized RAPPOR",
-    "sue": "symmetric unary encoding (SUE)",
-    "oue": "optimized unary encoding (OUE)",
-    "urap": "utility-optimized RAPPOR (uRAP)",
-    "uoue": "utility-optimized OUE (uOUE)",
-    "olh": "optimized local hashing (OLH)",
-    "duchi": "Duchi et al.’s mechanism for a mean",
-    "block": "the piecewise and square wave mechanism",
-    "sample-one": "a mechanism for each attribute of the record",
-}
 
 
 class ReportError(ValueError):
@@ -168,7 +151,7 @@ def _chapter(
     theta = spec.mechanism.theta if isinstance(spec.mechanism, RapporSpec | UrapSpec) else None
     return Chapter(
         spec,
-        mechanism=_MECHANISMS[spec.mechanism.name] + ("" if theta is None else f", θ = {theta:g}"),
+        mechanism=MECHANISM_TITLES[spec.mechanism.name] + ("" if theta is None else f", θ = {theta:g}"),
         guarantee=guarantee(spec),
         truth=truth is not None,
         sections=[_section(estimate, spec, truth, grid) for estimate in estimates],
