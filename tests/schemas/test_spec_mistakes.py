@@ -1,12 +1,13 @@
 """Each mistake in a spec, and the one line that says what it is."""
 
 from datetime import date
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from tests import build
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanisms import MechanismName
 from uldp.schemas.specfile import SpecError
 
 
@@ -20,10 +21,7 @@ UNKNOWN_KEY = "unknown key; check the spelling or remove it"
 DURATION = "write a duration as a whole number and a unit: 30s, 10m, 1h, 1d"
 SENSITIVE = "write all, or a list of values of the domain"
 ESTIMATOR = "write one of empirical, threshold, norm-sub, mle, em, ems, or a list of them"
-MECHANISMS = (
-    "'identity', 'rr', 'warner', 'mangat', 'urr', 'rappor', 'sue', 'oue', 'urap', 'uoue', 'olh', 'duchi', 'block' or"
-    " 'sample-one'"
-)
+MECHANISMS = " or ".join(str(get_args(MechanismName))[1:-1].rsplit(", ", 1))
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
