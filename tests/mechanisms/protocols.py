@@ -13,6 +13,7 @@ from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
 from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats
 
@@ -42,6 +43,7 @@ def protocols() -> dict[str, Example]:
         "rr": _shares(RandomizedResponse(everything, 1.0), 0),
         "urr": _shares(RandomizedResponse(hiding, 1.0), 1),
         "oue": _shares(UnaryEncoding(everything, 1.0, OUE_THETA), 0),
+        "ss": _shares(SubsetSelection(len(_SHARES), 1.0), 0),
         "urap": _shares(UnaryEncoding(hiding, 1.0, sue_theta(1.0)), 1),
     }
 

@@ -37,7 +37,7 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("values", "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, olh"),
+        ("values", "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, ss, olh"),
         ("number", "duchi, block"),
         ("record", "sample-one"),
     ],

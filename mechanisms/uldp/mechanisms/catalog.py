@@ -16,6 +16,7 @@ from uldp.mechanisms.pure import PureDecoder
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.strata import RecordEncoding, Strata
 from uldp.mechanisms.strata_decoder import StrataDecoder
+from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec
@@ -86,6 +87,7 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "oue": _OUE,
     "urap": _pure(lambda s, spec: UnaryEncoding(s, spec.epsilon, spec.theta or sue_theta(spec.epsilon))),
     "uoue": _OUE,
+    "ss": _pure(lambda sensitive, spec: SubsetSelection(len(sensitive), spec.epsilon)),
     "olh": _pure(lambda sensitive, spec: LocalHashing(len(sensitive), spec.epsilon, spec.buckets)),
     "duchi": _duchi,
     "block": _block,

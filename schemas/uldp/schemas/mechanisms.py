@@ -21,6 +21,7 @@ MechanismName = Literal[
     "oue",
     "urap",
     "uoue",
+    "ss",
     "olh",
     "duchi",
     "block",
@@ -40,6 +41,7 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
     "oue": "optimized unary encoding (OUE)",
     "urap": "utility-optimized RAPPOR (uRAP)",
     "uoue": "utility-optimized OUE (uOUE)",
+    "ss": "subset selection (SS)",
     "olh": "optimized local hashing (OLH)",
     "duchi": "Duchi et al.’s mechanism for a mean",
     "block": "the piecewise and square wave mechanism",
@@ -192,6 +194,12 @@ class UoueSpec(_PrivateSpec):
     name: Literal["uoue"]
 
 
+class SubsetSelectionSpec(_PrivateSpec):
+    """Subset selection: the report is a set of values, of the size that is best for epsilon."""
+
+    name: Literal["ss"]
+
+
 def _best_buckets(data: dict[str, Any]) -> int:
     """Return the number of buckets with the least variance (Wang et al., USENIX Security 2017, section 4.4)."""
     return min(round(math.exp(data["epsilon"])) + 1, _MOST_CELLS)
@@ -241,6 +249,7 @@ PartSpec = (
     | UnaryEncodingSpec
     | UrapSpec
     | UoueSpec
+    | SubsetSelectionSpec
     | LocalHashingSpec
     | DuchiSpec
     | BlockSpec

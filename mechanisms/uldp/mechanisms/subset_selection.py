@@ -1,0 +1,123 @@
+"""A mechanism that reports a set of symbols of a fixed size: subset selection.
+
+Sources: Ye & Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy" (IEEE
+Transactions on Information Theory 64, 2018); Wang et al., "Mutual Information Optimally Local Private Discrete
+Distribution Estimation" (2016). Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward
+Data Statistics and Analysis" (Sensors 20, 2020), section 3.1.5, has p and q as here. In the probabilities of its
+equation (48) the factor w must be k, so that they sum to 1.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from uldp.mechanisms.cells import Cells
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.mechanisms.packed_bits import row_totals, tally_bits
+from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
+
+# perturb holds a byte for each bit until it packs the bits; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 20
+
+
+class SubsetSelection(PureMechanism):
+    """Subset selection, also called the w-subset mechanism: a report is a set of w of the k symbols of Z.
+
+    With E = e^epsilon, w = max(round(k/(E+1)), 1), which is about the size with the least variance. The device draws a
+    set of w symbols, uniform and independent of its true symbol z. With probability k/(wE+k-w) it reports this set.
+    Otherwise it reports it too if z is in it, and if not, with z in place of a uniform member. So each set with z is E
+    times as probable as each set without z. A report supports the symbols of its set, with
+
+        p = wE/(wE+k-w)    for z,    q = (p (w-1) + (1-p) w)/(k-1)    for any other symbol
+
+    With w = 1 this is randomized response.
+
+    Guarantee: one report is epsilon-LDP. For any set, its likelihoods under two true symbols differ by at most a factor
+    E. The drawn set is independent of z, and the device rounds the probability of reporting it up, so the finite
+    resolution of the noise keeps the guarantee (``SystemRandomness``).
+
+    A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes; exactly w bits are
+    set. Do not send the members as a list in the order of their choice: Algorithm 2 of the survey inserts the true
+    symbol first, so such a list reveals it.
+
+    Attributes:
+        chosen: w.
+        noise_probability: k/(wE+k-w), the probability that the report is independent of the true symbol.
+    """
+
+    chosen: int
+    noise_probability: float
+    partitions = False
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+
+        Raises:
+            ValueError: if size is less than 2, or epsilon is not positive.
+        """
+        if size < 2:
+            raise ValueError(f"subset selection needs two symbols or more, got size {size}")
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        self.size = self.statistic_size = size
+        self.chosen = w = max(round(size / (math.exp(epsilon) + 1)), 1)
+        self.sensitive = np.ones(size, dtype=np.bool_)
+        self.form = PayloadForm(width=-(-size // 8))
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
+        self.noise_probability = size / (w * math.expm1(epsilon) + size)
+        p = 1 - self.noise_probability * (size - w) / size
+        q = (p * (w - 1) + self.noise_probability * (size - w) / size * w) / (size - 1)
+        self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=False, supported=w)
+        self._padding_bits = ~np.packbits(np.ones(size, dtype=np.bool_))[-1]
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
+
+        The method draws the same numbers for each report, whatever its symbol.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        assert self.form.width is not None
+        payloads = np.empty((len(symbols), self.form.width), dtype=np.uint8)
+        rows = max(1, _BITS_AT_ONCE // self.size)
+        for start in range(0, len(symbols), rows):
+            payloads[start : start + rows] = np.packbits(self._sets(symbols[start : start + rows], randomness), axis=1)
+        return payloads
+
+    def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
+        """Draw the sets of the reports, shape (n, |Z|).
+
+        Each set is drawn by Floyd's algorithm (Bentley & Floyd, "Programming Pearls: A Sample of Brilliance", 1987):
+        step j adds a uniform symbol of the first j+1, or symbol j if that is in the set. All sets are equally probable.
+        """
+        reports = np.arange(len(symbols))
+        sets = np.zeros((len(symbols), self.size), dtype=np.bool_)
+        members = np.empty((len(symbols), self.chosen), dtype=np.int64)
+        for step, last in enumerate(range(self.size - self.chosen, self.size)):
+            drawn = randomness.integers(0, last + 1, len(symbols))
+            members[:, step] = np.where(sets[reports, drawn], last, drawn)
+            sets[reports, members[:, step]] = True
+        noisy = randomness.random(len(symbols)) < self.noise_probability
+        replaced = members[reports, randomness.integers(0, self.chosen, len(symbols))]
+        sets[reports, replaced] = noisy | sets[reports, symbols]
+        sets[reports, symbols] |= ~noisy
+        return sets
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports with each bit set."""
+        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads have zero padding and exactly w bits set."""
+        sets = cast(Packed, payloads)
+        possible: Mask = (sets[:, -1] & self._padding_bits == 0) & (row_totals(sets) == self.chosen)
+        return possible

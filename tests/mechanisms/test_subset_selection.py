@@ -1,0 +1,124 @@
+"""Subset selection: p and q as published, its reports against their probabilities, and what they promise."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests import build
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.schemas.arrays import Floats, Packed
+
+CASES = [(2, 1.0), (5, 0.01), (6, 0.5), (8, 1.0), (9, 0.1), (10, math.log(3)), (10, 20.0), (10, 50.0)]
+
+
+def sets(k: int, w: int) -> npt.NDArray[np.bool_]:
+    return np.array([np.isin(np.arange(k), chosen) for chosen in combinations(range(k), w)])
+
+
+def likelihoods(mechanism: SubsetSelection) -> Floats:
+    """Pr(set | symbol) that ``perturb`` draws from; rows are sets."""
+    k, w, noise = mechanism.size, mechanism.chosen, mechanism.noise_probability
+    return noise / math.comb(k, w) + (1 - noise) * sets(k, w) / math.comb(k - 1, w - 1)
+
+
+class Least:
+    """Randomness that draws the least float, and integers of a generator."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        return np.zeros(size)
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        return self.rng.integers(low, high, size)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [*CASES, (625, 1.0)])
+def test_the_channel_is_the_published_one(k: int, epsilon: float) -> None:
+    E, mechanism = math.exp(epsilon), SubsetSelection(k, epsilon)
+    w = max(round(k / (E + 1)), 1)
+    p = w * E / (w * E + k - w)
+    assert mechanism.chosen == mechanism.channel.supported == w
+    assert mechanism.channel.p == pytest.approx(p, rel=1e-12)
+    assert mechanism.channel.q == pytest.approx(p * (w - 1) / (k - 1) + (1 - p) * w / (k - 1), rel=1e-12, abs=1e-16)
+    assert mechanism.guarantee == Guarantee(Privacy.LDP, epsilon)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(100, 0.5), (100, 1.0), (625, 1.0), (625, 3.0)])
+def test_no_other_size_has_a_much_smaller_variance(k: int, epsilon: float) -> None:
+    def error(w: int) -> float:
+        p = w * math.exp(epsilon) / (w * math.exp(epsilon) + k - w)
+        q = (p * (w - 1) + (1 - p) * w) / (k - 1)
+        return Channel(np.full(k, p), np.full(k, q), False, w).expected_l2(np.full(k, 1 / k), 1)
+
+    assert error(SubsetSelection(k, epsilon).chosen) <= 1.001 * min(map(error, range(1, k // 2)))
+
+
+@pytest.mark.parametrize(("k", "epsilon"), CASES)
+def test_reports_are_ldp_and_spend_all_of_epsilon(k: int, epsilon: float) -> None:
+    Q = likelihoods(SubsetSelection(k, epsilon))
+    assert Q.sum(axis=0) == pytest.approx(1, rel=1e-12)
+    ratio = (Q.max(axis=1) / Q.min(axis=1)).max()
+    assert ratio == pytest.approx(math.exp(epsilon), rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(5, 0.2), (6, 0.5), (6, 1.0)])
+def test_perturb_draws_each_set_with_its_probability(k: int, epsilon: float) -> None:
+    n, mechanism, rng = 200_000, SubsetSelection(k, epsilon), np.random.default_rng(k)
+    assert mechanism.chosen > 1
+    payloads = np.packbits(sets(k, mechanism.chosen), axis=1)
+    for symbol, expected in enumerate(n * likelihoods(mechanism).T):
+        sent = mechanism.perturb(np.full(n, symbol), rng)
+        counts = (sent == payloads.T).sum(axis=0)
+        assert counts.sum() == n
+        # Chi-square within 5 standard deviations.
+        degrees = len(expected) - 1
+        assert abs(((counts - expected) ** 2 / expected).sum() - degrees) < 5 * math.sqrt(2 * degrees)
+
+
+def test_every_symbol_may_send_the_same_set_at_the_least_draw() -> None:
+    # A probability of noise below 2^-53 is rounded up, not to 0, or a report would name its symbol for certain.
+    mechanism = SubsetSelection(10, 50.0)
+    assert 0 < mechanism.noise_probability < 2**-53
+    reports = [mechanism.perturb(np.full(20, symbol), Least()).tolist() for symbol in range(10)]
+    assert all(report == reports[0] for report in reports)
+
+
+@pytest.mark.parametrize("k", [2, 7, 8, 9, 11])
+def test_possible_payloads_are_sets_of_w_without_padding(k: int) -> None:
+    mechanism = SubsetSelection(k, 0.3)
+    width = -(-k // 8)
+    payloads: Packed = np.array(list(product(range(256), repeat=width)), dtype=np.uint8)
+    possible = np.packbits(sets(k, mechanism.chosen), axis=1)
+    assert payloads[mechanism.possible(payloads)].tolist() == sorted(possible.tolist())
+
+
+def test_a_device_draws_a_possible_set() -> None:
+    mechanism = SubsetSelection(625, 1.0)
+    assert mechanism.possible(mechanism.perturb(np.array([0, 300, 624]), SystemRandomness())).all()
+
+
+def test_a_set_of_one_is_randomized_response() -> None:
+    mechanism, other = SubsetSelection(5, 3.0), RandomizedResponse(np.ones(5, dtype=np.bool_), 3.0)
+    assert mechanism.channel.p == pytest.approx(other.channel.p, rel=1e-12)
+    assert mechanism.channel.q == pytest.approx(other.channel.q, rel=1e-12)
+
+
+@pytest.mark.parametrize(("size", "epsilon", "text"), [(1, 1.0, "two symbols"), (5, 0.0, "positive")])
+def test_what_is_refused(size: int, epsilon: float, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        SubsetSelection(size, epsilon)
+
+
+def test_a_spec_names_it() -> None:
+    mechanism = build.pure_mechanism(build.spec(domain={"size": 100}, mechanism={"name": "ss", "epsilon": 1.0}))
+    assert isinstance(mechanism, SubsetSelection)
+    assert mechanism.chosen == 27
