@@ -9,6 +9,7 @@ from numpy.random import Generator
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder, NumberEncoding
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
@@ -45,6 +46,10 @@ def protocols() -> dict[str, Example]:
         "oue": _shares(UnaryEncoding(everything, 1.0, OUE_THETA), 0),
         "ss": _shares(SubsetSelection(len(_SHARES), 1.0), 0),
         "urap": _shares(UnaryEncoding(hiding, 1.0, sue_theta(1.0)), 1),
+        "urr-memoized": _shares(Memoized(RandomizedResponse(hiding, 3.0), RandomizedResponse(hiding, 1.0)), 1),
+        "urap-memoized": _shares(
+            Memoized(UnaryEncoding(hiding, 3.0, sue_theta(3.0)), UnaryEncoding(hiding, 1.0, sue_theta(1.0))), 1
+        ),
     }
 
 

@@ -53,15 +53,17 @@ class Privacy(StrEnum):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The promise to the user of a device about one report.
+    """The promise to the user of a device about one report, and about all reports of one value.
 
     Attributes:
         privacy: The definition that the mechanism meets.
         epsilon: The budget of one report in nats; None without privacy.
+        lasting: The budget of all reports of one value together, in nats; None if each report spends epsilon anew.
     """
 
     privacy: Privacy
     epsilon: float | None
+    lasting: float | None = None
 
     @classmethod
     def of(cls, sensitive: Mask, epsilon: float | None) -> Self:
@@ -87,6 +89,7 @@ class Mechanism(ABC):
         statistic_size: Number of cells, at most 2^24.
         largest_step: The most that one report moves a cell; ``largest_step * 2^40 < 2^63``.
         partitions: Whether each report is in exactly one cell, so that the cells are 0 or more and sum to n.
+        memory: Whether a device keeps a permanent response, so that its reports depend on each other.
     """
 
     guarantee: Guarantee
@@ -95,6 +98,7 @@ class Mechanism(ABC):
     statistic_size: int
     largest_step: int = 1
     partitions: bool
+    memory: bool = False
 
     @abstractmethod
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:

@@ -1,0 +1,147 @@
+"""A mechanism for devices that report again: a permanent response that the device keeps, perturbed for each report.
+
+Source: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response" (CCS 2014),
+for the permanent and the instantaneous randomized response. The noise of the second is solved for here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from uldp.mechanisms.cells import Cells
+from uldp.mechanisms.mechanism import PureMechanism, Randomness
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+
+# again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 17
+
+# Solving for a probability of 0 may give less by the rounding of floats.
+_ROUNDING = 1e-12
+
+
+class Memoized(PureMechanism):
+    """A permanent response by one mechanism, and noise on top, such that a report has the law of another mechanism.
+
+    The device draws ``permanent`` once for a symbol, and keeps it. Each report is ``again`` of what it kept. Both
+    mechanisms are randomized responses, or both are unary encodings. The noise of ``again`` is all that is missing
+    from the law of the first to that of the second. So a collector needs only the second.
+
+    Symbols: if the mechanisms replace the true symbol with probability a and a' by a uniform symbol of Z_S, ``again``
+    replaces the permanent symbol with probability (a' - a) / (1 - a), also by a uniform symbol of Z_S.
+
+    Bits: if a bit of the permanent response is set with probability p for the true symbol and q for others, and a bit
+    of a report with p' and q', ``again`` sets a bit that is not set with probability (p q' - p' q) / (p - q). It clears
+    a bit that is set with probability ((1 - p') (1 - q) - (1 - p) (1 - q')) / (p - q). These solve
+
+        p' = p (1 - cleared) + (1 - p) set          q' = q (1 - cleared) + (1 - q) set.
+
+    For a symbol of Z_N, q = q' = 0, so ``again`` never sets its bit.
+
+    Guarantee: one report has that of the second mechanism. All reports of one symbol together have the budget of the
+    first, however many they are, because they follow from its one response: they are (Z_S, Y_P, lasting)-ULDP, where
+    Y_P are the sequences of reports that some symbol of Z_S can produce. Reports of several symbols spend the lasting
+    budget of each, and a reader may see that the symbol has changed.
+
+    Attributes:
+        noise: The probabilities from which ``again`` draws. Symbols: shape (1,), that it replaces the permanent symbol.
+            Bits: shape (2, |Z|), that it sets and clears each bit.
+    """
+
+    noise: Floats
+    memory = True
+
+    def __init__(self, inner: PureMechanism, once: PureMechanism) -> None:
+        """Build the mechanism.
+
+        Args:
+            inner: The mechanism of the permanent response.
+            once: The mechanism that has the law of one report.
+
+        Raises:
+            ValueError: if no noise on the response of ``inner`` gives the law of ``once``. With one theta, there is
+                such noise if the epsilon of ``once`` is at most that of ``inner``.
+        """
+        self._inner, self._once = inner, once
+        if inner.sensitive.tolist() != once.sensitive.tolist():
+            raise ValueError("the permanent response and the reports must protect the same symbols")
+        if isinstance(inner, RandomizedResponse) and isinstance(once, RandomizedResponse):
+            replaced = (once.noise_probability - inner.noise_probability) / (1 - inner.noise_probability)
+            self.noise = _positive(np.array([replaced]))
+        elif isinstance(inner, UnaryEncoding) and isinstance(once, UnaryEncoding):
+            self.noise = _positive(_bit_noise(inner, once))
+        else:
+            raise ValueError("a memoized mechanism needs two randomized responses, or two unary encodings")
+        self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
+        self.size, self.form, self.sensitive, self.channel = once.size, once.form, once.sensitive, once.channel
+        self.statistic_size, self.partitions = once.statistic_size, once.partitions
+        self._sensitive_symbols = np.flatnonzero(self.sensitive).astype(np.uint32)
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Perturb true symbols of shape (n,) into n payloads, each from a permanent response of its own.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        return self.again(self.permanent(symbols, randomness), randomness)
+
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        return self._inner.perturb(symbols, randomness)
+
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+        if self.partitions:
+            return self._symbols_again(permanent, randomness)
+        payloads = np.empty_like(permanent)
+        rows = max(1, _BITS_AT_ONCE // self.size)
+        for start in range(0, len(permanent), rows):
+            block = slice(start, start + rows)
+            payloads[block] = self._bits_again(permanent[block], randomness)
+        return payloads
+
+    def _symbols_again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        n = len(permanent)
+        replaced = randomness.random(n) < self.noise[0]
+        drawn = self._sensitive_symbols[randomness.integers(0, len(self._sensitive_symbols), n)]
+        payloads: Payloads = np.where(replaced, drawn, permanent)
+        return payloads
+
+    def _bits_again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        bits = np.unpackbits(permanent.astype(np.uint8, copy=False), axis=1, count=self.size)
+        becomes_set, cleared = self.noise
+        drawn = randomness.random(bits.shape)
+        return np.packbits(np.where(bits, drawn >= cleared, drawn < becomes_set), axis=1)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads the mechanism of one report can produce."""
+        return self._once.possible(payloads)
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which are improbable, by the mechanism of one report."""
+        return self._once.inspect(payloads)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Return the statistic of each group, by the mechanism of one report."""
+        return self._once.tally(parts, groups, k)
+
+
+def _bit_noise(inner: UnaryEncoding, once: UnaryEncoding) -> Floats:
+    """Return the probabilities that ``again`` sets and clears each bit, shape (2, |Z|)."""
+    p, q, unset = inner.channel.p, inner.channel.q, inner.cleared_probability
+    becomes_set = p * once.channel.q - once.channel.p * q
+    cleared = once.cleared_probability * (1 - q) - unset * (1 - once.channel.q)
+    return np.stack([becomes_set, cleared]) / (p - q)
+
+
+def _positive(noise: Floats) -> Floats:
+    """Check probabilities, and round them up to 0."""
+    if not (noise >= -_ROUNDING).all():
+        raise ValueError("no noise gives the law of one report; its epsilon must be at most the lasting one")
+    return np.maximum(noise, 0.0)

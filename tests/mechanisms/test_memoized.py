@@ -1,0 +1,217 @@
+"""Memoized: the law of one report, and the privacy of one and of many reports, by enumeration over all responses."""
+
+import itertools
+import math
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
+from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Floats, Mask, Payloads
+
+BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]
+FAMILIES = ["symbols", "sue", "oue", "0.9"]
+SIZES = [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3)]
+EVERYTHING = np.ones(3, dtype=np.bool_)
+
+
+def build(family: str, sensitive: Mask, epsilon: float) -> PureMechanism:
+    if family == "symbols":
+        return RandomizedResponse(sensitive, epsilon)
+    theta = {"sue": sue_theta(epsilon), "oue": OUE_THETA, "0.9": 0.9}[family]
+    return UnaryEncoding(sensitive, epsilon, theta)
+
+
+def parts(family: str, k: int, v: int, lasting: float, epsilon: float) -> tuple[PureMechanism, PureMechanism, Memoized]:
+    sensitive = np.arange(k) >= k - v
+    inner, once = build(family, sensitive, lasting), build(family, sensitive, epsilon)
+    return inner, once, Memoized(inner, once)
+
+
+def responses(mechanism: PureMechanism) -> Mask:
+    """All responses as rows of bits, of which symbols have one."""
+    if mechanism.partitions:
+        return np.eye(mechanism.size, dtype=np.bool_)
+    bits = np.array(list(itertools.product((0, 1), repeat=mechanism.size)), dtype=np.bool_)
+    return bits[mechanism.possible(np.packbits(bits, axis=1))]
+
+
+def as_payloads(mechanism: PureMechanism, bits: Mask) -> Payloads:
+    return bits.argmax(axis=1).astype(np.uint32) if mechanism.partitions else np.packbits(bits, axis=1)
+
+
+def replacing(mechanism: PureMechanism, noise: float) -> Floats:
+    """The probability that each symbol (rows) becomes each other, if noise replaces it by one of Z_S."""
+    uniform: Floats = mechanism.sensitive / mechanism.sensitive.sum()
+    return noise * uniform + (1 - noise) * np.eye(mechanism.size)
+
+
+def law(mechanism: PureMechanism) -> Floats:
+    """The probability of each response (columns) for each true symbol (rows), from which a mechanism draws."""
+    if isinstance(mechanism, RandomizedResponse):
+        return replacing(mechanism, mechanism.noise_probability)
+    own = np.eye(mechanism.size, dtype=np.bool_)
+    assert isinstance(mechanism, UnaryEncoding)
+    bits = responses(mechanism)
+    zero = np.where(own, mechanism.cleared_probability, 1 - mechanism.channel.q)
+    one = np.where(own, mechanism.channel.p, mechanism.channel.q)
+    product: Floats = np.where(bits, one[:, None], zero[:, None]).prod(axis=2)
+    return product
+
+
+def law_again(mechanism: Memoized) -> Floats:
+    """The probability of each report (columns) for each permanent response (rows)."""
+    if mechanism.partitions:
+        return replacing(mechanism, mechanism.noise[0])
+    bits = responses(mechanism)
+    set_, cleared = mechanism.noise
+    one = np.where(bits, 1 - cleared, set_)
+    product: Floats = np.where(bits, one[:, None], 1 - one[:, None]).prod(axis=2)
+    return product
+
+
+def law_of_reports(inner: PureMechanism, mechanism: Memoized, t: int) -> Floats:
+    """The probability of each sequence of t reports of one symbol (columns) for each true symbol (rows)."""
+    again = law_again(mechanism)
+    sequences = reduce(
+        lambda joint, _: (joint[:, :, None] * again[:, None]).reshape(len(again), -1), range(t - 1), again
+    )
+    return law(inner) @ sequences
+
+
+def worst_ratio(Q: Floats, sensitive: Mask) -> float:
+    """The largest Q(y|x) / Q(y|x') over all x, x', and all y that a sensitive symbol can produce (eq. 5)."""
+    protected = Q[:, Q[sensitive].any(axis=0)]
+    return float((protected.max(axis=0) / protected.min(axis=0)).max())
+
+
+@pytest.mark.parametrize(("lasting", "epsilon"), BUDGETS)
+@pytest.mark.parametrize(("k", "v"), SIZES)
+@pytest.mark.parametrize("family", FAMILIES)
+class TestPrivacy:
+    def test_one_report_has_the_law_of_the_other_mechanism(
+        self, family: str, k: int, v: int, lasting: float, epsilon: float
+    ) -> None:
+        inner, once, mechanism = parts(family, k, v, lasting, epsilon)
+        np.testing.assert_allclose(law_of_reports(inner, mechanism, 1), law(once), rtol=1e-11, atol=1e-16)
+
+    def test_one_report_spends_exactly_epsilon(
+        self, family: str, k: int, v: int, lasting: float, epsilon: float
+    ) -> None:
+        inner, _, mechanism = parts(family, k, v, lasting, epsilon)
+        ratio = worst_ratio(law_of_reports(inner, mechanism, 1), mechanism.sensitive)
+        assert math.log(ratio) == pytest.approx(epsilon, rel=1e-12)
+        assert mechanism.guarantee.epsilon == epsilon
+
+    def test_many_reports_spend_more_and_never_more_than_the_lasting_budget(
+        self, family: str, k: int, v: int, lasting: float, epsilon: float
+    ) -> None:
+        inner, _, mechanism = parts(family, k, v, lasting, epsilon)
+        spent = [math.log(worst_ratio(law_of_reports(inner, mechanism, t), mechanism.sensitive)) for t in range(1, 4)]
+        assert spent == sorted(spent)
+        assert spent[-1] <= lasting * (1 + 1e-12)
+        assert mechanism.guarantee.lasting == lasting
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ever_more_reports_spend_the_lasting_budget(family: str) -> None:
+    # After t equal reports, the log-ratio of two values rises towards that of the permanent responses.
+    inner, _, mechanism = parts(family, 2, 2, 2.0, 1.0)
+    spent = [math.log(worst_ratio(law_of_reports(inner, mechanism, t), mechanism.sensitive)) for t in (1, 2, 4, 6)]
+    assert spent[0] < spent[1] < spent[2] < spent[3] < 2.0
+    assert spent[3] > 1.96
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_devices_draw_from_these_probabilities(family: str) -> None:
+    inner, once, mechanism = parts(family, 3, 2, 2.0, 1.0)
+    n, rng = 60_000, np.random.default_rng(7)
+    every = as_payloads(mechanism, responses(mechanism))
+
+    def shares(payloads: Payloads) -> Floats:
+        """The share of each response, in the order of ``responses``."""
+        same = payloads.reshape(n, 1, -1) == every.reshape(1, len(every), -1)
+        return np.asarray(same.all(axis=2).mean(axis=0), dtype=np.float64)
+
+    def is_law(drawn: Payloads, expected: Floats) -> bool:
+        return bool((np.abs(shares(drawn) - expected) <= 5 * np.sqrt(expected * (1 - expected) / n)).all())
+
+    for symbol in range(3):
+        symbols = np.full(n, symbol)
+        assert is_law(mechanism.permanent(symbols, rng), law(inner)[symbol])
+        assert is_law(mechanism.perturb(symbols, rng), law(once)[symbol])
+    for response, expected in zip(every, law_again(mechanism), strict=True):
+        assert is_law(mechanism.again(np.repeat(response[np.newaxis], n, axis=0), rng), expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_the_rest_is_that_of_the_mechanism_of_one_report(family: str) -> None:
+    _, once, mechanism = parts(family, 3, 2, 2.0, 1.0)
+    payloads = mechanism.perturb(np.arange(300) % 3, np.random.default_rng(1))
+    assert mechanism.memory
+    assert not once.memory
+    assert mechanism.guarantee == Guarantee(Privacy.ULDP, 1.0, lasting=2.0)
+    assert mechanism.channel is once.channel
+    assert mechanism.form == once.form
+    assert mechanism.statistic(payloads).tolist() == once.statistic(payloads).tolist()
+    for own, other in zip(mechanism.inspect(payloads), once.inspect(payloads), strict=True):
+        assert own.tolist() == other.tolist()
+    assert mechanism.possible(payloads).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_equal_budgets_send_the_permanent_response_itself(family: str) -> None:
+    _, _, mechanism = parts(family, 3, 2, 1.0, 1.0)
+    rng = np.random.default_rng(1)
+    permanent = mechanism.permanent(np.arange(300) % 3, rng)
+    assert mechanism.again(permanent, rng).tolist() == permanent.tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_draws_of_a_report_do_not_depend_on_the_response(family: str) -> None:
+    _, _, mechanism = parts(family, 3, 2, 2.0, 1.0)
+    rows = as_payloads(mechanism, responses(mechanism))
+    states = set()
+    for row in range(len(rows)):
+        rng = np.random.default_rng(5)
+        mechanism.again(rows[row : row + 1], rng)
+        states.add(rng.random())
+    assert len(states) == 1
+
+
+def test_a_large_domain_is_perturbed_in_blocks() -> None:
+    _, once, mechanism = parts("oue", 3000, 3000, 2.0, 1.0)
+    n = 200
+    counts = mechanism.statistic(mechanism.perturb(np.zeros(n, dtype=np.int64), np.random.default_rng(1)))
+    total, q = counts[1:].sum(), once.channel.q[1]
+    assert abs(total - 2999 * n * q) <= 5 * math.sqrt(2999 * n * q * (1 - q))
+
+
+@pytest.mark.parametrize(
+    ("inner", "once", "match"),
+    [
+        (RandomizedResponse(EVERYTHING, 1.0), RandomizedResponse(EVERYTHING, 1.01), "at most the lasting one"),
+        (UnaryEncoding(EVERYTHING, 1.0, 0.5), UnaryEncoding(EVERYTHING, 1.01, 0.5), "at most the lasting one"),
+        (UnaryEncoding(EVERYTHING, 1.0, 0.5), UnaryEncoding(EVERYTHING, 0.9, 0.99), "no noise gives the law"),
+        (RandomizedResponse(EVERYTHING, 2.0), UnaryEncoding(EVERYTHING, 1.0, 0.5), "two randomized responses, or two"),
+        (
+            RandomizedResponse(EVERYTHING, 2.0),
+            RandomizedResponse(np.array([True, True, False]), 1.0),
+            "protect the same symbols",
+        ),
+    ],
+)
+def test_mechanisms_that_do_not_fit_are_refused(inner: PureMechanism, once: PureMechanism, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        Memoized(inner, once)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_symbol_outside_of_the_domain_is_refused(family: str) -> None:
+    _, _, mechanism = parts(family, 3, 2, 2.0, 1.0)
+    with pytest.raises(ValueError, match="outside of the 3 symbols"):
+        mechanism.perturb(np.array([3]), np.random.default_rng(1))
