@@ -10,6 +10,7 @@ from uldp.mechanisms.block_decoder import BlockDecoder
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder, NumberEncoding
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
@@ -20,7 +21,7 @@ from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanisms import MechanismName, MemoizableSpec
 from uldp.schemas.variable import Variable
 
 
@@ -48,7 +49,10 @@ def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, An
 
     def protocol(variable: Variable, spec: Any) -> LdpProtocol:
         pum = Pum.of(variable)
-        mechanism = build(np.concatenate([pum.sensitive, np.ones(len(pum.tags), dtype=np.bool_)]), spec)
+        sensitive = np.concatenate([pum.sensitive, np.ones(len(pum.tags), dtype=np.bool_)])
+        mechanism = build(sensitive, spec)
+        if isinstance(spec, MemoizableSpec) and spec.lasting_epsilon is not None:
+            mechanism = Memoized(build(sensitive, spec.model_copy(update={"epsilon": spec.lasting_epsilon})), mechanism)
         return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum))
 
     return protocol

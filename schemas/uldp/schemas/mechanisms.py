@@ -128,7 +128,27 @@ class _PrivateSpec(_MechanismSpec):
         return data
 
 
-class RandomizedResponseSpec(_PrivateSpec):
+class MemoizableSpec(_PrivateSpec):
+    """A mechanism of which a device can keep a permanent response, to report it again with noise.
+
+    Attributes:
+        lasting_epsilon: The privacy budget of all reports of one value together, in nats; None if the device keeps no
+            response, and each report spends ``epsilon`` anew.
+    """
+
+    lasting_epsilon: float | None = Field(default=None, gt=0, le=50)
+
+    @field_validator("lasting_epsilon")
+    @classmethod
+    def _covers_one_report(cls, lasting: float | None, info: ValidationInfo) -> float | None:
+        # If epsilon is wrong, it is missing here, and the error about it is enough.
+        epsilon = info.data.get("epsilon", 0.0)
+        if lasting is not None and lasting < epsilon:
+            raise ValueError(f"must be at least epsilon, the budget of one of these reports ({epsilon:g})")
+        return lasting
+
+
+class RandomizedResponseSpec(MemoizableSpec):
     """Randomized response; warner is its form for two values."""
 
     estimators = _OF_SYMBOLS
@@ -136,7 +156,7 @@ class RandomizedResponseSpec(_PrivateSpec):
     name: Literal["rr", "warner"]
 
 
-class MangatSpec(_PrivateSpec):
+class MangatSpec(MemoizableSpec):
     """Mangat's randomized response for two values, one of them sensitive."""
 
     utility_optimized = True
@@ -145,7 +165,7 @@ class MangatSpec(_PrivateSpec):
     name: Literal["mangat"]
 
 
-class UtilityOptimizedResponseSpec(_PrivateSpec):
+class UtilityOptimizedResponseSpec(MemoizableSpec):
     """Utility-optimized randomized response."""
 
     utility_optimized = True
@@ -155,7 +175,7 @@ class UtilityOptimizedResponseSpec(_PrivateSpec):
     name: Literal["urr"]
 
 
-class RapporSpec(_PrivateSpec):
+class RapporSpec(MemoizableSpec):
     """Basic RAPPOR: unary encoding in which the true bit is set with probability ``theta``."""
 
     name: Literal["rappor"]
@@ -169,13 +189,13 @@ class RapporSpec(_PrivateSpec):
         return data
 
 
-class UnaryEncodingSpec(_PrivateSpec):
+class UnaryEncodingSpec(MemoizableSpec):
     """Symmetric and optimized unary encoding."""
 
     name: Literal["sue", "oue"]
 
 
-class UrapSpec(_PrivateSpec):
+class UrapSpec(MemoizableSpec):
     """Utility-optimized RAPPOR; ``theta`` is by default that of sue."""
 
     utility_optimized = True
@@ -185,7 +205,7 @@ class UrapSpec(_PrivateSpec):
     theta: float | None = Field(default=None, gt=0, lt=1)
 
 
-class UoueSpec(_PrivateSpec):
+class UoueSpec(MemoizableSpec):
     """Utility-optimized optimized unary encoding."""
 
     utility_optimized = True
@@ -283,6 +303,11 @@ class SampleOneSpec(_PrivateSpec):
             if isinstance(part, dict):
                 if part.get("epsilon", epsilon) != epsilon:
                     raise ValueError(f"{quote(attribute)} has the epsilon of sample-one; remove its own epsilon")
+                if part.get("lasting_epsilon") is not None:
+                    raise ValueError(
+                        f"{quote(attribute)} cannot have lasting_epsilon, because a device draws an attribute for each"
+                        " report, and would spend it for each attribute; remove lasting_epsilon"
+                    )
                 part = {**part, "epsilon": epsilon}
             parts[attribute] = part
         return parts

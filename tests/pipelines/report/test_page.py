@@ -345,6 +345,11 @@ class TestGuarantee:
         assert sentence.startswith("Whatever value a user holds")
         assert "(ε-LDP)" in sentence
 
+    def test_devices_that_keep_their_response(self) -> None:
+        sentence = self.sentence({"name": "rr", "epsilon": 1.0, "lasting_epsilon": 3.0})
+        assert "at most exp(ε) = 2.72 times as likely" in sentence
+        assert sentence.endswith("one report; for all reports of one value together, the factor is 20.1.")
+
     @pytest.mark.parametrize("name", ["urr", "urap", "uoue"])
     def test_some_values_are_sensitive(self, name: str) -> None:
         sentence = self.sentence({"name": name, "epsilon": 1.0}, sensitive=[3])

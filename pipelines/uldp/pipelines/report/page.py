@@ -169,16 +169,27 @@ def _check_truth(truth: Floats, spec: CollectionSpec) -> None:
 
 
 def guarantee(spec: CollectionSpec) -> str:
-    """Return one sentence about the privacy that one report guarantees to its user.
+    """Return a sentence about the privacy of one report; if devices memoize, also about that of all reports.
 
     Source: Murakami & Kawamoto (USENIX Security 2019), Definitions 1 and 2, and Proposition 11 for tags.
     """
-    epsilon = spec.mechanism.epsilon
-    if epsilon is None:
+    promise = build_protocol(spec).mechanism.guarantee
+    if promise.epsilon is None:
         return "Nobody is protected: every report is the true value."
+    one = _guarantee_of_one_report(spec, promise.privacy, f"exp(ε) = {_factor(promise.epsilon)}")
+    if promise.lasting is None:
+        return one
+    of_all = _factor(promise.lasting)
+    return f"{one} This is about one report; for all reports of one value together, the factor is {of_all}."
+
+
+def _factor(epsilon: float) -> str:
     odds = math.exp(epsilon)
-    factor = f"exp(ε) = {odds:,.0f}" if 100 <= odds < 1e6 else f"exp(ε) = {odds:.3g}"
-    if build_protocol(spec).mechanism.guarantee.privacy is Privacy.LDP:
+    return f"{odds:,.0f}" if 100 <= odds < 1e6 else f"{odds:.3g}"
+
+
+def _guarantee_of_one_report(spec: CollectionSpec, privacy: Privacy, factor: str) -> str:
+    if privacy is Privacy.LDP:
         return (
             f"Whatever value a user holds, what the device sends is at most {factor} times as likely as it would be "
             "under any other value, for everyone who sees it, the collector included (ε-LDP)."

@@ -20,15 +20,18 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 def spec_text(spec: CollectionSpec, users: int) -> str:
     """Return a block of lines that explains a spec, with the expected errors for a given number of users."""
     protocol = build_protocol(spec)
-    form, epsilon = protocol.mechanism.form, protocol.mechanism.guarantee.epsilon
+    form, guarantee = protocol.mechanism.form, protocol.mechanism.guarantee
     rows = [f"{spec.collection} version {spec.version}"]
-    budget = "no privacy" if epsilon is None else f"epsilon {epsilon:.6g} nats a report"
+    budget = "no privacy" if guarantee.epsilon is None else f"epsilon {guarantee.epsilon:.6g} nats a report"
+    budget += f" and {guarantee.lasting:.6g} for all of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
     facts = [f"  {heading:<11} {text}" for heading, text in protocol.decoder.describe(users)]
     # The errors come last, because they depend on the number of users.
     errors = facts.pop() if "" in spec.variables else None
     rows += facts
     rows.append(f"  report      {'one symbol' if form.width is None else f'{form.width:,} bytes'}")
+    if protocol.mechanism.memory:
+        rows.append("  memory      each device keeps its response to a value, so errors of its windows are correlated")
     period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
     early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
