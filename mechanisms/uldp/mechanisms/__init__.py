@@ -6,8 +6,19 @@ This package uses NumPy and special functions, never Beam. Of this project it im
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.device import Device
+from uldp.mechanisms.ledger import FileLedger, Ledger, MemoryLedger
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 
-__all__ = ["Channel", "Device", "LdpProtocol", "Mechanism", "Pum", "build_protocol"]
+__all__ = [
+    "Channel",
+    "Device",
+    "FileLedger",
+    "LdpProtocol",
+    "Ledger",
+    "Mechanism",
+    "MemoryLedger",
+    "Pum",
+    "build_protocol",
+]

@@ -4,6 +4,8 @@ Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mecha
 (USENIX Security 2019), section 5 for the Personalized ULDP Mechanism (PUM), section 7 for several reports per user.
 """
 
+import hashlib
+import json
 import operator
 import secrets
 from collections.abc import Mapping
@@ -14,9 +16,13 @@ import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.ledger import Ledger
 from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.randomness import SystemRandomness
+from uldp.schemas.arrays import Payloads, Values
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Report
 from uldp.schemas.variable import Variable
 
@@ -37,17 +43,29 @@ class Device:
 
     The guarantee requires unpredictable randomness, and requires that ``hidden`` never leaves the device.
 
-    Every call spends epsilon: t reports spend t * epsilon together (Proposition 1, section 7), even if they report one
-    value t times, because the device does not memoize responses. To send a report again, keep its bytes and send them.
+    Every call spends epsilon: t reports spend t * epsilon together (Proposition 1, section 7). To send a report again,
+    keep its bytes and send them.
+
+    If the spec has ``lasting_epsilon``, the device keeps its response to each symbol in a ledger. All reports of one
+    value together then spend at most this budget (see ``Memoized``). Values behind one tag share a response. The device
+    reports once a window, because two of its reports would not be independent. It draws and writes the same, whether or
+    not it has reported the value before.
 
     The device does not protect:
 
     - a value that is neither in X_S nor in X_S^(i): a report outside Y_P reveals it, and so that it is not hidden;
     - the fact that a report is sent, its time and place of sending, and its event time;
+    - with a ledger, the fact that a value has changed, and from readers of the ledger the values themselves;
     - conclusions from correlation, between a user's values (a visit next door to home) or between users.
     """
 
-    def __init__(self, spec: CollectionSpec, hidden: Hidden, randomness: Randomness | None = None) -> None:
+    def __init__(
+        self,
+        spec: CollectionSpec,
+        hidden: Hidden,
+        randomness: Randomness | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
         """Set up the device of one user.
 
         Args:
@@ -55,10 +73,11 @@ class Device:
             hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. For a
                 record, such a mapping for each attribute in which the user hides values. This object keeps it private.
             randomness: The source of randomness; the default is the operating system's.
+            ledger: Where the device keeps its responses if the spec has ``lasting_epsilon``; otherwise unused.
 
         Raises:
             ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
-                neither the value nor the tag.
+                neither the value nor the tag. Or if the spec has ``lasting_epsilon`` and there is no ledger.
         """
         self._spec = spec
         of_attributes = cast(Mapping[str, Mapping[int, str]], {"": hidden} if "" in spec.variables else hidden)
@@ -67,6 +86,11 @@ class Device:
         self._hidden = {name: _hidden(each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
         self._protocol = build_protocol(spec)
         self._randomness = SystemRandomness() if randomness is None else randomness
+        if self._protocol.mechanism.memory and ledger is None:
+            raise ValueError(f"{spec.collection} has lasting_epsilon, so its devices need a ledger, such as FileLedger")
+        self._ledger = ledger
+        # A digest of the spec takes long if there are many labels.
+        self._channel = spec.channel if self._protocol.mechanism.memory else ""
 
     def __repr__(self) -> str:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
@@ -85,20 +109,48 @@ class Device:
 
         Raises:
             ValueError: if a value is outside of its domain or is no finite number, or an attribute is missing. The
-                message contains no value.
+                message contains no value. With a ledger, also if the device has reported in this window or a later one.
             TypeError: if an index is no integer, or a number is no number. The message contains no value.
         """
         values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
         if values.keys() != self._spec.variables.keys():
             raise ValueError(f"a record needs a value for each of {list(self._spec.variables)}")
         columns = [_held(each, values[name], self._hidden[name]) for name, each in self._spec.variables.items()]
-        payload = self._protocol.perturb(columns, self._randomness)[0]
+        symbols = self._protocol.encoding.encode(columns, self._randomness)
+        payload = self._perturb(symbols, event_time_ms)[0]
         return Report(
             *self._spec.key,
             report_id=secrets.token_bytes(16),
             event_time=event_time_ms,
             payload=payload.tobytes() if isinstance(payload, np.ndarray) else int(payload),
         ).encode()
+
+    def _perturb(self, symbols: Values, event_time_ms: int) -> Payloads:
+        """Perturb the symbol of this device, from its permanent response if the mechanism has one."""
+        mechanism, ledger = self._protocol.mechanism, self._ledger
+        if not isinstance(mechanism, Memoized) or ledger is None:
+            return mechanism.perturb(symbols, self._randomness)
+        if event_time_ms < int.from_bytes(ledger.recall(self._key("reported until")) or b""):
+            raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
+        # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
+        response, key = mechanism.permanent(symbols, self._randomness), self._key(int(symbols[0]))
+        kept = ledger.recall(key)
+        if kept is not None:
+            response[:] = np.frombuffer(kept, response.dtype)
+        ledger.remember(key, response.tobytes())
+        ledger.remember(self._key("reported until"), self._window_end(event_time_ms).to_bytes(8))
+        return mechanism.again(response, self._randomness)
+
+    def _window_end(self, event_time_ms: int) -> int:
+        """Return the end of the last window that holds a time; windows begin at multiples of their period."""
+        window = self._spec.window
+        period = milliseconds(window.period or window.size)
+        return event_time_ms // period * period + milliseconds(window.size)
+
+    def _key(self, entry: int | str) -> str:
+        """Return the name of an entry in the ledger. Versions with one channel share entries, and so the budget."""
+        text = json.dumps([self._spec.collection, self._channel, entry])
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _hidden(variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:

@@ -1,0 +1,146 @@
+"""Devices that report again: what they keep, what they send, and when they refuse."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.device import Device
+from uldp.mechanisms.ledger import FileLedger, Ledger, MemoryLedger
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import report_store
+
+NOON = 1_767_268_800_000
+SIZE = 9000
+HOME, GYM = 7777, 7778
+
+
+def make_spec(mechanism: str = "urr", epsilon: float = 1.0, lasting: float = 1.0, **changes: Any) -> CollectionSpec:
+    """Unless given, one report spends the lasting budget, so that it shows the permanent response."""
+    base = {
+        "domain": {"size": SIZE},
+        "sensitive": "all",
+        "mechanism": {"name": mechanism, "epsilon": epsilon, "lasting_epsilon": lasting},
+    }
+    return build.spec(**base | changes)
+
+
+def hiding() -> CollectionSpec:
+    return make_spec(sensitive=list(range(1, SIZE)), tags=[{"name": "home"}])
+
+
+def payload(message: bytes) -> Any:
+    return report_store().decode(message)[1]["payload"]
+
+
+def report(spec: CollectionSpec, ledger: Ledger, value: int, hours: int, hidden: Any = None) -> Any:
+    """The payload of a device that has just started."""
+    return payload(Device(spec, hidden or {}, ledger=ledger).report(value, NOON + hours * build.HOUR))
+
+
+@pytest.mark.parametrize("name", ["rr", "urr", "oue", "urap"])
+def test_a_restarted_device_keeps_its_response(name: str, tmp_path: Path) -> None:
+    path, spec = tmp_path / "ledger.json", make_spec(name)
+    assert len({report(spec, FileLedger(path), 5, hours) for hours in range(8)}) == 1
+
+
+def test_a_device_that_loses_its_ledger_draws_anew() -> None:
+    assert len({report(make_spec(), MemoryLedger(), 5, hours) for hours in range(8)}) > 1
+
+
+def test_each_value_has_a_response_of_its_own_to_which_the_device_returns() -> None:
+    ledger, spec = MemoryLedger(), make_spec()
+    first = [report(spec, ledger, value, hours) for hours, value in enumerate(range(8))]
+    again = [report(spec, ledger, value, 8 + hours) for hours, value in enumerate(range(8))]
+    assert again == first
+    assert len(set(first)) > 1
+
+
+def test_values_behind_one_tag_share_a_response() -> None:
+    ledger, spec = MemoryLedger(), hiding()
+    hidden = {HOME: "home", GYM: "home"}
+    assert len({report(spec, ledger, (HOME, GYM)[hours % 2], hours, hidden) for hours in range(8)}) == 1
+
+
+def test_reports_are_perturbed_again() -> None:
+    spec, ledger = make_spec(epsilon=0.5, lasting=20.0, domain={"size": 2}), MemoryLedger()
+    n = 4000
+    device = Device(spec, {}, np.random.default_rng(3), ledger)
+    ones = sum(payload(device.report(1, NOON + hours * build.HOUR)) for hours in range(n))
+    # At a lasting epsilon of 20 the permanent response is the true value, but for one device in 10^8.
+    p = build.pure_mechanism(spec).channel.p[1]
+    assert abs(ones - n * p) <= 5 * np.sqrt(n * p * (1 - p))
+
+
+def test_a_window_holds_one_report_of_a_device() -> None:
+    ledger, spec = MemoryLedger(), make_spec()
+    report(spec, ledger, 5, 1)
+    for time in (NOON + build.HOUR, NOON + 2 * build.HOUR - 1, NOON):
+        with pytest.raises(ValueError, match="has reported to c in this window, or in a later one") as caught:
+            Device(spec, {}, ledger=ledger).report(HOME, time)
+        assert "7777" not in str(caught.value)
+    report(spec, ledger, 5, 2)
+
+
+def test_sliding_windows_do_not_share_two_reports() -> None:
+    ledger, spec = MemoryLedger(), make_spec(window={"size": "3h", "period": "1h"})
+    report(spec, ledger, 5, 0)
+    for time in (NOON + build.HOUR, NOON + 3 * build.HOUR - 1):
+        with pytest.raises(ValueError, match="in this window"):
+            Device(spec, {}, ledger=ledger).report(5, time)
+    report(spec, ledger, 5, 3)
+
+
+def test_a_report_that_cannot_be_remembered_is_not_made() -> None:
+    class Full(MemoryLedger):
+        def remember(self, key: str, payload: bytes) -> None:
+            raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        Device(make_spec(), {}, ledger=Full()).report(5, NOON)
+
+
+def test_versions_with_one_channel_share_the_response() -> None:
+    ledger = MemoryLedger()
+    first = report(make_spec(), ledger, 5, 0)
+    assert {report(make_spec(version=2, limits={"min_reports": 9}), ledger, 5, hours) for hours in range(1, 8)} == {
+        first
+    }
+    others = {report(make_spec(collection=f"c{number}"), ledger, 5, 0) for number in range(8)}
+    assert len(others) > 1
+
+
+def test_keys_name_no_value_and_writes_do_not_depend_on_what_is_known() -> None:
+    class Observed(MemoryLedger):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls: list[str] = []
+
+        def recall(self, key: str) -> bytes | None:
+            self.calls.append(f"recall {len(key)}")
+            assert "7777" not in key
+            return super().recall(key)
+
+        def remember(self, key: str, payload: bytes) -> None:
+            self.calls.append(f"remember {len(key)} {len(payload)}")
+            super().remember(key, payload)
+
+    ledger, calls = Observed(), []
+    for hours, value in enumerate([HOME, HOME, 3]):
+        report(make_spec(), ledger, value, hours)
+        calls.append(ledger.calls)
+        ledger.calls = []
+    assert calls[0] == calls[1] == calls[2]
+
+
+def test_memory_needs_a_ledger() -> None:
+    with pytest.raises(ValueError, match="c has lasting_epsilon, so its devices need a ledger, such as FileLedger"):
+        Device(make_spec(), {})
+
+
+def test_without_lasting_epsilon_nothing_is_remembered() -> None:
+    ledger = MemoryLedger()
+    spec = build.spec(domain={"size": SIZE}, mechanism={"name": "rr", "epsilon": 0.1})
+    assert len({report(spec, ledger, 5, 0) for _ in range(8)}) > 1
