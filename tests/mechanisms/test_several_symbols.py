@@ -26,7 +26,8 @@ def subsets(k: int, w: int) -> Floats:
 def likelihoods(k: int, w: int) -> Floats:
     """Pr(set | symbol): a set with the true symbol has a total of P; rows are sets."""
     own = subsets(k, w)
-    return np.where(own, P / own[:, 0].sum(), (1 - P) / (1 - own[:, 0]).sum())
+    found: Floats = np.where(own, P / own[:, 0].sum(), (1 - P) / (1 - own[:, 0]).sum())
+    return found
 
 
 def channel(k: int, w: int) -> Channel:
