@@ -10,8 +10,6 @@ from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators import (
-    FROM_SUPPORT,
-    FROM_SYMBOLS,
     THRESHOLD_ALPHA,
     empirical,
     estimate_intermediate,
@@ -24,6 +22,7 @@ from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.mechanisms import OF_SYMBOLS
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)
@@ -148,8 +147,8 @@ def test_each_name_has_its_estimator() -> None:
         "mle": exact_mle(URR.channel, counts, n),
         "em": em(URR.channel, counts, n).distribution,
     }
-    assert set(expected) == set(FROM_SUPPORT + FROM_SYMBOLS)
-    for name in FROM_SUPPORT + FROM_SYMBOLS:
+    assert set(expected) == set(OF_SYMBOLS)
+    for name in OF_SYMBOLS:
         np.testing.assert_array_equal(estimate_intermediate(name, URR.channel, counts, n), expected[name])
 
 
@@ -164,7 +163,7 @@ def test_an_unknown_estimator_is_refused() -> None:
         estimate_intermediate("median", URR.channel, np.ones(5, dtype=np.int64), 5)
 
 
-@pytest.mark.parametrize("name", FROM_SUPPORT + FROM_SYMBOLS)
+@pytest.mark.parametrize("name", OF_SYMBOLS)
 @pytest.mark.parametrize("mechanism", [URR, RandomizedResponse(SENSITIVE, None)], ids=["urr", "identity"])
 def test_no_reports_have_no_estimate(name: str, mechanism: PureMechanism) -> None:
     with pytest.raises(ValueError, match="n=0"):
@@ -173,7 +172,7 @@ def test_no_reports_have_no_estimate(name: str, mechanism: PureMechanism) -> Non
         estimate_intermediate(name, mechanism.channel, np.ones(4, dtype=np.int64), 4)
 
 
-@pytest.mark.parametrize("name", FROM_SUPPORT + FROM_SYMBOLS)
+@pytest.mark.parametrize("name", OF_SYMBOLS)
 def test_without_obfuscation_every_estimate_is_the_histogram(name: str) -> None:
     identity = RandomizedResponse(SENSITIVE, None)
     counts = np.array([3, 0, 5, 1, 1])

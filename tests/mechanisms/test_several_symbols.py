@@ -7,12 +7,13 @@ import pytest
 from scipy import optimize
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.estimators import FROM_SUPPORT, empirical, norm_sub
+from uldp.mechanisms.estimators import empirical, norm_sub
 from uldp.mechanisms.likelihood import exact_mle
 from uldp.mechanisms.plausibility import fit_counts
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.mechanisms import OF_COUNTS
 
 P = 0.7
 SIZES = [(3, 2), (4, 2), (5, 2), (6, 3), (7, 4)]
@@ -116,7 +117,7 @@ def test_each_report_supports_the_same_number() -> None:
 
 
 def test_counts_do_not_determine_the_likelihood() -> None:
-    assert decoder(5, 2).estimators == FROM_SUPPORT
+    assert decoder(5, 2).estimators == OF_COUNTS
     with pytest.raises(ValueError, match="counts do not determine"):
         exact_mle(channel(5, 2), np.array([10, 4, 3, 2, 1]), 10)
 

@@ -91,11 +91,6 @@ def project_to_simplex(vector: Floats) -> Floats:
     return projection
 
 
-#: The names of estimators that need only support counts, whatever the channel; the first is the default.
-FROM_SUPPORT = ("empirical", "threshold", "norm-sub")
-#: The names of estimators that need one symbol in each report.
-FROM_SYMBOLS = ("mle", "em")
-
 _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
     "empirical": empirical,
     "threshold": threshold,

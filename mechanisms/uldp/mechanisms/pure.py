@@ -11,10 +11,11 @@ import numpy as np
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoder import Decoder
-from uldp.mechanisms.estimators import FROM_SUPPORT, FROM_SYMBOLS, estimate_intermediate
+from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.mechanisms.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
+from uldp.schemas.mechanisms import OF_COUNTS, OF_SYMBOLS
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 
@@ -65,7 +66,7 @@ class PureDecoder(Decoder):
     def __init__(self, channel: Channel, pum: Pum) -> None:
         self.channel = channel
         self.pum = pum
-        self.estimators = FROM_SUPPORT + FROM_SYMBOLS if channel.one_symbol else FROM_SUPPORT
+        self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these support counts."""

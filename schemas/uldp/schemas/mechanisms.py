@@ -49,8 +49,8 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
 }
 
 #: The estimators for support counts, and those that also need each report to be in exactly one cell.
-_OF_COUNTS: tuple[EstimatorName, ...] = ("empirical", "threshold", "norm-sub")
-_OF_SYMBOLS: tuple[EstimatorName, ...] = (*_OF_COUNTS, "mle", "em")
+OF_COUNTS: tuple[EstimatorName, ...] = ("empirical", "threshold", "norm-sub")
+OF_SYMBOLS: tuple[EstimatorName, ...] = (*OF_COUNTS, "mle", "em")
 
 #: The most buckets of a hash, and the most bins of a number.
 _MOST_CELLS = 1 << 16
@@ -76,7 +76,7 @@ class _MechanismSpec(Strict):
     utility_optimized: ClassVar[bool] = False
     takes_tags: ClassVar[bool] = False
     domain_kind: ClassVar[DomainKind] = "values"
-    estimators: ClassVar[tuple[EstimatorName, ...]] = _OF_COUNTS
+    estimators: ClassVar[tuple[EstimatorName, ...]] = OF_COUNTS
     largest_size: ClassVar[int] = 1 << 24
 
     name: str
@@ -94,7 +94,7 @@ class _MechanismSpec(Strict):
 class IdentitySpec(_MechanismSpec):
     """No obfuscation and no privacy, for tests."""
 
-    estimators = _OF_SYMBOLS
+    estimators = OF_SYMBOLS
     epsilon: ClassVar[None] = None
     share: ClassVar[None] = None
 
@@ -151,7 +151,7 @@ class MemoizableSpec(_PrivateSpec):
 class RandomizedResponseSpec(MemoizableSpec):
     """Randomized response; warner is its form for two values."""
 
-    estimators = _OF_SYMBOLS
+    estimators = OF_SYMBOLS
 
     name: Literal["rr", "warner"]
 
@@ -160,7 +160,7 @@ class MangatSpec(MemoizableSpec):
     """Mangat's randomized response for two values, one of them sensitive."""
 
     utility_optimized = True
-    estimators = _OF_SYMBOLS
+    estimators = OF_SYMBOLS
 
     name: Literal["mangat"]
 
@@ -170,7 +170,7 @@ class UtilityOptimizedResponseSpec(MemoizableSpec):
 
     utility_optimized = True
     takes_tags = True
-    estimators = _OF_SYMBOLS
+    estimators = OF_SYMBOLS
 
     name: Literal["urr"]
 
