@@ -1,22 +1,24 @@
-"""Protocols for the laws that hold for each, with devices of which the truth is known."""
+"""Protocols for the laws that hold for each: those of small specs, with devices of which the truth is known.
 
-from collections.abc import Callable
+Each mechanism that a spec can name is in an example; ``test_laws`` fails for one that is not.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder, NumberEncoding
+from tests.build import spec
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.schemas.arrays import Floats
+from uldp.mechanisms.strata import Strata
+from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.variable import Variable
 
 
 @dataclass(frozen=True)
@@ -24,56 +26,99 @@ class Example:
     """A protocol, and devices that use it.
 
     Attributes:
-        protocol: The protocol.
-        hold: From a generator and n, what n devices hold of each variable, drawn i.i.d.
+        spec: The spec.
+        protocol: Its protocol.
         truth: Shape (m,): what ``decoder.linear`` estimates for these devices.
     """
 
+    spec: CollectionSpec
     protocol: LdpProtocol
-    hold: Callable[[Generator, int], list[Held]]
     truth: Floats
 
-
-def protocols() -> dict[str, Example]:
-    """Return an example of each kind of protocol, by name."""
-    everything, sensitive = np.ones(len(_SHARES), dtype=np.bool_), np.arange(len(_SHARES)) < 3
-    hiding = np.append(sensitive, True)
-    return {
-        "duchi": _mean(-3.0, 24.0, 1.0),
-        "duchi-large-epsilon": _mean(0.0, 1.0, 6.0),
-        "rr": _shares(RandomizedResponse(everything, 1.0), 0),
-        "urr": _shares(RandomizedResponse(hiding, 1.0), 1),
-        "oue": _shares(UnaryEncoding(everything, 1.0, OUE_THETA), 0),
-        "ss": _shares(SubsetSelection(len(_SHARES), 1.0), 0),
-        "urap": _shares(UnaryEncoding(hiding, 1.0, sue_theta(1.0)), 1),
-        "urr-memoized": _shares(Memoized(RandomizedResponse(hiding, 3.0), RandomizedResponse(hiding, 1.0)), 1),
-        "urap-memoized": _shares(
-            Memoized(UnaryEncoding(hiding, 3.0, sue_theta(3.0)), UnaryEncoding(hiding, 1.0, sue_theta(1.0))), 1
-        ),
-    }
+    def hold(self, rng: Generator, n: int) -> list[Held]:
+        """Draw what n devices hold of each variable, i.i.d."""
+        return [_hold(variable, rng, n) for variable in self.spec.variables.values()]
 
 
-_SHARES = np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15])
+def examples() -> dict[str, Example]:
+    """Return an example of each mechanism that a spec can name, and of its variants."""
+    return {name: _example(spec(**keys)) for name, keys in _SPECS.items()}
 
 
-def _shares(mechanism: PureMechanism, tags: int) -> Example:
-    """Shares of eight values; with a tag, a fifth of the devices hide their value behind it."""
-    pum = Pum(mechanism.sensitive[: len(_SHARES)], ("home",)[:tags], np.tile(_SHARES, (tags, 1)))
-
-    def hold(rng: Generator, n: int) -> list[Held]:
-        return [Held(rng.choice(len(_SHARES), n, p=_SHARES), -(rng.random(n) >= 0.2 * tags).astype(np.int64))]
-
-    truth = np.append(0.8 * _SHARES, 0.2) if tags else _SHARES
-    return Example(LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum)), hold, truth)
+def _example(spec: CollectionSpec) -> Example:
+    truth = np.concatenate([_truth(variable) for variable in spec.variables.values()])
+    return Example(spec, build_protocol(spec), truth)
 
 
-def _mean(low: float, high: float, epsilon: float) -> Example:
-    """The mean of numbers, of which most are near the lower end and some beyond the upper one."""
-    protocol = LdpProtocol(NumberEncoding(low, high, GRID), Duchi(epsilon), MeanDecoder(low, high, epsilon))
+def alternatives(mechanism: Mechanism) -> list[Values]:
+    """Group the inputs between which no report may tell: all of them, or those of each part of a record."""
+    inputs = np.arange(mechanism.size)
+    return np.split(inputs, mechanism.first_symbols[1:]) if isinstance(mechanism, Strata) else [inputs]
 
-    def hold(rng: Generator, n: int) -> list[Held]:
-        # A tenth is at 1.5, outside of [0, 1]; the others have the mean 1/4.
-        places = np.where(rng.random(n) < 0.1, 1.5, rng.beta(1, 3, n))
-        return [Held(low + places * (high - low), np.full(n, -1))]
 
-    return Example(protocol, hold, np.array([low + (0.1 + 0.9 / 4) * (high - low)]))
+_VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
+_SENSITIVE = {"sensitive": [0, 1, 2]}
+_HIDING = _SENSITIVE | {"tags": [{"name": "home"}]}
+
+
+def _keys(name: str, domain: Mapping[str, Any] = _VALUES, epsilon: float = 1.0, **parameters: Any) -> dict[str, Any]:
+    return {"domain": domain, "mechanism": {"name": name, "epsilon": epsilon, **parameters}}
+
+
+def _record(**attributes: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, Any]:
+    """A record of attributes, each with its domain and its mechanism."""
+    domain = {"record": {attribute: domain for attribute, (domain, _) in attributes.items()}}
+    return _keys("sample-one", domain, of={attribute: dict(part) for attribute, (_, part) in attributes.items()})
+
+
+_SPECS: dict[str, dict[str, Any]] = {
+    "identity": {"domain": _VALUES, "mechanism": {"name": "identity"}},
+    "rr": _keys("rr"),
+    "warner": _keys("warner", {"size": 2}),
+    "mangat": _keys("mangat", {"size": 2}) | {"sensitive": [0]},
+    "urr": _keys("urr") | _SENSITIVE,
+    "urr with a tag": _keys("urr") | _HIDING,
+    "rappor": _keys("rappor", theta=0.7),
+    "sue": _keys("sue"),
+    "oue": _keys("oue"),
+    "urap": _keys("urap") | _SENSITIVE,
+    "urap with a tag": _keys("urap") | _HIDING,
+    "uoue": _keys("uoue") | _SENSITIVE,
+    "ss": _keys("ss"),
+    "olh": _keys("olh"),
+    "olh of two buckets": _keys("olh", buckets=2),
+    "duchi": _keys("duchi", _NUMBER),
+    "duchi at a large epsilon": _keys("duchi", _NUMBER, 6.0),
+    "block": _keys("block", _NUMBER, bins=8),
+    "block, piecewise": _keys("block", _NUMBER, 3.0, bins=8, width="piecewise"),
+    "block, square wave": _keys("block", _NUMBER, 3.0, bins=8, width="square-wave"),
+    "record of symbols": _record(
+        app=(_VALUES | _HIDING, {"name": "urr", "share": 0.7}), hours=(_NUMBER, {"name": "duchi", "share": 0.3})
+    ),
+    "record of bytes": _record(
+        app=(_VALUES | _HIDING, {"name": "urr"}), hours=(_NUMBER, {"name": "duchi"}), place=(_VALUES, {"name": "olh"})
+    ),
+    "record of bits": _record(app=(_VALUES, {"name": "oue"}), hours=(_NUMBER, {"name": "block", "bins": 8})),
+}
+
+_SHARES = {2: np.array([0.3, 0.7]), 8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15])}
+#: The share of users that hide their value behind the tag, if there is one.
+_HIDDEN = 0.2
+
+
+def _hold(variable: Variable, rng: Generator, n: int) -> Held:
+    number = variable.domain.number
+    if number is None:
+        hidden = rng.random(n) < _HIDDEN * len(variable.tags)
+        return Held(rng.choice(variable.size, n, p=_SHARES[variable.size]), hidden.astype(np.int64) - 1)
+    # Most are near the lower end. A tenth is at 1.5, outside of [0, 1]; the others have the mean 1/4.
+    places = np.where(rng.random(n) < 0.1, 1.5, rng.beta(1, 3, n))
+    return Held(number.low + places * (number.high - number.low), np.full(n, -1))
+
+
+def _truth(variable: Variable) -> Floats:
+    number = variable.domain.number
+    if number is not None:
+        return np.array([number.low + (0.1 + 0.9 / 4) * (number.high - number.low)])
+    shares = _SHARES[variable.size]
+    return np.append((1 - _HIDDEN) * shares, _HIDDEN) if variable.tags else shares

@@ -1,6 +1,8 @@
 """The laws of every protocol: how payloads become cells, and what is estimated from them."""
 
 from functools import cache
+from itertools import chain
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
-from tests.mechanisms.protocols import Example, protocols
-from uldp.mechanisms.cells import add_cells, as_dense
+from tests.mechanisms.protocols import Example, alternatives, examples
+from uldp.mechanisms.cells import SparseCells, add_cells, as_dense
 from uldp.mechanisms.decoder import Linear
 from uldp.schemas.arrays import Counts, Payloads
+from uldp.schemas.mechanisms import MechanismName
 from uldp.schemas.table import Basis
 
-EXAMPLES = protocols()
+EXAMPLES = examples()
 #: Windows of N devices, for laws about expectations.
 WINDOWS, N = 1000, 1000
 each = pytest.mark.parametrize("name", EXAMPLES)
@@ -36,6 +39,24 @@ def cells_of_windows(name: str) -> list[Counts]:
 @cache
 def linears(name: str) -> list[Linear]:
     return [EXAMPLES[name].protocol.decoder.linear(cells, N) for cells in cells_of_windows(name)]
+
+
+def test_every_mechanism_that_a_spec_can_name_has_an_example() -> None:
+    specs = [example.spec for example in EXAMPLES.values()]
+    parts = chain.from_iterable(spec.variables.values() for spec in specs)
+    named = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
+    assert named == set(get_args(MechanismName))
+
+
+@each
+def test_the_spec_knows_the_domain_and_the_estimators_of_the_mechanism(name: str) -> None:
+    spec, decoder = EXAMPLES[name].spec, EXAMPLES[name].protocol.decoder
+    assert spec.domain.kind == spec.mechanism.domain_kind
+    mechanisms = [variable.mechanism for variable in spec.variables.values()]
+    assert [variable.domain.kind for variable in spec.variables.values()] == [of.domain_kind for of in mechanisms]
+    # An estimator of a record is one of any attribute.
+    assert list(decoder.estimators) == list(dict.fromkeys(chain.from_iterable(of.estimators for of in mechanisms)))
+    assert spec.mechanism.estimators[0] == decoder.estimators[0]
 
 
 @each
@@ -68,14 +89,16 @@ def test_symbols_that_are_no_payload_are_impossible(name: str) -> None:
 
 @each
 def test_the_draws_do_not_depend_on_the_symbols(name: str) -> None:
-    # The generators agree afterwards, so whoever sees the time or the amount of the draws learns nothing.
+    # The generators agree afterwards, so whoever sees the time or the amount of the draws learns nothing. The part of a
+    # record may show: a payload names it, and it is drawn whatever the device holds.
     mechanism = EXAMPLES[name].protocol.mechanism
-    states = []
-    for symbol in (0, mechanism.size // 2, mechanism.size - 1):
-        rng = default_rng(3)
-        mechanism.perturb(np.full(1000, symbol), rng)
-        states.append(rng.bit_generator.state)
-    assert states[0] == states[1] == states[2]
+    for inputs in alternatives(mechanism):
+        states = []
+        for symbol in (inputs[0], inputs[len(inputs) // 2], inputs[-1]):
+            rng = default_rng(3)
+            mechanism.perturb(np.full(1000, symbol), rng)
+            states.append(rng.bit_generator.state)
+        assert states[0] == states[1] == states[2]
 
 
 @each
@@ -98,12 +121,27 @@ def test_tallies_are_additive_and_sparse_or_dense_alike(name: str, data: st.Data
     in_parts = mechanism.tally([payloads[:cut], payloads[cut:]], groups, k)
     elsewhere = mechanism.tally([payloads[order]], groups[order], k)
     halves = (mechanism.tally([payloads[:cut]], groups[:cut], k), mechanism.tally([payloads[cut:]], groups[cut:], k))
-    for group in range(k):
+    for group in {0, k - 1, *groups.tolist()}:
         wanted = mechanism.statistic(payloads[groups == group]).tolist()
         assert as_dense(whole[group]).tolist() == wanted
         assert as_dense(in_parts[group]).tolist() == wanted
         assert as_dense(elsewhere[group]).tolist() == wanted
         assert as_dense(add_cells(halves[0][group], halves[1][group])).tolist() == wanted
+
+
+@each
+def test_sparse_cells_give_the_same_tables(name: str) -> None:
+    decoder, (one, other) = EXAMPLES[name].protocol.decoder, cells_of_windows(name)[:2]
+    total = add_cells(*(SparseCells(len(cells), np.flatnonzero(cells), cells[cells != 0]) for cells in (one, other)))
+    assert as_dense(total).tolist() == (one + other).tolist()
+    for estimator in decoder.estimators:
+        for table, wanted in zip(
+            decoder.tables(as_dense(total), 2 * N, estimator),
+            decoder.tables(one + other, 2 * N, estimator),
+            strict=True,
+        ):
+            assert table.values.tolist() == wanted.values.tolist()
+            assert table.stderr.tolist() == wanted.stderr.tolist()
 
 
 @each
