@@ -12,6 +12,7 @@ never leave the device. But a report in Y_I names a value, and so shows that thi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self, cast
 
 import numpy as np
@@ -78,7 +79,7 @@ class Pum(Encoding):
         """|X|."""
         return len(self.sensitive)
 
-    @property
+    @cached_property
     def _unknown(self) -> Mask:
         """Shape (kappa,): whether each tag lacks background knowledge."""
         return np.asarray(np.isnan(self.background).all(axis=1))

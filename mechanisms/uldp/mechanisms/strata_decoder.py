@@ -108,7 +108,8 @@ class StrataDecoder(Decoder):
         for part in parts:
             for flag, p_value in part.decoder.p_values(part.cells, part.n).items() if part.n else ():
                 found.setdefault(flag, []).append(p_value)
-        if n and len(parts) > 1:  # exact binomial tests, because a chi-square of few reports is far from its distribution
+        if n and len(parts) > 1:
+            # Exact binomial tests, because a chi-square of few reports is far from its distribution.
             tails = [
                 (excess_p_value(part.n, n, share), excess_p_value(n - part.n, n, 1 - share))
                 for part, share in zip(parts, self._strata.shares.tolist(), strict=True)
