@@ -89,7 +89,7 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
     """Index specs by collection and version, which each report names.
 
     Raises:
-        ValueError: if two specs have the same collection and version, or there is none.
+        ValueError: if two specs have the same collection and version, there is none, or a statistic is too large.
     """
     found: dict[CollectionKey, ServedCollection] = {}
     for spec in specs:

@@ -9,7 +9,7 @@ from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_decoder import BlockDecoder
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder, NumberEncoding
 from uldp.mechanisms.local_hashing import LocalHashing
-from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
 from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
@@ -26,13 +26,36 @@ from uldp.schemas.variable import Variable
 
 
 def build_protocol(spec: CollectionSpec) -> LdpProtocol:
-    """Build the encoding, mechanism and decoder of a collection."""
+    """Build the encoding, mechanism and decoder of a collection.
+
+    Raises:
+        ValueError: if the statistic has too many cells, or its cells could overflow.
+    """
     parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
-    if "" in parts:
-        return parts[""]
+    protocol = parts[""] if "" in parts else _record(spec, parts)
+    _check_size(spec, protocol.mechanism)
+    return protocol
+
+
+def _record(spec: CollectionSpec, parts: Mapping[str, LdpProtocol]) -> LdpProtocol:
     strata = Strata([part.mechanism for part in parts.values()], [each.share for each in spec.variables.values()])
     encoding = RecordEncoding([part.encoding for part in parts.values()], strata)
     return LdpProtocol(encoding, strata, StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata))
+
+
+def _check_size(spec: CollectionSpec, mechanism: Mechanism) -> None:
+    which = f"collection {spec.collection} version {spec.version}"
+    if mechanism.statistic_size > MOST_CELLS:
+        remedy = "fewer attributes, or attributes with fewer values" if spec.domain.record else "fewer values"
+        raise ValueError(
+            f"{which}: {spec.mechanism.name} has {mechanism.statistic_size:,} cells, but a statistic holds at most"
+            f" {MOST_CELLS:,}; use a domain with {remedy}"
+        )
+    if mechanism.largest_step * MOST_REPORTS >= 1 << 63:
+        raise ValueError(
+            f"{which}: a report of {spec.mechanism.name} moves a cell by up to {mechanism.largest_step:,}, so"
+            f" {MOST_REPORTS:,} reports could exceed 64 bits; choose another mechanism"
+        )
 
 
 def build_variable(variable: Variable) -> LdpProtocol:

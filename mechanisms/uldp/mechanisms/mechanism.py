@@ -73,6 +73,10 @@ class Guarantee:
         return cls(Privacy.LDP if sensitive.all() else Privacy.ULDP, epsilon)
 
 
+#: The most cells of a statistic.
+MOST_CELLS = 1 << 24
+#: A statistic counts up to this many reports. Cells are int64, so a report moves a cell by less than 2^63 / 2^40.
+MOST_REPORTS = 1 << 40
 #: A payload is improbable if at most this share of honest reports is so.
 IMPROBABLE_TAIL = 1e-6
 
@@ -86,8 +90,8 @@ class Mechanism(ABC):
         guarantee: The promise about one report.
         size: |Z|.
         form: The form of a payload.
-        statistic_size: Number of cells, at most 2^24.
-        largest_step: The most that one report moves a cell; ``largest_step * 2^40 < 2^63``.
+        statistic_size: Number of cells, at most ``MOST_CELLS``.
+        largest_step: The most that one report moves a cell; ``largest_step * MOST_REPORTS < 2^63``.
         partitions: Whether each report is in exactly one cell, so that the cells are 0 or more and sum to n.
         memory: Whether a device keeps a permanent response, so that its reports depend on each other.
     """
