@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
@@ -110,6 +110,7 @@ def test_a_symbol_outside_of_z_is_refused(name: str, beyond: int) -> None:
 
 
 @each
+@settings(max_examples=20)
 @given(data=st.data(), n=st.integers(0, 60), k=st.sampled_from([1, 2, 300]))
 def test_tallies_are_additive_and_sparse_or_dense_alike(name: str, data: st.DataObject, n: int, k: int) -> None:
     mechanism = EXAMPLES[name].protocol.mechanism
