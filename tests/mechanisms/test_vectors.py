@@ -13,6 +13,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.duchi import Duchi
 from uldp.mechanisms.local_hashing import LocalHashing, hash_symbols
 from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.schemas.arrays import Payloads
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
@@ -41,6 +42,15 @@ def test_a_seed_hashes_a_symbol_into_a_bucket(vector: dict[str, Any]) -> None:
     assert hash_symbols(np.array([seed]), np.array([symbol]), buckets).tolist() == [vector["bucket"]]
     supported = LocalHashing(symbol + 1, 1.0, buckets).statistic(payloads(vector["payload"]))
     assert supported[symbol] == 1
+
+
+@pytest.mark.parametrize("vector", VECTORS["ss"], ids=lambda each: f"{each['size']}-{each['epsilon']}")
+def test_a_set_has_this_size_and_these_bits(vector: dict[str, Any]) -> None:
+    mechanism = SubsetSelection(vector["size"], vector["epsilon"])
+    assert mechanism.chosen == vector["members"]
+    assert mechanism.noise_probability == pytest.approx(vector["noise_probability"], rel=1e-15)
+    assert mechanism.possible(payloads(vector["payload"])).all()
+    assert np.flatnonzero(mechanism.statistic(payloads(vector["payload"]))).tolist() == vector["set"]
 
 
 @pytest.mark.parametrize("vector", VECTORS["block"], ids=lambda each: f"{each['epsilon']}-{each['width']}")
