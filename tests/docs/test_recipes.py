@@ -1,0 +1,57 @@
+"""The recipes in docs/client.md compute what the collector expects."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+
+ROOT = Path(__file__).parents[2]
+VECTORS = json.loads((ROOT / "tests" / "mechanisms" / "vectors.json").read_text(encoding="utf-8"))
+HOURS = {"number": {"low": 0, "high": 24}}
+N = 4000
+
+
+@pytest.fixture(scope="module")
+def recipes() -> dict[str, Any]:
+    """The functions of the programs with recipes, by name."""
+    page = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for program in re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
+        if "randbelow" in program:
+            exec(program, names)
+    return names
+
+
+def test_hashes_and_noise_are_those_of_the_vectors(recipes: dict[str, Any]) -> None:
+    for each in VECTORS["olh"]:
+        assert recipes["bucket_of"](each["seed"], each["symbol"], each["buckets"]) == each["bucket"]
+    for each in VECTORS["block"]:
+        assert recipes["noise_below"](each["epsilon"], each["bins"], each["block"]) == int(each["noise_below"])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "arguments", "domain", "more"),
+    [
+        ("duchi", (17.3, 0, 24, 1.0), HOURS, {}),
+        ("block", (17.3, 0, 24, 1.0, 16, 10), HOURS, {"bins": 16, "width": "piecewise"}),
+        ("olh", (3, 1.0, 4), {"size": 5}, {}),
+    ],
+)
+def test_the_collector_finds_the_value_of_a_recipe(
+    recipe: str, arguments: tuple[Any, ...], domain: Any, more: dict[str, Any], recipes: dict[str, Any]
+) -> None:
+    """Within 6 standard errors, which one run of 10^8 misses; the recipes draw from the system's randomness."""
+    spec = build.spec(domain=domain, mechanism={"name": recipe, "epsilon": 1.0} | more)
+    protocol = build_protocol(spec)
+    sent = [recipes[recipe](*arguments) for _ in range(N)]
+    payloads = np.array([list(each) for each in sent], np.uint8) if recipe == "olh" else np.array(sent, np.uint32)
+    assert protocol.mechanism.possible(payloads).all()
+    linear = protocol.decoder.linear(protocol.mechanism.statistic(payloads), N)
+    truth = np.eye(5)[3] if recipe == "olh" else np.array([17.3])
+    assert (np.abs(linear.values - truth) <= 6 * np.sqrt(linear.variance)).all()
