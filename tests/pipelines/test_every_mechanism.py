@@ -31,8 +31,8 @@ from uldp.schemas.table import Table, TableName
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream, read_messages
 
-#: Standard errors between an estimate and the truth. Under a normal law, one of the 250 entries below is farther off by
-#: chance with a probability of at most 250 * 5.8e-7 = 1.5e-4; the simulation has a fixed seed.
+#: Standard errors between an estimate and the truth. Under a normal law, one of the 154 entries below is farther off by
+#: chance with a probability of at most 154 * 5.8e-7 = 9e-5; the simulation has a fixed seed.
 Z = 5
 
 USERS, BINS = 5_000, 24
