@@ -110,6 +110,7 @@ def test_versions_with_one_channel_share_the_response() -> None:
     }
     others = {report(make_spec(collection=f"c{number}"), ledger, 5, 0) for number in range(8)}
     assert len(others) > 1
+    assert len({report(make_spec(domain={"size": SIZE + number}), ledger, 5, 0) for number in range(1, 9)}) > 1
 
 
 def test_keys_name_no_value_and_writes_do_not_depend_on_what_is_known() -> None:
