@@ -86,11 +86,12 @@ def test_a_window_holds_one_report_of_a_device() -> None:
 
 def test_sliding_windows_do_not_share_two_reports() -> None:
     ledger, spec = MemoryLedger(), make_spec(window={"size": "3h", "period": "1h"})
-    report(spec, ledger, 5, 0)
-    for time in (NOON + build.HOUR, NOON + 3 * build.HOUR - 1):
+    # Noon is the beginning of a window of three hours. The last window that holds one o'clock ends at four.
+    report(spec, ledger, 5, 1)
+    for time in (NOON + 2 * build.HOUR, NOON + 4 * build.HOUR - 1):
         with pytest.raises(ValueError, match="in this window"):
             Device(spec, {}, ledger=ledger).report(5, time)
-    report(spec, ledger, 5, 3)
+    report(spec, ledger, 5, 4)
 
 
 def test_a_report_that_cannot_be_remembered_is_not_made() -> None:
