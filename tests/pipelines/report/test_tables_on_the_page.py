@@ -8,6 +8,7 @@ import pytest
 
 from tests import build
 from tests.pipelines.report.test_page import TRUTH, Fired, page, pum_fired, pum_spec, rr_fired, rr_spec, save
+from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table
 
 
@@ -78,3 +79,14 @@ def test_other_tables_are_plain(out: Path) -> None:
 def test_only_the_first_entries_of_a_long_table_are_shown(out: Path) -> None:
     save(out, rr_spec(), with_tables(rr_fired(rr_spec()), build.table("quantile", [1.0] * 50, [0.1] * 50)))
     assert "The first 20 of 50 entries." in page(out).words
+
+
+def test_bins_of_a_number_are_in_the_order_of_its_range(out: Path) -> None:
+    number = {"domain": {"number": {"low": 0, "high": 8}}, "mechanism": {"name": "block", "epsilon": 1.0, "bins": 4}}
+    spec = build.MINIMAL | number
+    statistic = build.pane([100], key=("c", 1), channel=CollectionSpec.parse(spec).channel)
+    shares = build.tables([0.1, 0.2, 0.3, 0.4], [0.01] * 4)
+    save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=shares, mechanism="block")))
+    words = page(out).words
+    assert "All 4 bins, in % of users" in words
+    assert "0 to 2 10.0 – 2 to 4 20.0 – 4 to 6 30.0 – 6 to 8 40.0 –" in words

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from uldp.pipelines.results.tables import decimals, largest, of_attributes, value_labels
+from uldp.pipelines.results.tables import decimals, of_attributes, shown, unit_of, value_labels
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
@@ -88,6 +88,7 @@ class Shares:
     Attributes:
         of: The end of a phrase that names the attribute of a record; empty if the collection has one variable.
         size: The number of values.
+        unit: ``values``, or ``bins`` of a number.
         n: Number of reports behind the shares.
         expected_l1: The l1 error that noise alone costs the unbiased estimate.
         score: The errors of the estimate, if the truth is known.
@@ -100,6 +101,7 @@ class Shares:
 
     of: str
     size: int
+    unit: str
     n: int
     expected_l1: float
     score: Score | None
@@ -131,7 +133,7 @@ def shares_of(
     if table.of:
         truth = None
     interval = _interval(table)
-    order, labels = largest(table.values, TOP), value_labels(table, spec)
+    order, labels = shown(table, spec, TOP), value_labels(table, spec)
     sensitive = _sensitive(table, spec)
     rows = [
         Row(
@@ -148,6 +150,7 @@ def shares_of(
     return Shares(
         of=of_attributes(table.of),
         size=len(table.values),
+        unit=unit_of(table, spec),
         n=table.n,
         # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
         expected_l1=math.sqrt(2 / math.pi) * float(table.stderr.sum()),

@@ -83,14 +83,23 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
             yield from _shares_text(estimate, of, spec, top)
 
 
+def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:
+    """Return the indices of the ``top`` largest shares: values by their share, bins of a number in their order."""
+    order = largest(share.values, top)
+    return order if _number(share.of, spec) is None else sorted(order)
+
+
+def unit_of(share: Table, spec: CollectionSpec) -> str:
+    """Return the name of the entries of a table of shares."""
+    return "values" if _number(share.of, spec) is None else "bins"
+
+
 def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:
     """Yield the lines of the shares of one variable, with one width and one number of decimals."""
     share, hidden, bound = (estimate.table(name, of) for name in SHARES)
     if share is None:
         return
-    labels, order, kind = value_labels(share, spec), largest(share.values, top), "values"
-    if _number(of, spec) is not None:
-        order, kind = sorted(order), "bins"
+    labels, order = value_labels(share, spec), shown(share, spec, top)
     rows = [(printable(labels[i]), share.values[i], share.stderr[i]) for i in order]
     tags = [] if hidden is None else list(zip(value_labels(hidden, spec), hidden.values, hidden.stderr, strict=True))
     places = decimals(np.array([stderr for _, _, stderr in (*rows, *tags)]))
@@ -100,7 +109,7 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
         return f"    {name:>{width}}  {percent(value, places):>{places + 4}}  ± {percent(stderr, places)}"
 
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
-    yield f"  the {len(order)} largest of {len(labels)} {kind}{about}{n}, in % ± standard error"
+    yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % ± standard error"
     yield from (row(*each) for each in rows)
     if tags:
         yield f"  behind tags{about}, in % ± standard error"
