@@ -35,14 +35,14 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 test-kernels: $(READY) ## Run the tests that compute with floats under three kernels of OpenBLAS.
 	tests/kernels.sh $(BIN)/python Haswell Zen SkylakeX
 
-test-lowest: $(READY) ## Run all tests with the lowest versions that pyproject.toml allows.
+test-lowest: $(READY) ## Run the tests, but slow ones, with the lowest versions that pyproject.toml allows.
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,dev,kafka,gcp]'
-	build/lowest/bin/python -m pytest -n auto --dist loadgroup
+	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow'
 	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
-	build/lowest/bin/python -m pytest -n auto tests/transforms/io tests/pipelines/jobs
+	build/lowest/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
 
-test-pythons: ## Run demo and test under Python 3.13 and 3.14; as root on Debian, these are fetched if need be.
+test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.13 and 3.14; as root on Debian, these are fetched if need be.
 	tests/pythons.sh 3.13 3.14
 
 lint: $(READY) ## Check style and types.

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Run `make demo` and `make test` of the last commit under other versions of Python: tests/pythons.sh 3.13 3.14
 #
+# Tests that are marked slow are left out.
+#
 # A version that is not on the PATH is run in a root of the Debian release that has it, which later runs find again.
 # With --prepare before the versions, the roots are made and nothing is run.
 set -euo pipefail
@@ -52,7 +54,8 @@ configure() { # ROOT: reach the network as this machine does
 
 run() { # PYTHON: in the folder of a checkout; pip finds its settings, and no variable of an outer make is left
   # Both at once, because the demo mostly waits for its devices.
-  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV make --jobs=2 --output-sync demo test PYTHON="$1"
+  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u VIRTUAL_ENV PYTEST_ADDOPTS="-m 'not slow'" \
+    make --jobs=2 --output-sync demo test PYTHON="$1"
 }
 
 in_root() { # ROOT SCRIPT ARGUMENT...: run a script of bash in a root

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 #: One worker builds the wheel, and the others do not.
-pytestmark = pytest.mark.xdist_group("wheel")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
 USE_AS_A_LIBRARY = """
 import apache_beam as beam

@@ -189,6 +189,7 @@ class Reader:
                     assert not language, f"{block.where}: nobody checks a block of {language}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=id_of)
 def test_what_is_shown_is_what_happens(document: Path, tmp_path: Path) -> None:
     with Reader(tmp_path) as reader:

@@ -111,6 +111,7 @@ def test_equal_cells_give_equal_bytes() -> None:
     assert one == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "n"), [(1.0, 10**4), (4.0, 10**5)])
 def test_intervals_of_a_smooth_distribution_cover(epsilon: float, n: int) -> None:
     bins, repetitions = 256, 100

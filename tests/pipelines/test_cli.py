@@ -45,6 +45,7 @@ def test_check_warns_of_what_a_spec_is_hardly_meant_to_say(uldp: Run, tmp_path: 
     assert "warning" not in uldp("check", SPEC)[1]
 
 
+@pytest.mark.slow
 def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, tmp_path: Path) -> None:
     live, batch = tmp_path / "live", tmp_path / "batch"
 
@@ -80,6 +81,7 @@ def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, 
     assert "<svg" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_rerun_in_another_process_gives_the_same_files(simulated: Path, tmp_path: Path) -> None:
     def run(hash_seed: str) -> dict[str, bytes]:
         for command, out in (("backfill", "batch"), ("stream", "live")):
@@ -95,6 +97,7 @@ def test_a_rerun_in_another_process_gives_the_same_files(simulated: Path, tmp_pa
     assert run("2") == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     stop: signal.Signals, uldp: Run, tmp_path: Path

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.build import HOUR, START
 from uldp.pipelines.results.read import newest, read_statistics
@@ -44,6 +45,7 @@ def schedule() -> list[list[Message]]:
     return [messages[part[0] : part[-1] + 1] for part in np.array_split(np.arange(len(messages)), SEGMENTS)]
 
 
+@pytest.mark.slow
 def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)

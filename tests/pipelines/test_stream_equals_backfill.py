@@ -92,6 +92,7 @@ def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
     return {pane.window_start: pane.cells.tolist() for pane in panes}
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     st.lists(sent_within(delay=29), min_size=1, max_size=60),
@@ -119,6 +120,7 @@ def test_out_of_order_duplicated_and_delayed(schedule: list[Sent], segments: int
         assert total == Accounting(received=len(schedule) + copies, counted=len(schedule), duplicate=copies)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     st.lists(sent_within(delay=240), min_size=1, max_size=60),

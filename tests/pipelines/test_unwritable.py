@@ -43,6 +43,7 @@ def fill_disk() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["stream", "backfill"])
 @pytest.mark.parametrize(
     ("before", "limit", "after", "message"),

@@ -210,6 +210,7 @@ def examples(strategy: st.SearchStrategy[Example], n: int, start: int) -> list[E
     return drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", SEEDS)
 def test_nothing_lost_and_nothing_counted_twice(start: int, record_property: Callable[[str, object], None]) -> None:
     batch = examples(schedules(POLICIES[start % len(POLICIES)]), min(TOGETHER, SCHEDULES), start)

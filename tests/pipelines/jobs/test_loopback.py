@@ -40,6 +40,7 @@ def still_runs(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "options"), [("backfill", TWO_WORKERS), ("stream", ())])
 def test_a_job_on_one_machine_listens_to_this_machine_alone(
     command: str, options: Sequence[str], tmp_path: Path
