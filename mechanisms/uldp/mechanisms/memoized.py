@@ -11,6 +11,7 @@ import numpy as np
 
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.mechanism import PureMechanism, Randomness
+from uldp.mechanisms.packed_bits import pack_rows
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
@@ -99,12 +100,9 @@ class Memoized(PureMechanism):
         """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
         if self.partitions:
             return self._symbols_again(permanent, randomness)
-        payloads = np.empty_like(permanent)
-        rows = max(1, _BITS_AT_ONCE // self.size)
-        for start in range(0, len(permanent), rows):
-            block = slice(start, start + rows)
-            payloads[block] = self._bits_again(permanent[block], randomness)
-        return payloads
+        return pack_rows(
+            len(permanent), self.size, lambda block: self._bits_again(permanent[block], randomness), _BITS_AT_ONCE
+        )
 
     def _symbols_again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
         n = len(permanent)
@@ -113,11 +111,12 @@ class Memoized(PureMechanism):
         payloads: Payloads = np.where(replaced, drawn, permanent)
         return payloads
 
-    def _bits_again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+    def _bits_again(self, permanent: Payloads, randomness: Randomness) -> Mask:
         bits = np.unpackbits(permanent.astype(np.uint8, copy=False), axis=1, count=self.size)
         becomes_set, cleared = self.noise
         drawn = randomness.random(bits.shape)
-        return np.packbits(np.where(bits, drawn >= cleared, drawn < becomes_set), axis=1)
+        kept: Mask = np.where(bits, drawn >= cleared, drawn < becomes_set)
+        return kept
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads the mechanism of one report can produce."""

@@ -4,14 +4,14 @@ A row is the packed bits of one report, shape (width,), uint8, most significant 
 bytes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells
-from uldp.schemas.arrays import Counts, Packed, Symbols
+from uldp.schemas.arrays import Counts, Mask, Packed, Symbols
 
 #: The kernels read the same bytes many times; this many bytes fit a core's cache.
 BYTES_AT_ONCE = 1 << 20
@@ -24,6 +24,26 @@ _FEW = 256
 
 # If runs of payloads of one group have at least this average length, tally_bits counts them without copying.
 _RUN = 64
+
+
+def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) -> Packed:
+    """Pack rows of bits that are made block by block, so that the bits of a block stay in a core's cache.
+
+    Args:
+        n: The number of rows.
+        size: The number of bits of a row.
+        bits: Makes the bits of a slice of the rows, shape (rows, size).
+        at_once: The number of bits that a block may have; it has one row at the least.
+
+    Returns:
+        Shape (n, ceil(size/8)).
+    """
+    packed = np.empty((n, -(-size // 8)), dtype=np.uint8)
+    rows = max(1, at_once // size)
+    for start in range(0, n, rows):
+        block = slice(start, start + rows)
+        packed[block] = np.packbits(bits(block), axis=1)
+    return packed
 
 
 def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> list[Cells]:

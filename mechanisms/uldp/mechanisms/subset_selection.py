@@ -16,7 +16,7 @@ import numpy as np
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
-from uldp.mechanisms.packed_bits import row_totals, tally_bits
+from uldp.mechanisms.packed_bits import pack_rows, row_totals, tally_bits
 from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
 
 # perturb holds a byte for each bit until it packs the bits; those for this many bits fit a core's cache.
@@ -86,12 +86,7 @@ class SubsetSelection(PureMechanism):
             ValueError: if a symbol is outside of Z.
         """
         self.check_symbols(symbols)
-        assert self.form.width is not None
-        payloads = np.empty((len(symbols), self.form.width), dtype=np.uint8)
-        rows = max(1, _BITS_AT_ONCE // self.size)
-        for start in range(0, len(symbols), rows):
-            payloads[start : start + rows] = np.packbits(self._sets(symbols[start : start + rows], randomness), axis=1)
-        return payloads
+        return pack_rows(len(symbols), self.size, lambda block: self._sets(symbols[block], randomness), _BITS_AT_ONCE)
 
     def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
         """Draw the sets of the reports, shape (n, |Z|).

@@ -15,7 +15,7 @@ import numpy as np
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL, Guarantee, PayloadForm, PureMechanism, Randomness
-from uldp.mechanisms.packed_bits import BYTES_AT_ONCE, column_bits, tally_bits, word_columns
+from uldp.mechanisms.packed_bits import BYTES_AT_ONCE, column_bits, pack_rows, tally_bits, word_columns
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
@@ -101,12 +101,7 @@ class UnaryEncoding(PureMechanism):
             ValueError: if a symbol is outside of Z.
         """
         self.check_symbols(symbols)
-        assert self.form.width is not None
-        payloads = np.empty((len(symbols), self.form.width), dtype=np.uint8)
-        rows = max(1, _BITS_AT_ONCE // self.size)
-        for start in range(0, len(symbols), rows):
-            payloads[start : start + rows] = np.packbits(self._bits(symbols[start : start + rows], randomness), axis=1)
-        return payloads
+        return pack_rows(len(symbols), self.size, lambda block: self._bits(symbols[block], randomness), _BITS_AT_ONCE)
 
     def _bits(self, symbols: Values, randomness: Randomness) -> Mask:
         """Draw the bits of the reports, shape (n, |Z|)."""
