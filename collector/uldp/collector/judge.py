@@ -18,9 +18,9 @@ Verdicts = npt.NDArray[np.uint8]
 COUNTED, LATE = 0, 1
 _REASONS = tuple(Reason)
 _VERDICTS = {reason: LATE + 1 + index for index, reason in enumerate(_REASONS)}
-#: The reports of one message may fall into so many time slices. A device that was offline for a month with windows
-#: of an hour has 720. Without a limit, a batch of 112 kB opened a window for each of its 4,000 reports.
-MAX_SLICES = 1000
+#: The reports of one message may fall into so many time slices: those of a device that was offline for 25 days, with
+#: windows of an hour. Without a limit, a batch of 112 kB opened a window for each of its 4,000 reports.
+MAX_SLICES = 600
 #: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
 _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 

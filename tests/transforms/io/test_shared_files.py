@@ -46,8 +46,8 @@ def write(out: Path, counts: list[Statistic], estimated: list[Estimate]) -> dict
     [
         (1, 1, 1, 0),
         (MAX_OWN_FILES, 1, MAX_OWN_FILES, 0),
-        (MAX_OWN_FILES + 1, 1, MAX_OWN_FILES, 1),
-        (1_000, FEW_REPORTS - 1, MAX_OWN_FILES, 1),
+        (MAX_OWN_FILES + 1, 1, 0, 1),
+        (1_000, FEW_REPORTS - 1, 0, 1),
         (200, FEW_REPORTS, 200, 0),
         (1, 0, 0, 1),
         (200, 0, 0, 1),
@@ -71,9 +71,9 @@ def test_all_that_is_written_is_read(tmp_path: Path) -> None:
     estimated = estimates(counts[:305], "mle", "em")
     files = write(tmp_path, counts, estimated)
     assert files == {
-        "counts": 2 * MAX_OWN_FILES + 5,
+        "counts": 5,
         "counts/shared": 2,
-        "estimates": 2 * (2 * MAX_OWN_FILES + 5),
+        "estimates": 2 * 5,
         "estimates/shared": 4,
     }
 
@@ -107,4 +107,10 @@ def test_each_bundle_starts_anew(tmp_path: Path) -> None:
 
 def test_shared_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MAX_RECORDS", 50)
-    assert write(tmp_path, panes(MAX_OWN_FILES + 120, 1), [])["counts/shared"] == 3
+    assert write(tmp_path, panes(MAX_OWN_FILES + 120, 1), [])["counts/shared"] == 4
+
+
+def test_panes_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panes of a large domain do not wait in memory until the bundle has many."""
+    monkeypatch.setattr(results, "MAX_BYTES", 1)
+    assert write(tmp_path, panes(MAX_OWN_FILES + 3, 1), []) == {"counts": MAX_OWN_FILES, "counts/shared": 3}

@@ -41,9 +41,12 @@ MAX_BYTES = 8 << 20
 #: Panes that count fewer reports may share a file. So a sender has to send 2,800 bytes for each window with files of
 #: its own, which take 4,200 bytes if the domain is small.
 FEW_REPORTS = 100
-#: The maximum number of panes of few reports, for each collection and estimator of a bundle, that have files of their
-#: own. Bundles of streams and of small backfills have no more, so that their files are named by window.
+#: If a bundle has more panes of few reports than this, of one collection and estimator, they share a file. Bundles of
+#: streams and of small backfills have no more, so that their files are named by window.
 MAX_OWN_FILES = 32
+
+#: A folder, and the ending of the name of a file in it that several panes share.
+SharedFile = tuple[str, str]
 
 #: Files that are written at a time.
 _THREADS = 4
@@ -253,7 +256,7 @@ class _WriteBundleFn(_WriteFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._encoded: dict[tuple[str, str], list[bytes]] = defaultdict(list)
+        self._encoded: dict[SharedFile, list[bytes]] = defaultdict(list)
         self._records = self._nbytes = 0
 
     def encode(self, record: Message | Rejected | Statistic | Estimate) -> bytes:
@@ -292,29 +295,50 @@ class _WritePrivateFn(_WriteBundleFn):
 
 
 class _WritePaneFn(_WriteBundleFn):
-    """Writes panes to files of their windows, but panes of few reports together once a bundle has many of these.
+    """Writes panes to files of their windows, but panes of few reports together if a bundle has many of these.
 
     So a sender that chooses event times has as many windows as it likes, but not as many files.
     """
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._few: dict[tuple[str, str], int] = defaultdict(int)
+        self._few: dict[SharedFile, int] = defaultdict(int)
+        self._waiting: dict[SharedFile, list[tuple[str, bytes]]] = defaultdict(list)
+        self._waiting_bytes = 0
 
     def write(self, name: str, folder: str, pane: Statistic | Estimate, ending: str = ".avro") -> None:
         """Write a pane to a file of its own, or to one with other panes of a folder."""
         encoded = self.encode(pane)
-        if self._has_own_file(pane, (folder, ending)):
+        # A job that is stopped replaces early panes, and so has to find their files.
+        if pane.n >= FEW_REPORTS or (pane.n and pane.pane.kind is PaneKind.EARLY):
             self.add(name, container_bytes(self._schema, [encoded]))
+        elif pane.n:
+            self._write_few(name, (folder, ending), encoded)
         else:
             self.hold(folder, encoded, ending)
 
-    def _has_own_file(self, pane: PaneHeader, shared: tuple[str, str]) -> bool:
-        # A job that is stopped replaces early panes, and so has to find their files.
-        if pane.n >= FEW_REPORTS or not pane.n or pane.pane.kind is PaneKind.EARLY:
-            return pane.n > 0
+    def _write_few(self, name: str, shared: SharedFile, encoded: bytes) -> None:
+        """Let a pane wait until the end of the bundle, or until the bundle has too many of them."""
         self._few[shared] += 1
-        return self._few[shared] <= MAX_OWN_FILES
+        self._waiting[shared].append((name, encoded))
+        self._waiting_bytes += len(encoded)
+        if self._few[shared] > MAX_OWN_FILES:
+            for _, waiting in self._waiting.pop(shared):
+                self._waiting_bytes -= len(waiting)
+                self.hold(shared[0], waiting, shared[1])
+        elif self._waiting_bytes >= MAX_BYTES:
+            self._add_waiting()
+
+    def finish_bundle(self) -> None:
+        self._add_waiting()
+        super().finish_bundle()
+
+    def _add_waiting(self) -> None:
+        """Add a file for each pane that waits."""
+        while self._waiting:
+            for name, encoded in self._waiting.popitem()[1]:
+                self.add(name, container_bytes(self._schema, [encoded]))
+        self._waiting_bytes = 0
 
 
 class _WriteEstimateFn(_WritePaneFn):
