@@ -16,11 +16,13 @@ TRIALS = st.integers(1, 2**40)
 
 @given(st.data(), TRIALS, st.floats(0.01, 0.999))
 def test_ends_are_where_the_tails_are_half_of_the_rest(data: st.DataObject, n: int, level: float) -> None:
+    # Above 10^9 trials, SciPy has fewer digits of a tail: an end is off by up to 1e-4 standard errors.
+    digits = 1e-6 if n <= 10**9 else 1e-3
     successes = data.draw(st.integers(0, n // 2))
     ((low,), (high,)) = clopper_pearson([successes], n, level)
     if successes > 0:
-        assert stats.binom.sf(successes - 1, n, low) == pytest.approx((1 - level) / 2, rel=1e-6)
-    assert stats.binom.cdf(successes, n, high) == pytest.approx((1 - level) / 2, rel=1e-6)
+        assert stats.binom.sf(successes - 1, n, low) == pytest.approx((1 - level) / 2, rel=digits)
+    assert stats.binom.cdf(successes, n, high) == pytest.approx((1 - level) / 2, rel=digits)
     # Failures have the mirrored interval. Near 1, floats are too coarse for a look at its tails.
     assert np.ravel(clopper_pearson([n - successes], n, level)) == pytest.approx([1 - high, 1 - low], abs=1e-14)
 
