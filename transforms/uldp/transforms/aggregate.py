@@ -20,6 +20,7 @@ from uldp.transforms.count import CountSupport, KeyedStatistic, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
+from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.internals import no_annotations
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.seal import SealCounts
@@ -126,11 +127,14 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Stat
         sealed = []
         for label, window in sorted(policies.items()):
             kept = parts | f"Keep{label}" >> beam.Filter(partial(_has_policy, labels, label))
-            if window.period is not None and parts.is_bounded:
-                sums = kept | f"Slide{label}" >> SumSlidingWindows(window)
+            if parts.is_bounded:
+                sums = (
+                    kept | f"Slide{label}" >> SumSlidingWindows(window)
+                    if window.period is not None
+                    else kept | f"Sum{label}" >> SumFixedWindows(window)
+                )
             else:
-                fixed = window.period is None
-                into = window_into(window, bounded=parts.is_bounded) if fixed else SlideWindows(window)
+                into = window_into(window, bounded=False) if window.period is None else SlideWindows(window)
                 sums = (
                     kept | f"Window{label}" >> into | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
                 )
