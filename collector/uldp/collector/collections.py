@@ -64,14 +64,20 @@ class ServedCollection:
 
     def event_times(self, published: Times) -> tuple[Times, Times]:
         """Return the earliest and latest event times, in milliseconds, that reports may claim, by publish time."""
-        age, skew = milliseconds(self.spec.max_age), milliseconds(self.spec.limits.max_clock_skew)
+        age, skew = self._age_and_skew
         return np.maximum(published - age, 0), np.minimum(published + skew, YEAR_9000 - 1)
+
+    @cached_property
+    def _age_and_skew(self) -> tuple[int, int]:
+        """The largest age and the largest clock skew of a report, in milliseconds."""
+        return milliseconds(self.spec.max_age), milliseconds(self.spec.limits.max_clock_skew)
 
     def admits(self, times: Times, published: Times) -> Mask:
         """Return which of one or more reports have an event time that their publish time admits."""
         # Both bounds grow with the publish time. Usually all event times are within the tightest bounds.
-        (earliest, _), (_, latest) = np.transpose(self.event_times(np.array([published.max(), published.min()])))
-        if earliest <= times.min() and times.max() <= latest:
+        age, skew = self._age_and_skew
+        after, before = max(int(published.max()) - age, 0), min(int(published.min()) + skew, YEAR_9000 - 1)
+        if after <= times.min() and times.max() <= before:
             return np.ones(len(times), dtype=np.bool_)
         earliest, latest = self.event_times(published)
         return (times >= earliest) & (times <= latest)

@@ -35,11 +35,12 @@ LAYOUTS = [Layout.of(report_schema(), *key, width) for key, width in KEYS.items(
 SIX_BYTES, SEVEN_BYTES = (2**34, 2**41 - 1), (2**41, 2**48 - 1)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _small_matrices() -> Iterator[None]:
-    """Let even a single message make a matrix."""
+@pytest.fixture(autouse=True, scope="module", params=["compared", "looked up"])
+def _small_matrices(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let even a single message make a matrix, and find layouts in both ways."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columnar, "MIN_ROWS", 1)
+        patch.setattr(columnar, "MOST_COMPARED", len(LAYOUTS) if request.param == "compared" else 0)
         yield
 
 

@@ -22,6 +22,10 @@ MIN_ROWS = 96
 _TIME_WIDTHS = (6, 7)
 _SEVENTH_BYTE = np.uint64(0x80 << 40)
 _MAX_SYMBOL_WIDTH = 4
+#: Compare up to this many layouts with the messages one by one; hashes are faster for more.
+MOST_COMPARED = 12
+#: An odd number without a pattern: multiplication by it spreads the bits of a hash, and loses none.
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _ID_SIZE = 16
 _WORD_SIZE = 8
 
@@ -148,6 +152,10 @@ class _Joined:
 
     def rows_of(self, layouts: Sequence[Layout]) -> list[Rows]:
         """Return the messages that begin with the prefix of each layout."""
+        return self._looked_up(layouts) if len(layouts) > MOST_COMPARED else self._compared(layouts)
+
+    def _compared(self, layouts: Sequence[Layout]) -> list[Rows]:
+        """Compare each layout with the messages whose names of collections have its length."""
         # The first byte behind the header is the length of the collection's name, and few layouts share a length.
         first = self.fields(self.starts + HEADER_SIZE, 1).view(np.uint8)
         order = np.argsort(first, kind="stable")
@@ -158,6 +166,34 @@ class _Joined:
             rows = order[ends[byte - 1] : ends[byte]]
             found.append(rows[self.fields(self.starts[rows], len(layout.prefix)) == np.void(layout.prefix)])
         return found
+
+    def _looked_up(self, layouts: Sequence[Layout]) -> list[Rows]:
+        """Look up the prefix of each message by its hash, once for each length of a prefix."""
+        found = [np.empty(0, dtype=np.intp)] * len(layouts)
+        lengths = np.array([len(layout.prefix) for layout in layouts])
+        for length in np.unique(lengths).tolist():
+            members = np.flatnonzero(lengths == length)
+            prefixes = [layouts[member].prefix for member in members.tolist()]
+            known = _Joined.of(prefixes, np.full(len(members), length), length)
+            hashes = known.hashes(length)
+            by_hash = np.argsort(hashes)
+            at = np.searchsorted(hashes[by_hash], self.hashes(length)).clip(max=len(members) - 1)
+            candidates = by_hash[at]
+            same = np.flatnonzero(self.fields(self.starts, length) == known.fields(known.starts, length)[candidates])
+            ordered = same[np.argsort(candidates[same], kind="stable")]
+            ends = np.cumsum(np.bincount(candidates[same], minlength=len(members)))
+            for member, start, end in zip(members.tolist(), [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+                found[member] = ordered[start:end]
+        return found
+
+    def hashes(self, length: int) -> Words:
+        """Hash the first ``length`` bytes of each message, behind the header, which all layouts share."""
+        hashed = np.zeros(len(self.starts), dtype=np.uint64)
+        for offset in range(HEADER_SIZE, length, _WORD_SIZE):
+            hashed ^= self.words(self.starts + offset) & _FIRST_BYTES[min(length - offset, _WORD_SIZE)]
+            hashed *= _ODD
+            hashed ^= hashed >> np.uint64(32)
+        return hashed
 
 
 def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastRows]:
