@@ -39,7 +39,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     channel = mechanism.channel
     counts = mechanism.statistic(mechanism.perturb(rng.choice(SIZE, USERS, p=truth), rng))
     exact = exact_mle(channel, counts, USERS)
-    pum = Pum(mechanism.sensitive, (), np.empty((0, SIZE)))
+    pum = Pum(mechanism.sensitive, (), np.empty((0, SIZE)), np.empty(0))
 
     def log_likelihood(r: Floats) -> float:
         seen = counts > 0

@@ -77,7 +77,8 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
 
     backgrounds = {"I": np.full_like(pi, np.nan), "II": spec.background, "III": pi}
     names = tuple(tag.name for tag in spec.tags)
-    pums = {knowledge: Pum(spec.sensitive_mask, names, background) for knowledge, background in backgrounds.items()}
+    unknown = np.full(len(names), np.nan)
+    pums = {knowledge: Pum(spec.sensitive_mask, names, known, unknown) for knowledge, known in backgrounds.items()}
     losses: dict[str, list[tuple[float, float, float]]] = {knowledge: [] for knowledge in pums}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)

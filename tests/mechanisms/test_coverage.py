@@ -35,9 +35,9 @@ MECHANISMS: dict[str, PureMechanism] = {
 HOME, WORK = np.random.default_rng(12).dirichlet(np.full(SIZE, 0.5), size=2)
 UNKNOWN = np.full(SIZE, np.nan)
 PUMS = {
-    "known": Pum(SENSITIVE, ("home", "work"), np.array([HOME, WORK])),
-    "unknown": Pum(SENSITIVE, ("others",), np.array([UNKNOWN])),
-    "both": Pum(SENSITIVE, ("home", "others"), np.array([HOME, UNKNOWN])),
+    "known": Pum(SENSITIVE, ("home", "work"), np.array([HOME, WORK]), np.full(2, np.inf)),
+    "unknown": Pum(SENSITIVE, ("others",), np.array([UNKNOWN]), np.array([np.nan])),
+    "both": Pum(SENSITIVE, ("home", "others"), np.array([HOME, UNKNOWN]), np.array([np.inf, np.nan])),
 }
 
 

@@ -27,7 +27,7 @@ INTERMEDIATE = np.append(SENSITIVE, [True, True])
 
 def pum(*background: Floats) -> Pum:
     tags = ("home", "others", "work")[: len(background)]
-    return Pum(SENSITIVE, tags, np.array(background).reshape(len(background), 5))
+    return Pum(SENSITIVE, tags, np.array(background).reshape(len(background), 5), np.full(len(background), np.nan))
 
 
 def l1(a: Floats, b: Floats) -> float:
@@ -248,17 +248,30 @@ def test_preprocess_hides_values_behind_their_bots() -> None:
         (np.zeros((1, 5)), "distribution"),
         (np.array([[1.5, -0.5, 0, 0, 0]]), "distribution"),
         (np.array([[np.nan, 1, 0, 0, 0]]), "distribution"),
-        (np.ones((1, 4)) / 4, "shape"),
+        (np.ones((1, 4)) / 4, "background has shape"),
     ],
 )
 def test_no_background_but_distributions(background: Floats, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Pum(SENSITIVE, ("home",), background)
+        Pum(SENSITIVE, ("home",), background, np.full(1, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("strength", "message"),
+    [
+        ([], r"strength has shape \(0,\), but there are 1 tags"),
+        ([0.0], r"above 0"),
+        ([-1.0], r"above 0"),
+    ],
+)
+def test_no_strength_but_a_positive_one_for_each_tag(strength: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Pum(SENSITIVE, ("home",), HOME[np.newaxis], np.array(strength))
 
 
 def test_a_tag_without_background_needs_non_sensitive_values() -> None:
     with pytest.raises(ValueError, match=r"\(others\)"):
-        Pum(np.ones(5, dtype=np.bool_), ("home", "others"), np.array([HOME, UNKNOWN]))
+        Pum(np.ones(5, dtype=np.bool_), ("home", "others"), np.array([HOME, UNKNOWN]), np.full(2, np.nan))
 
 
 def test_an_estimate_over_another_domain_is_refused() -> None:

@@ -37,7 +37,7 @@ def channel(k: int, w: int) -> Channel:
 
 
 def decoder(k: int, w: int) -> PureDecoder:
-    return PureDecoder(channel(k, w), Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k))))
+    return PureDecoder(channel(k, w), Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k)), np.empty(0)))
 
 
 def covariance(k: int, w: int, r: Floats) -> Floats:

@@ -37,7 +37,7 @@ cases = pytest.mark.parametrize(("parts", "shares"), CASES.values(), ids=CASES.k
 
 
 def pum(size: int) -> Pum:
-    return Pum(np.ones(size, dtype=np.bool_), (), np.empty((0, size)))
+    return Pum(np.ones(size, dtype=np.bool_), (), np.empty((0, size)), np.empty(0))
 
 
 def held(values: Values | Floats) -> Held:

@@ -32,7 +32,7 @@ STRATA = Strata(PARTS, SHARES)
 
 
 def pure(part: PureMechanism) -> PureDecoder:
-    return PureDecoder(part.channel, Pum(part.sensitive, (), np.empty((0, part.size))))
+    return PureDecoder(part.channel, Pum(part.sensitive, (), np.empty((0, part.size)), np.empty(0)))
 
 
 DECODER = StrataDecoder(NAMES, [pure(part) for part in PARTS], STRATA)

@@ -71,6 +71,7 @@ TABLES = st.builds(
     DOUBLES,
     st.booleans(),
     st.sampled_from(Basis),
+    st.booleans(),
 )
 ESTIMATES = st.builds(
     Estimate,

@@ -78,6 +78,15 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"domain": {"labels": ["a", ["b"]]}}, "domain.labels.1: must be text"),
         ({"domain": {"labels": ["a"]}}, "domain.labels: must have 2 entries or more"),
         ({"domain": {"labels": ["\x1b[2J"] * 2}}, "domain: label '\\x1b[2J' occurs twice; labels must differ"),
+        ({"intervals": "all"}, "intervals: must be one of 'each' or 'simultaneous' (got 'all')"),
+        (
+            {"tags": [{"name": "a", "background": "a.csv", "strength": 0}]},
+            "tags.0.strength: must be more than 0 (got 0)",
+        ),
+        (
+            {"tags": [{"name": "a", "strength": 5}]},
+            "tags.0: strength says how good a background is; add background, or remove strength",
+        ),
         ({"sensitive": 5}, f"sensitive: {SENSITIVE} (got 5)"),
         ({"sensitive": "everything"}, f"sensitive: {SENSITIVE} (got 'everything')"),
         ({"sensitive": [1, 1.5]}, f"sensitive.1: {SENSITIVE} (YAML reads this as the number 1.5; {QUOTES})"),

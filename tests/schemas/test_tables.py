@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.build import MINIMAL
@@ -89,6 +90,25 @@ def background_of(folder: Path, content: str, **keys: Any) -> Any:
 )
 def test_background_is_the_weights_made_a_distribution(folder: Path, content: str, keys: dict[str, Any]) -> None:
     assert background_of(folder, content, **keys).tolist() == [[0, 0.25, 0, 0, 0.75]]
+
+
+@pytest.mark.parametrize(
+    ("content", "keys", "strength"),
+    [
+        ("1,30\n4,10\n", {}, 10),
+        ("1,30.0\n4,10\n2,0\n", {}, 10),
+        ("1,30.5\n4,10.5\n", {}, np.nan),
+        ("1,30\n4,10\n", {"strength": 200}, 200),
+        ("1,0.75\n4,0.25\n", {"strength": 2.5}, 2.5),
+    ],
+)
+def test_a_background_of_counts_is_worth_a_quarter_of_them_unless_the_spec_says_more(
+    folder: Path, content: str, keys: dict[str, Any], strength: float
+) -> None:
+    (folder / "home.csv").write_text(content)
+    tags = [{"name": "home", "background": "home.csv", **keys}, {"name": "others"}]
+    spec = CollectionSpec.parse(MINIMAL | {"sensitive": [0], "tags": tags}, base=folder)
+    np.testing.assert_array_equal(spec.variables[""].strength, [strength, np.nan])
 
 
 def test_numbers_are_labels_where_there_are_labels(folder: Path) -> None:

@@ -50,11 +50,14 @@ class Pum(Encoding):
         tags: A name for each of the kappa bots. The bot of tag k is symbol |X| + k of Z.
         background: Shape (kappa, |X|): pi-hat_k, the distribution of values behind tag k. A row of NaN means that the
             tag has no background knowledge.
+        strength: Shape (kappa,): the number of draws from the distribution of values behind the tag that its
+            background is worth; NaN if unknown, and infinity if the background is exact.
     """
 
     sensitive: Mask
     tags: tuple[str, ...]
     background: Floats
+    strength: Floats
 
     def __post_init__(self) -> None:
         if self.background.shape != (len(self.tags), self.size):
@@ -62,6 +65,10 @@ class Pum(Encoding):
                 f"background has shape {self.background.shape}, but there are {len(self.tags)} tags"
                 f" and {self.size} values"
             )
+        if self.strength.shape != (len(self.tags),):
+            raise ValueError(f"strength has shape {self.strength.shape}, but there are {len(self.tags)} tags")
+        if (self.strength <= 0).any():
+            raise ValueError("the strength of a background must be above 0, or NaN if it is unknown")
         known = self.background[~self._unknown]
         if not ((known >= 0).all() and np.allclose(known.sum(axis=1), 1)):
             raise ValueError("each background must be a distribution over the values, or NaN throughout")
@@ -72,7 +79,8 @@ class Pum(Encoding):
     @classmethod
     def of(cls, variable: Variable) -> Self:
         """Build the encoding of a variable from its sensitive values and tags."""
-        return cls(variable.sensitive_mask, tuple(tag.name for tag in variable.tags), variable.background)
+        names = tuple(tag.name for tag in variable.tags)
+        return cls(variable.sensitive_mask, names, variable.background, variable.strength)
 
     @property
     def size(self) -> int:

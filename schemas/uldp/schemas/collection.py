@@ -91,6 +91,8 @@ class CollectionSpec(Strict):
     tags: list[Tag] = Field(default_factory=list)
     window: WindowSpec
     estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "empirical"
+    #: Whether each interval of a table alone covers the truth with the level of the table, or all of them together.
+    intervals: Literal["each", "simultaneous"] = "each"
     limits: Limits = Limits()
     retired: bool = False
 

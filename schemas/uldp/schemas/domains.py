@@ -17,10 +17,20 @@ AttributeName = Annotated[
 
 
 class Tag(Strict):
-    """A semantic tag of PUM, behind which users hide values, and background knowledge about the hidden values."""
+    """A semantic tag of PUM, behind which users hide values, and background knowledge about the hidden values.
+
+    ``strength`` is the number of draws from the distribution of the hidden values that the background is worth.
+    """
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
     background: str | None = None
+    strength: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_of_a_background(self) -> "Tag":
+        if self.strength is not None and self.background is None:
+            raise ValueError("strength says how good a background is; add background, or remove strength")
+        return self
 
 
 class Number(Strict):

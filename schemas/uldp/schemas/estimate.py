@@ -78,6 +78,7 @@ def _described(table: Table) -> dict[str, Any]:
         "n": table.n,
         "whole": table.whole,
         "basis": table.basis.value,
+        "simultaneous": table.simultaneous,
     }
 
 
@@ -103,6 +104,7 @@ def _table_from_avro(value: Mapping[str, Any]) -> Table:
         n=value["n"],
         whole=value["whole"],
         basis=Basis(value["basis"]),
+        simultaneous=value["simultaneous"],
     )
 
 

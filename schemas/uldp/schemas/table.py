@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from uldp.schemas.arrays import Floats
 
-#: The probability with which a published interval covers the truth.
+#: The probability with which published intervals cover the truth.
 INTERVAL_LEVEL = 0.95
 
 
@@ -14,6 +14,11 @@ class TableName(StrEnum):
 
     #: The share of users who hold each value.
     SHARE = "share"
+    #: The share of users who hold each value and do not hide it; only with tags.
+    VISIBLE = "visible"
+    #: The share of users who would hold each value if all hidden users held it; only with tags. The intervals go from
+    #: the least to the most that may hold the value, wherever the hidden users are.
+    BAND = "band"
     #: The share of users who hide their value behind each tag.
     HIDDEN = "hidden"
     #: The largest l1 error of the shares that wrong background knowledge of the tags can cause.
@@ -29,7 +34,8 @@ class Basis(StrEnum):
 
     EXACT = "exact"
     NORMAL = "normal"
-    BOOTSTRAP = "bootstrap"
+    #: The intervals hold wherever the users behind tags are, because it is not known how good a background is.
+    ANY_BACKGROUND = "any_background"
     #: The table has no intervals.
     NONE = "none"
 
@@ -47,10 +53,11 @@ class Table:
         stderr: Flat: their standard errors.
         low: Flat: lower ends of intervals at ``level``; None if ``basis`` is none.
         high: Flat: upper ends.
-        level: The probability with which each interval covers the truth.
+        level: The probability with which the intervals cover the truth.
         n: Number of counted reports behind the table.
         whole: Whether the entries are the shares of one whole, so that they sum to about 1.
         basis: The method behind the intervals.
+        simultaneous: Whether all intervals together cover the truth with probability ``level``; otherwise each alone.
     """
 
     name: TableName
@@ -65,3 +72,4 @@ class Table:
     level: float = INTERVAL_LEVEL
     whole: bool = False
     basis: Basis = Basis.NONE
+    simultaneous: bool = False

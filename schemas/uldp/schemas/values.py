@@ -11,6 +11,10 @@ from uldp.schemas.domains import Sensitive, VariableDomain, refuse_repeated
 from uldp.schemas.mistakes import near, notes, plain, quote
 from uldp.schemas.specfile import read_rows, read_weight
 
+#: The draws that the weights of a background count for one that is worth as much. A background is seldom a sample of
+#: the hidden users themselves: with this number, intervals cover where the places of the shipped example are assumed.
+_WEIGHT_OF_A_DRAW = 4
+
 
 @dataclass(frozen=True, eq=False)
 class Values:
@@ -82,8 +86,13 @@ class Values:
             raise ValueError("the list is empty; name the sensitive values, or choose the mechanism identity")
         return mask
 
-    def read_background(self, path: Path) -> Floats:
-        """Return the distribution over the values that the weights in a file give; shape (|X|,).
+    def read_background(self, path: Path) -> tuple[Floats, float]:
+        """Return the distribution over the values that the weights in a file give, and its strength.
+
+        Whole weights may be counts of a sample, so the strength is their sum over ``_WEIGHT_OF_A_DRAW``.
+
+        Returns:
+            The distribution, shape (|X|,), and the strength, NaN if a weight is not a whole number.
 
         Raises:
             ValueError: if the file cannot be read, or gives no distribution. The message does not name the file.
@@ -102,8 +111,8 @@ class Values:
             total = weights.sum()
         if not 0 < total < np.inf:
             raise ValueError(f"the weights sum to {total:g}; give at least one value a weight above 0")
-        distribution: Floats = weights / total
-        return distribution
+        whole = bool((weights % 1 == 0).all())
+        return weights / total, float(total) / _WEIGHT_OF_A_DRAW if whole else np.nan
 
 
 def read_values(domain: VariableDomain, base: Path) -> Values:

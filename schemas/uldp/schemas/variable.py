@@ -24,6 +24,7 @@ class Variable(Values):
         tags: The tags behind which users hide its values.
         sensitive_mask: Shape (|X|,): whether each value is in X_S.
         background: Shape (kappa, |X|): the distribution pi-hat_k of each tag; a row of NaN without background.
+        strength: Shape (kappa,): the number of draws that each background is worth; NaN if unknown.
     """
 
     domain: VariableDomain
@@ -32,6 +33,7 @@ class Variable(Values):
     tags: Sequence[Tag]
     sensitive_mask: Mask
     background: Floats
+    strength: Floats
 
     def read(self, text: str) -> int | float:
         """Return what a table holds about a device: the position of a value, or a number.
@@ -102,8 +104,8 @@ def read_variable(
             f"{of_domain}: {mechanism.name} hashes each value for each report, so it takes at most"
             f" {mechanism.largest_size:,} values, got {values.size:,}; use oue, or merge values"
         )
-    background = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
-    return Variable(values.size, values.names, domain, mechanism, share, tags, mask, background)
+    background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
+    return Variable(values.size, values.names, domain, mechanism, share, tags, mask, background, strength)
 
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
@@ -121,17 +123,21 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
         raise ValueError(f"{where}tag names must differ, got {names}")
 
 
-def _read_backgrounds(values: Values, sensitive: Mask, tags: Sequence[Tag], base: Path, key: str) -> Floats:
-    background = np.full((len(tags), values.size), np.nan)
+def _read_backgrounds(
+    values: Values, sensitive: Mask, tags: Sequence[Tag], base: Path, key: str
+) -> tuple[Floats, Floats]:
+    background, strength = np.full((len(tags), values.size), np.nan), np.full(len(tags), np.nan)
     for index, tag in enumerate(tags):
         if tag.background is not None:
             path = base / tag.background
             try:
-                background[index] = values.read_background(path)
+                background[index], strength[index] = values.read_background(path)
             except ValueError as error:
                 raise ValueError(f"{key}.{index}.background: {plain(str(path))}: {error}") from error
+            if tag.strength is not None:
+                strength[index] = tag.strength
         elif sensitive.all():
             raise ValueError(
                 f"{key}.{index}: {tag.name} needs a background, because no value is non-sensitive; add background"
             )
-    return background
+    return background, strength

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import build
@@ -36,19 +37,24 @@ def begin(out: Path, spec: CollectionSpec, *, resumes: bool) -> None:
                 "max_duplicate_ratio": 0.5,
             }
         },
+        {"intervals": "simultaneous"},
         {"tags": [{"name": "home", "background": "home.csv"}]},
+        {"tags": [{"name": "home", "background": "home.csv", "strength": 30.0}]},
+        {"tags": [{"name": "home", "background": "half.csv"}]},
     ],
-    ids=["estimator", "limits", "background"],
+    ids=["estimator", "limits", "intervals", "background", "strength", "no strength"],
 )
 @pytest.mark.parametrize("resumes", [True, False])
 def test_the_reading_half_may_change(resumes: bool, changed: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("1,1\n")
+    (tmp_path / "half.csv").write_text("1,0.5\n")
     begin(tmp_path / "out", build.spec(**URR), resumes=resumes)
     now = CollectionSpec.parse(build.MINIMAL | URR | changed, base=tmp_path)
     begin(tmp_path / "out", now, resumes=resumes)
     kept = CollectionSpec.load(tmp_path / "out" / "specs" / "c-v1" / "spec.yaml")
-    assert (kept.estimators, kept.limits) == (now.estimators, now.limits)
+    assert (kept.estimators, kept.limits, kept.intervals) == (now.estimators, now.limits, now.intervals)
     assert kept.background.tobytes() == now.background.tobytes()
+    np.testing.assert_array_equal(kept.variables[""].strength, now.variables[""].strength)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,17 @@ NO_PRIVACY = replace(estimate(), epsilon=None, tables=estimate().tables[:1])
 
 def table(name: str, shape: list[int], values: list[float], stderr: list[float], **fields: Any) -> Row:
     """A table without intervals from 6 reports, as BigQuery takes it."""
-    empty: Row = {"of": [], "keys": [], "low": [], "high": [], "level": 0.95, "n": 6, "whole": False, "basis": "none"}
+    empty: Row = {
+        "of": [],
+        "keys": [],
+        "low": [],
+        "high": [],
+        "level": 0.95,
+        "n": 6,
+        "whole": False,
+        "basis": "none",
+        "simultaneous": False,
+    }
     return empty | {"name": name, "shape": shape, "values": values, "stderr": stderr} | fields
 
 

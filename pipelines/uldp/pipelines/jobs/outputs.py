@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -269,10 +270,13 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
             tags = domain["tags"]
         if domain.pop("labels_file", None) is not None:
             domain["labels"] = variable.labels
-        for tag, weights in zip(tags, variable.background, strict=True):
+        for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):
             if "background" in tag:
                 tag["background"] = f"{name}.{tag['name']}.csv" if name else f"{tag['name']}.csv"
-                _write_background(folder / tag["background"], variable.labels, weights)
+                # No half of a share is a whole number, so the file itself gives no strength.
+                _write_background(folder / tag["background"], variable.labels, weights / 2)
+                if not math.isnan(strength):
+                    tag["strength"] = float(strength)
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     (folder / "spec.yaml").write_text(text, encoding="utf-8")
 
