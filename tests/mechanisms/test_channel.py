@@ -163,30 +163,32 @@ def test_unbiased_inverts_the_channel(data: st.DataObject, k: int) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_confidence_interval_is_the_score_test_inverted(mechanism: PureMechanism, level: float) -> None:
-    # r is an end of the interval where |counts/n - m(r)| is exactly z standard deviations sqrt(m (1 - m) / n) (Wilson).
+def test_confidence_interval_leaves_half_of_the_rest_on_each_side(mechanism: PureMechanism, level: float) -> None:
+    # At the ends, the count or one further out has just the probability (1 - level) / 2 (Clopper and Pearson).
     channel, n = mechanism.channel, 200
     counts = np.arange(mechanism.size) * (n // mechanism.size)
-    z = stats.norm.ppf((1 + level) / 2)
-    for end, sign in zip(channel.confidence_interval(counts, n, level), (1, -1), strict=True):
-        m = channel.support_probability(end)
-        np.testing.assert_allclose(counts / n - m, sign * z * np.sqrt(np.maximum(m * (1 - m), 0) / n), atol=1e-9)
+    low, high = map(channel.support_probability, channel.confidence_interval(counts, n, level))
+    np.testing.assert_allclose(stats.binom.sf(counts[1:] - 1, n, low[1:]), (1 - level) / 2, rtol=1e-6)
+    np.testing.assert_allclose(stats.binom.cdf(counts, n, high), (1 - level) / 2, rtol=1e-6)
+    assert low[0] == pytest.approx(0, abs=1e-15)
 
 
-def test_confidence_interval_covers_at_its_level() -> None:
-    # Exact coverage at level 0.95, averaged over r; Wilson's oscillates around the level with the binomial's steps.
-    channel, n = sue(2, 1, 1.0).channel, 100
+@pytest.mark.parametrize(("n", "most"), [(20, 0.99), (100, 0.975)])
+def test_confidence_interval_covers_at_its_level_or_more(n: int, most: float) -> None:
+    # Exact coverage at level 0.95 for each r; it oscillates above the level with the binomial's steps.
+    channel = sue(2, 1, 1.0).channel
     counts = np.arange(n + 1)
     for symbol in (0, 1):
         lower, upper = np.array(
             [[end[symbol] for end in channel.confidence_interval(np.full(2, c), n)] for c in counts]
         ).T
         coverage = []
-        for r in np.linspace(0.05, 0.95, 181):
+        for r in np.linspace(0, 1, 181):
             m = channel.support_probability(np.full(2, r))[symbol]
-            coverage.append(stats.binom.pmf(counts, n, m)[(lower <= r) & (r <= upper)].sum())
-        assert 0.945 < np.mean(coverage) < 0.96
-        assert min(coverage) > 0.90
+            inside = (lower <= r + 1e-12) & (r - 1e-12 <= upper)
+            coverage.append(stats.binom.pmf(counts, n, m)[inside].sum())
+        assert min(coverage) > 0.95 - 1e-9
+        assert np.mean(coverage) < most
 
 
 def test_normal_quantile() -> None:

@@ -13,6 +13,7 @@ from tests.build import pure_mechanism
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
+from uldp.mechanisms.pum_intervals import pum_intervals
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
@@ -25,9 +26,10 @@ UNKNOWN = np.full(5, np.nan)
 INTERMEDIATE = np.append(SENSITIVE, [True, True])
 
 
-def pum(*background: Floats) -> Pum:
+def pum(*background: Floats, strength: float = np.nan) -> Pum:
     tags = ("home", "others", "work")[: len(background)]
-    return Pum(SENSITIVE, tags, np.array(background).reshape(len(background), 5), np.full(len(background), np.nan))
+    known = np.array(background).reshape(len(background), 5)
+    return Pum(SENSITIVE, tags, known, np.full(len(background), strength))
 
 
 def l1(a: Floats, b: Floats) -> float:
@@ -153,15 +155,13 @@ def test_stderr_is_the_delta_method_with_whole_matrices(
     assert model.stderr(channel, expected_counts(channel, R, n), n) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("background", BACKGROUNDS.values(), ids=BACKGROUNDS)
-def test_at_large_n_intervals_are_normal_with_that_stderr(
-    mechanism: PureMechanism, background: tuple[Floats, ...]
-) -> None:
-    # Wilson's interval becomes Wald's as n grows.
-    model, n = pum(*background), 10**10
+@pytest.mark.parametrize("strength", [50.0, np.inf])
+def test_at_large_n_intervals_are_normal_with_that_stderr(mechanism: PureMechanism, strength: float) -> None:
+    # Clopper and Pearson's interval becomes Wald's as n grows.
+    model, n = pum(HOME, HOME[::-1], strength=strength), 10**10
     channel = mechanism.channel
     counts = expected_counts(channel, R, n)
-    lower, upper = model.confidence_interval(channel, counts, n, level=0.9)
+    lower, upper = pum_intervals(model, channel, counts, n, level=0.9).share
     p_hat, half = model.distribution(channel.unbiased(counts, n)), 1.6448536 * model.stderr(channel, counts, n)
     assert (p_hat - lower) == pytest.approx(half, rel=1e-4)
     assert (upper - p_hat) == pytest.approx(half, rel=1e-4)
@@ -172,17 +172,17 @@ def test_intervals_do_not_collapse_where_nothing_was_seen() -> None:
     counts = np.array([50, 200, 150, 0, 0, 350, 250])
     model = pum(HOME, UNKNOWN)
     assert model.stderr(channel, counts, 1000)[4] == 0
-    lower, upper = model.confidence_interval(channel, counts, 1000)
+    lower, upper = pum_intervals(model, channel, counts, 1000).visible
     assert lower[4] < upper[4]
     assert upper[4] > 1 / 1000
 
 
 def test_values_that_no_tag_reaches_have_the_interval_of_their_channel(mechanism: PureMechanism) -> None:
-    # Home lies at 1 and 2 alone, so p-hat is r-hat at 0, 3 and 4.
-    model, channel = pum(HOME, HOME), mechanism.channel
+    # Home lies at 1 and 2 alone, for certain, so p-hat is r-hat at 0, 3 and 4.
+    model, channel = pum(HOME, HOME, strength=np.inf), mechanism.channel
     counts = np.array([30, 40, 20, 10, 0, 60, 40])
     for ours, theirs in zip(
-        model.confidence_interval(channel, counts, 200), channel.confidence_interval(counts, 200), strict=True
+        pum_intervals(model, channel, counts, 200).share, channel.confidence_interval(counts, 200), strict=True
     ):
         assert ours[[0, 3, 4]] == pytest.approx(theirs[[0, 3, 4]], abs=1e-12)
 
@@ -196,9 +196,8 @@ def test_without_tags_nothing_is_added(plain: PureMechanism) -> None:
     r_hat = channel.unbiased(counts, n)
     np.testing.assert_array_equal(model.distribution(r_hat), r_hat)
     np.testing.assert_allclose(model.stderr(channel, counts, n), np.sqrt(channel.variance(r_hat, n)))
-    np.testing.assert_allclose(
-        model.confidence_interval(channel, counts, n), channel.confidence_interval(counts, n), atol=1e-12
-    )
+    for ends in pum_intervals(model, channel, counts, n):
+        np.testing.assert_array_equal(np.array(ends), np.array(channel.confidence_interval(counts, n)))
     assert model.bound(r_hat) == 0
     assert [part.tolist() for part in model.tag_masses(r_hat, channel, counts, n)] == [[], []]
 
@@ -227,7 +226,9 @@ def test_of_the_variable_of_a_spec(tmp_path: Path) -> None:
         },
         base=tmp_path,
     )
-    model, expected = Pum.of(spec.variables[""]), pum(HOME, UNKNOWN)
+    # Whole weights, 6 in all, are worth 1.5 draws.
+    expected = Pum(SENSITIVE, ("home", "others"), np.array([HOME, UNKNOWN]), np.array([1.5, np.nan]))
+    model = Pum.of(spec.variables[""])
     assert model.tags == expected.tags
     assert model.distribution(R) == pytest.approx(expected.distribution(R))
     counts = expected_counts(MECHANISMS["urr"].channel, R, 1000)
@@ -267,6 +268,11 @@ def test_no_background_but_distributions(background: Floats, message: str) -> No
 def test_no_strength_but_a_positive_one_for_each_tag(strength: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Pum(SENSITIVE, ("home",), HOME[np.newaxis], np.array(strength))
+
+
+def test_a_tag_without_background_has_no_strength() -> None:
+    with pytest.raises(ValueError, match="without background has no strength"):
+        pum(UNKNOWN, strength=5.0)
 
 
 def test_a_tag_without_background_needs_non_sensitive_values() -> None:

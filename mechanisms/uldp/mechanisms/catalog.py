@@ -76,7 +76,7 @@ def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, An
         mechanism = build(sensitive, spec)
         if isinstance(spec, MemoizableSpec) and spec.lasting_epsilon is not None:
             mechanism = Memoized(build(sensitive, spec.model_copy(update={"epsilon": spec.lasting_epsilon})), mechanism)
-        return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum))
+        return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum, simultaneous=variable.simultaneous))
 
     return protocol
 

@@ -16,6 +16,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.intervals import clopper_pearson
 from uldp.schemas.arrays import Counts, Floats
 
 
@@ -139,18 +140,22 @@ class Channel:
     def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals that cover each r_z, one at a time, with probability ``level``.
 
-        The method maps Wilson's score interval for m (a binomial proportion) through the channel. Unlike the Wald
-        interval, it keeps its level at small counts.
+        The method maps Clopper and Pearson's interval for m (a binomial proportion) through the channel. It covers with
+        ``level`` or more at every count and every n, so that it is too wide for rare symbols: a count of 0 excludes no
+        small share.
 
         Returns:
-            Lower and upper ends, each of shape (|Z|,). They are not cut to [0, 1].
+            Lower and upper ends, each of shape (|Z|,). They are not cut to [0, 1], so that they may be used as the ends
+            of a part of a sum or of a difference.
+
+        Raises:
+            ValueError: under the same conditions as ``unbiased``, or if a count is not in 0..n.
         """
         self.unbiased(counts, n)  # checks the arguments
-        z = normal_quantile(0.5 + level / 2)
-        fraction = counts / n
-        centre = (fraction + z**2 / (2 * n)) / (1 + z**2 / n)
-        half = z / (1 + z**2 / n) * np.sqrt(fraction * (1 - fraction) / n + z**2 / (4 * n**2))
-        return (centre - half - self.q) / self.gain, (centre + half - self.q) / self.gain
+        # Many symbols share a count, and the ends of an interval cost a microsecond or more each.
+        different, place = np.unique(counts, return_inverse=True)
+        low, high = clopper_pearson(different, n, level)
+        return (low[place] - self.q) / self.gain, (high[place] - self.q) / self.gain
 
     def expected_l1(self, r: Floats, n: int) -> float:
         """Return E[l1(r-hat, r)] of the unbiased estimate for large n: sqrt(2/pi) times the sum of standard deviations.

@@ -17,7 +17,7 @@ from typing import Self, cast
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Floats, Mask, Values
@@ -42,8 +42,9 @@ def preprocess(values: Values, tags: Values, size: int) -> Values:
 class Pum(Encoding):
     """PUM as an encoding, and its inverse at the collector; without tags, Z = X and p-hat is r-hat.
 
-    All standard errors and intervals take background knowledge as exact; ``bound`` limits the error from wrong
-    background knowledge.
+    Background knowledge is never exact. ``background_variance`` says how uncertain it is where its strength is known;
+    ``most`` and ``bound`` limit the error from wrong background knowledge, whatever it is. ``pum_intervals`` has the
+    intervals of all these.
 
     Attributes:
         sensitive: Shape (|X|,): X_S, the values that are sensitive for all users.
@@ -69,6 +70,8 @@ class Pum(Encoding):
             raise ValueError(f"strength has shape {self.strength.shape}, but there are {len(self.tags)} tags")
         if (self.strength <= 0).any():
             raise ValueError("the strength of a background must be above 0, or NaN if it is unknown")
+        if (self._unknown & ~np.isnan(self.strength)).any():
+            raise ValueError("a tag without background has no strength")
         known = self.background[~self._unknown]
         if not ((known >= 0).all() and np.allclose(known.sum(axis=1), 1)):
             raise ValueError("each background must be a distribution over the values, or NaN throughout")
@@ -144,7 +147,7 @@ class Pum(Encoding):
         """Return the standard errors of p-hat from the unbiased estimate, with users' values drawn i.i.d.
 
         If p-hat_x is r-hat_x, its standard error is the square root of ``Channel.variance``; otherwise the covariances
-        matter too. The method evaluates variances at r-hat cut to [0, 1].
+        and the uncertainty of the background matter too. The method evaluates variances at r-hat cut to [0, 1].
 
         Args:
             channel: p and q of the common mechanism, over Z.
@@ -153,45 +156,39 @@ class Pum(Encoding):
 
         Returns:
             Shape (|X|,). A symbol with q = 0 that no report supports adds nothing, though its r need not be 0;
-            ``confidence_interval`` bounds how large it may be.
+            its interval bounds how large it may be.
 
         Raises:
             ValueError: if ``n`` is not positive, or ``counts`` or ``channel`` does not fit Z.
         """
         r_hat = _within_bounds(channel.unbiased(counts, n))
-        own, rest = self._variance_parts(channel, r_hat)
-        variance = own**2 * channel.variance(r_hat, 1)[: self.size] + rest
         # Rounding, or an r-hat far outside the simplex, can make a variance negative.
-        return np.sqrt(np.maximum(variance, 0.0) / n)
+        drawn = np.maximum(self._variance_of_draws(channel, r_hat), 0.0) / n
+        return np.sqrt(drawn + self.background_variance(r_hat))
 
-    def confidence_interval(
-        self, channel: Channel, counts: Counts, n: int, level: float = 0.95
-    ) -> tuple[Floats, Floats]:
-        """Return intervals that cover each p_x, one at a time, with probability ``level``.
+    def background_variance(self, r_hat: Floats) -> Floats:
+        """Return the variance of p-hat that comes from backgrounds of known strength, shape (|X|,).
 
-        The intervals lie around p-hat of the unbiased estimate. The contribution of r-hat_x enters by Wilson's
-        interval, which keeps its level at small counts, and the contribution of the bots enters by its variance. The
-        squares of both add up (Newcombe, Statistics in Medicine 17, 1998). If no tag contributes to x, the interval is
-        ``Channel.confidence_interval``.
+        If m draws from pi_k gave pi-hat_k, Jeffreys' prior Beta(1/2, 1/2) leaves pi_k(x) with the variance
+        q (1 - q) / (m + 2), where q = (m pi-hat_k(x) + 1/2) / (m + 1). By the delta method, it enters with the square
+        of the mass of the tag. The half draw matters: without it, a value that a background does not name would be
+        taken as certainly not hidden.
 
-        Returns:
-            Lower and upper ends, each of shape (|X|,). They are not cut to [0, 1].
+        A background without strength adds nothing here, as if it were exact.
 
-        Raises:
-            ValueError: under the same conditions as ``stderr``.
+        Args:
+            r_hat: Shape (|Z|,): any estimate of r.
         """
-        r_hat = channel.unbiased(counts, n)
-        own, rest = self._variance_parts(channel, r_hat)
-        spread = normal_quantile(0.5 + level / 2) ** 2 * rest / n
-        p_hat = self.distribution(r_hat)
-        below, above = (
-            np.sqrt(np.maximum((own * (end - r_hat)[: self.size]) ** 2 + spread, 0.0))
-            for end in channel.confidence_interval(counts, n, level)
-        )
-        return p_hat - below, p_hat + above
+        _, bots = self._split(r_hat)
+        known = ~np.isnan(self.strength)
+        more = self.strength[known, np.newaxis] + 1
+        pi = self.background[known]
+        q = pi + (0.5 - pi) / more
+        variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ (q * (1 - q) / (more + 1))
+        return variance
 
-    def _variance_parts(self, channel: Channel, r_hat: Floats) -> tuple[Floats, Floats]:
-        """Split n Var[p-hat_x] into own_x^2 n Var[r-hat_x] + rest_x, in O(|X| kappa).
+    def _variance_of_draws(self, channel: Channel, r_hat: Floats) -> Floats:
+        """Return n Var[p-hat_x] if the backgrounds are exact, in O(|X| kappa).
 
         Let U be the mass of the tags without background, and R the mass of X_N. By the delta method, the gradient of
         p-hat_x is pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N. On X_N, h_x = U r_x / R^2 and
@@ -200,7 +197,7 @@ class Pum(Encoding):
         """
         values, bots = self._split(r_hat)
         if not self.tags:
-            return np.ones(self.size), np.zeros(self.size)
+            return channel.variance(r_hat, 1)
         (s, s_bots), (u, u_bots) = map(self._split, channel.covariance_factors(r_hat))
         pi_hat = self.bot_distributions(r_hat)
         free = ~self.sensitive
@@ -208,9 +205,28 @@ class Pum(Encoding):
         ratio = bots[self._unknown].sum() / total if total > 0 else 0.0
         h = ratio * self._share(values)
         own = np.where(free, 1 + ratio, 1.0) - h
-        squares = h**2 * (s[free].sum() - s) + s_bots @ pi_hat**2
-        linear = u_bots @ pi_hat - h * (u[free].sum() - u)
-        return own, squares - linear**2 - 2 * own * u * linear
+        squares = own**2 * s + h**2 * (s[free].sum() - s) + s_bots @ pi_hat**2
+        linear = own * u + u_bots @ pi_hat - h * (u[free].sum() - u)
+        variance: Floats = squares - linear**2
+        return variance
+
+    def visible(self, r_hat: Floats) -> Floats:
+        """Return r-hat over X, the share of users who hold each value and do not hide it."""
+        values, _ = self._split(r_hat)
+        return values
+
+    def most(self, r_hat: Floats) -> Floats:
+        """Return r-hat(x) + sum_k max(r-hat(bot_k), 0), the share of each value if all hidden users held it."""
+        values, bots = self._split(r_hat)
+        most: Floats = values + np.maximum(bots, 0.0).sum()
+        return most
+
+    def most_stderr(self, channel: Channel, counts: Counts, n: int) -> Floats:
+        """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k), shape (|X|,); see ``stderr``."""
+        factors = channel.covariance_factors(_within_bounds(channel.unbiased(counts, n)))
+        s, u = (values + bots.sum() for values, bots in map(self._split, factors))
+        stderr: Floats = np.sqrt(np.maximum(s - u**2, 0.0) / n)
+        return stderr
 
     def tag_masses(self, r_hat: Floats, channel: Channel, counts: Counts, n: int) -> tuple[Floats, Floats]:
         """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.

@@ -5,7 +5,7 @@ Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Chann
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pum_intervals import Ends, pum_intervals
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.mechanisms import OF_COUNTS, OF_SYMBOLS
@@ -47,7 +48,7 @@ class PureLinear:
         return np.full(self.channel.size, self.reports)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return Wilson's intervals; see ``Channel.confidence_interval``."""
+        """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
         return self.channel.confidence_interval(self.cells, self.reports, level)
 
     def times(self, w: Floats) -> Floats:
@@ -61,11 +62,13 @@ class PureDecoder(Decoder):
     Args:
         channel: p and q of the mechanism over Z.
         pum: The values and tags behind the symbols.
+        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
-    def __init__(self, channel: Channel, pum: Pum) -> None:
+    def __init__(self, channel: Channel, pum: Pum, *, simultaneous: bool = False) -> None:
         self.channel = channel
         self.pum = pum
+        self._simultaneous = simultaneous
         self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
 
     def check(self, cells: Counts, n: int) -> None:
@@ -112,29 +115,58 @@ class PureDecoder(Decoder):
         )
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the shares of values by eq. (22) over the estimate of r; with tags, also their masses and bound.
+        """Return the shares of values by eq. (22) over the estimate of r; with tags, also what is behind them.
 
-        The intervals lie around the unbiased estimate, for each estimator.
+        The intervals lie around the unbiased estimate, for each estimator, and are cut to [0, 1].
         """
         r_hat = estimate_intermediate(estimator, self.channel, cells, n)
-        low, high = self.pum.confidence_interval(self.channel, cells, n, INTERVAL_LEVEL)
-        share = Table(
-            TableName.SHARE,
-            self.pum.distribution(r_hat),
-            self.pum.stderr(self.channel, cells, n),
+        pum, linear = self.pum, self.linear(cells, n)
+        ends = pum_intervals(pum, self.channel, cells, n, self._level_of_each(pum.size))
+        table = partial(self._table, n=n)
+        shares, stderr = pum.distribution(r_hat), pum.stderr(self.channel, cells, n)
+        if not pum.tags:
+            return (table(TableName.SHARE, shares, stderr, ends.share, Basis.EXACT, whole=True),)
+        basis = Basis.ANY_BACKGROUND if np.isnan(pum.strength).all() else Basis.NORMAL
+        errors, most = pum.visible(np.sqrt(linear.variance)), pum.most_stderr(self.channel, cells, n)
+        masses, of_masses = pum.tag_masses(r_hat, self.channel, cells, n)
+        low, high = linear.interval(self._level_of_each(len(pum.tags)))
+        hidden = low[pum.size :], high[pum.size :]
+        return (
+            table(TableName.SHARE, shares, stderr, ends.share, basis, whole=True),
+            table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, Basis.EXACT),
+            table(TableName.BAND, pum.most(r_hat), most, ends.band, Basis.ANY_BACKGROUND),
+            table(TableName.HIDDEN, masses, of_masses, hidden, Basis.EXACT, keys=pum.tags),
+            Table(TableName.BOUND, np.array([pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
+        )
+
+    def _level_of_each(self, intervals: int) -> float:
+        """Return the level of each of so many intervals; Bonferroni's, if all are to hold at once."""
+        return 1 - (1 - INTERVAL_LEVEL) / intervals if self._simultaneous else INTERVAL_LEVEL
+
+    def _table(
+        self,
+        name: TableName,
+        values: Floats,
+        stderr: Floats,
+        ends: Ends,
+        basis: Basis,
+        *,
+        n: int,
+        keys: tuple[str, ...] | None = None,
+        whole: bool = False,
+    ) -> Table:
+        """Return a table of one dimension, whose intervals are cut to [0, 1]."""
+        low, high = (end.clip(0.0, 1.0) for end in ends)
+        return Table(
+            name,
+            values,
+            stderr,
             n,
-            shape=(self.pum.size,),
+            shape=values.shape,
+            keys=keys,
             low=low,
             high=high,
-            level=INTERVAL_LEVEL,
-            whole=True,
-            basis=Basis.NORMAL,
-        )
-        if not self.pum.tags:
-            return (share,)
-        masses, stderr = self.pum.tag_masses(r_hat, self.channel, cells, n)
-        return (
-            share,
-            Table(TableName.HIDDEN, masses, stderr, n, shape=(len(masses),), keys=self.pum.tags),
-            Table(TableName.BOUND, np.array([self.pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
+            whole=whole,
+            basis=basis,
+            simultaneous=self._simultaneous,
         )

@@ -139,6 +139,7 @@ class CollectionSpec(Strict):
         try:
             spec._variables = spec._read_variables(base)
             spec._check_estimators()
+            spec._check_intervals()
         except ValueError as error:
             raise SpecError(f"{source}: {error}") from error
         return spec
@@ -150,7 +151,10 @@ class CollectionSpec(Strict):
         if record is None:
             if isinstance(mechanism, SampleOneSpec):
                 raise ValueError("mechanism: sample-one is for a record; give domain.record, or another mechanism")
-            return {"": read_variable(self.domain, self.sensitive, self.tags, mechanism, base)}
+            only = read_variable(
+                self.domain, self.sensitive, self.tags, mechanism, base, simultaneous=self._simultaneous
+            )
+            return {"": only}
         if not isinstance(mechanism, SampleOneSpec):
             raise ValueError(
                 f"mechanism: a record needs sample-one, not {mechanism.name}; give each attribute a mechanism in of"
@@ -172,9 +176,18 @@ class CollectionSpec(Strict):
                 base,
                 attribute=name,
                 share=mechanism.share_of(name),
+                simultaneous=self._simultaneous,
             )
             for name, attribute in record.items()
         }
+
+    @property
+    def _simultaneous(self) -> bool:
+        return self.intervals == "simultaneous"
+
+    def _check_intervals(self) -> None:
+        if self._simultaneous and all(variable.domain.number is not None for variable in self.variables.values()):
+            raise ValueError("intervals: simultaneous is for shares of values, and no domain has values; remove it")
 
     def _check_estimators(self) -> None:
         names = ", ".join(dict.fromkeys(variable.mechanism.name for variable in self.variables.values()))

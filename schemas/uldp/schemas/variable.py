@@ -25,6 +25,7 @@ class Variable(Values):
         sensitive_mask: Shape (|X|,): whether each value is in X_S.
         background: Shape (kappa, |X|): the distribution pi-hat_k of each tag; a row of NaN without background.
         strength: Shape (kappa,): the number of draws that each background is worth; NaN if unknown.
+        simultaneous: Whether all intervals of a table of its shares are to hold at once.
     """
 
     domain: VariableDomain
@@ -34,6 +35,7 @@ class Variable(Values):
     sensitive_mask: Mask
     background: Floats
     strength: Floats
+    simultaneous: bool
 
     def read(self, text: str) -> int | float:
         """Return what a table holds about a device: the position of a value, or a number.
@@ -53,6 +55,7 @@ def read_variable(
     *,
     attribute: str = "",
     share: float = 1.0,
+    simultaneous: bool = False,
 ) -> Variable:
     """Check the parts of a variable against each other, and read the files that they name, relative to ``base``.
 
@@ -64,6 +67,7 @@ def read_variable(
         base: The folder of the spec.
         attribute: The name of the attribute in the record; empty if there is no record.
         share: The share of the reports about this variable.
+        simultaneous: Whether all intervals of a table of its shares are to hold at once.
 
     Raises:
         ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
@@ -105,7 +109,7 @@ def read_variable(
             f" {mechanism.largest_size:,} values, got {values.size:,}; use oue, or merge values"
         )
     background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
-    return Variable(values.size, values.names, domain, mechanism, share, tags, mask, background, strength)
+    return Variable(values.size, values.names, domain, mechanism, share, tags, mask, background, strength, simultaneous)
 
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:

@@ -11,7 +11,7 @@ from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
-from uldp.pipelines.results.tables import SHARES, entry_text, percent, table_name, value_labels
+from uldp.pipelines.results.tables import WITH_SHARES, entry_text, percent, table_name, value_labels
 from uldp.pipelines.results.text import accounting_text, number_of, window_text
 from uldp.schemas import flags
 from uldp.schemas.arrays import Floats
@@ -214,7 +214,7 @@ def _section(estimate: Estimate, spec: CollectionSpec, truth: Floats | None, gri
         shares=[
             shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
         ],
-        others=[_other(table, spec) for table in estimate.tables if table.name not in SHARES],
+        others=[_other(table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
     )
 
 

@@ -15,6 +15,8 @@ from uldp.schemas.table import Table, TableName
 
 #: The tables of shares: they belong together.
 SHARES = (TableName.SHARE, TableName.HIDDEN, TableName.BOUND)
+#: The tables that are shown with shares, or with their intervals.
+WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND)
 
 
 def value_labels(table: Table, spec: CollectionSpec) -> Sequence[str]:
@@ -76,7 +78,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
         if _number(of, spec) is None:
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
-        if table.name not in SHARES:
+        if table.name not in WITH_SHARES:
             yield from _table_text(table, spec, estimate.n)
     for of in variables:
         if _number(of, spec) is not None:

@@ -1,0 +1,204 @@
+"""Intervals under PUM: of the visible share, of the share with what is assumed of hidden users, and the band."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pum_intervals import Ends, pum_intervals
+from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.unary_encoding import UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats, Mask
+from uldp.schemas.table import Basis, Table, TableName
+
+SIZE, N, TRIALS = 60, 20_000, 400
+SENSITIVE = np.arange(SIZE) < 6
+#: Of the users, 15 % hide behind each of two tags. A third of the values hides nobody.
+_RNG = np.random.default_rng(21)
+VISIBLE = 0.7 * _RNG.dirichlet(np.full(SIZE, 0.5))
+HIDDEN = 0.15 * np.array([_RNG.dirichlet(np.where(np.arange(SIZE) % 3, 0.4, 1e-9)) for _ in range(2)])
+R, TRUTH = np.append(VISIBLE, HIDDEN.sum(axis=1)), VISIBLE + HIDDEN.sum(axis=0)
+OCCUPIED = HIDDEN.sum(axis=0) > 1e-9
+#: A coverage of 0.95 that was measured in TRIALS windows is off by less than this, 4 standard deviations, though values
+#: of one window miss together.
+NOISE = 4 * np.sqrt(0.95 * 0.05 / TRIALS)
+
+Z_S = np.append(SENSITIVE, [True, True])
+MECHANISMS: dict[str, PureMechanism] = {
+    "urr": RandomizedResponse(Z_S, 2.0),
+    "urap": UnaryEncoding(Z_S, 2.0, sue_theta(2.0)),
+}
+
+
+@pytest.fixture(params=MECHANISMS)
+def mechanism(request: pytest.FixtureRequest) -> PureMechanism:
+    return MECHANISMS[request.param]
+
+
+def pum(background: Floats, *strength: float) -> Pum:
+    return Pum(SENSITIVE, ("home", "work"), background, np.array(strength))
+
+
+def flat(*strength: float) -> Pum:
+    """The background knows nothing, and says that hidden users are everywhere."""
+    return pum(np.full((2, SIZE), 1 / SIZE), *strength)
+
+
+def windows(mechanism: PureMechanism, rng: np.random.Generator) -> Counts:
+    channel = mechanism.channel
+    if not channel.independent_bits:
+        return rng.multinomial(N, channel.support_probability(R), TRIALS)
+    holders = rng.multinomial(N, R, TRIALS)
+    return rng.binomial(holders, channel.p) + rng.binomial(N - holders, channel.q)
+
+
+def covered(ends: Ends, truth: Floats) -> Mask:
+    low, high = ends
+    return (low <= truth) & (truth <= high)
+
+
+def test_the_variance_of_a_background_is_that_of_jeffreys_posterior() -> None:
+    m, pi = 30.0, np.array([0.0, 0.1, 0.9])
+    model = Pum(np.ones(3, dtype=np.bool_), ("home", "work"), np.array([pi, pi]), np.array([m, np.inf]))
+    variance = stats.beta.var(m * pi + 0.5, m * (1 - pi) + 0.5)
+    np.testing.assert_allclose(model.background_variance(np.array([0, 0, 0, 0.2, 0.8])), 0.2**2 * variance)
+    # A mass that is estimated below 0 hides nobody.
+    assert not model.background_variance(np.array([0.5, 0.5, 0, -0.2, 0.2])).any()
+
+
+@pytest.mark.parametrize("m", [30, 200])
+def test_shares_are_covered_if_the_background_is_a_sample(mechanism: PureMechanism, m: int) -> None:
+    rng = np.random.default_rng(m)
+    each = []
+    for counts in windows(mechanism, rng):
+        sample = np.array([rng.multinomial(m, hidden / hidden.sum()) / m for hidden in HIDDEN])
+        each.append(covered(pum_intervals(pum(sample, m, m), mechanism.channel, counts, N).share, TRUTH))
+    coverage = np.mean(each, axis=0)
+    assert coverage.mean() >= 0.95 - NOISE
+    assert coverage[OCCUPIED].mean() >= 0.95 - NOISE
+
+
+def test_shares_are_not_covered_if_a_wrong_background_is_taken_as_exact(mechanism: PureMechanism) -> None:
+    model = flat(np.inf, np.inf)
+    shares = [pum_intervals(model, mechanism.channel, counts, N).share for counts in windows(mechanism, _RNG)]
+    assert np.mean([covered(share, TRUTH) for share in shares]) < 0.8
+
+
+@pytest.mark.parametrize("strength", [(1e6, 1e6), (np.nan, np.nan)])
+def test_visible_shares_and_the_band_cover_whatever_the_background_is(
+    mechanism: PureMechanism, strength: tuple[float, float]
+) -> None:
+    found = [
+        pum_intervals(flat(*strength), mechanism.channel, counts, N)
+        for counts in windows(mechanism, np.random.default_rng(3))
+    ]
+    visible = np.mean([covered(one.visible, VISIBLE) for one in found], axis=0)
+    assert visible.min() >= 0.95 - NOISE
+    # The users behind the tags are where they are, all at one value, or at another.
+    for at in (TRUTH, VISIBLE + R[SIZE:].sum() * (np.arange(SIZE) == 7), VISIBLE):
+        assert np.mean([covered(one.band, at) for one in found], axis=0).min() >= 0.95 - NOISE
+
+
+def test_without_strength_the_intervals_of_shares_are_the_band(mechanism: PureMechanism) -> None:
+    counts = windows(mechanism, np.random.default_rng(4))[0]
+    found = pum_intervals(flat(np.nan, np.nan), mechanism.channel, counts, N)
+    np.testing.assert_allclose(found.share, found.band)
+
+
+def test_a_tag_without_strength_adds_its_mass_to_the_upper_end_alone(mechanism: PureMechanism) -> None:
+    # So many reports that the noise is nothing.
+    n = 10**12
+    counts = np.rint(n * mechanism.channel.support_probability(R)).astype(np.int64)
+    low, high = pum_intervals(flat(np.inf, np.nan), mechanism.channel, counts, n).share
+    home, work = HIDDEN.sum(axis=1)
+    np.testing.assert_allclose(low, VISIBLE + home / SIZE, atol=1e-4)
+    np.testing.assert_allclose(high, VISIBLE + home / SIZE + work, atol=1e-4)
+
+
+def test_a_value_that_no_background_names_may_still_be_hidden() -> None:
+    channel, at_one = MECHANISMS["urr"].channel, np.eye(SIZE)[[9, 9]]
+    counts = windows(MECHANISMS["urr"], np.random.default_rng(6))[0]
+    found = pum_intervals(pum(at_one, 50.0, 50.0), channel, counts, N)
+    assert (found.share[1] > found.visible[1])[np.arange(SIZE) != 9].all()
+
+
+def tables_of(model: Pum, counts: Counts, n: int = N, **keys: Any) -> dict[TableName, Table]:
+    decoder = PureDecoder(MECHANISMS["urr"].channel, model, **keys)
+    return {table.name: table for table in decoder.tables(counts, n, "empirical")}
+
+
+@pytest.mark.parametrize(
+    ("strength", "basis"),
+    [
+        ((50.0, 50.0), Basis.NORMAL),
+        ((50.0, np.nan), Basis.NORMAL),
+        ((np.nan, np.nan), Basis.ANY_BACKGROUND),
+    ],
+)
+def test_tables_name_their_method(strength: tuple[float, float], basis: Basis) -> None:
+    tables = tables_of(flat(*strength), windows(MECHANISMS["urr"], np.random.default_rng(8))[0])
+    assert {name: table.basis for name, table in tables.items()} == {
+        TableName.SHARE: basis,
+        TableName.VISIBLE: Basis.EXACT,
+        TableName.BAND: Basis.ANY_BACKGROUND,
+        TableName.HIDDEN: Basis.EXACT,
+        TableName.BOUND: Basis.NONE,
+    }
+    assert [name for name, table in tables.items() if table.whole] == [TableName.SHARE]
+
+
+def test_the_band_begins_with_what_is_visible_and_ends_with_all_tags() -> None:
+    tables = tables_of(flat(50.0, 50.0), windows(MECHANISMS["urr"], np.random.default_rng(9))[0])
+    visible, band, hidden = (tables[name] for name in (TableName.VISIBLE, TableName.BAND, TableName.HIDDEN))
+    np.testing.assert_allclose(band.values, visible.values + hidden.values.sum())
+    np.testing.assert_array_equal(band.low, visible.low)
+    assert band.high is not None
+    assert (band.high > band.values).all()
+
+
+def test_the_stderr_of_the_band_is_its_spread(mechanism: PureMechanism) -> None:
+    channel, model, n = mechanism.channel, flat(np.nan, np.nan), N
+    counts = windows(mechanism, np.random.default_rng(10))
+    sums = np.array([channel.unbiased(window, n) for window in counts]) @ np.vstack([np.eye(SIZE), np.ones((2, SIZE))])
+    claimed = np.mean([model.most_stderr(channel, window, n) ** 2 for window in counts], axis=0)
+    # The logarithm of a sample variance of normal variables has variance 2/TRIALS.
+    z = np.log(sums.var(axis=0) / claimed) / np.sqrt(2 / TRIALS)
+    assert np.abs(z).max() < 5
+
+
+@pytest.mark.parametrize("n", [1, 30])
+def test_published_ends_are_shares(n: int) -> None:
+    counts = np.bincount(np.arange(n) % 3, minlength=SIZE + 2)
+    for table in tables_of(flat(np.nan, 5.0), counts, n).values():
+        if table.low is not None and table.high is not None:
+            assert (table.low >= 0).all()
+            assert (table.low <= table.high).all()
+            assert (table.high <= 1).all()
+
+
+def test_the_linear_estimate_keeps_ends_outside_of_0_and_1() -> None:
+    low, _ = (
+        PureDecoder(MECHANISMS["urr"].channel, flat(5.0, 5.0)).linear(np.bincount([0], minlength=62), 1).interval(0.95)
+    )
+    assert (low < 0).any()
+
+
+def test_simultaneous_intervals_hold_at_once() -> None:
+    model, misses = flat(np.nan, np.nan), {False: 0, True: 0}
+    truth = {TableName.VISIBLE: VISIBLE, TableName.HIDDEN: R[SIZE:], TableName.BAND: TRUTH}
+    for counts in windows(MECHANISMS["urr"], np.random.default_rng(11)):
+        for simultaneous in misses:
+            tables = tables_of(model, counts, simultaneous=simultaneous)
+            assert all(tables[name].simultaneous is simultaneous for name in truth)
+            for name, true in truth.items():
+                low, high = tables[name].low, tables[name].high
+                assert low is not None
+                assert high is not None
+                misses[simultaneous] += not covered((low, high), true).all()
+    # Each table misses in at most 1 of 20 windows; of 60 intervals that hold each alone, some miss in most windows.
+    assert misses[True] <= len(truth) * TRIALS * (0.05 + NOISE)
+    assert misses[False] > TRIALS / 2
