@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from benchmarks.coverage import draw
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum, preprocess
@@ -62,17 +63,9 @@ def common_mechanism(request: pytest.FixtureRequest, pum: Pum) -> PureMechanism:
 
 
 def windows(channel: Channel, r: Floats, n: int, rng: np.random.Generator) -> Counts:
-    """Support counts of TRIALS windows of n users with i.i.d. values, drawn without the reports.
-
-    Bits are independent given the value, so the count of a bit is that of the holders who kept it and of the others
-    who set it. Symbol counts are multinomial.
-    """
-    m = channel.support_probability(r)
-    assert (n * m).min() >= 20
-    if not channel.independent_bits:
-        return rng.multinomial(n, m / m.sum(), TRIALS)
-    holders = rng.multinomial(n, r, TRIALS)
-    return rng.binomial(holders, channel.p) + rng.binomial(n - holders, channel.q)
+    """Support counts of TRIALS windows of n users with i.i.d. values, each with enough reports."""
+    assert (n * channel.support_probability(r)).min() >= 20
+    return draw(channel, r, n, TRIALS, rng)
 
 
 def intermediate(pum: Pum) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.coverage import draw
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pum_intervals import Ends, pum_intervals
@@ -49,11 +50,7 @@ def flat(*strength: float) -> Pum:
 
 
 def windows(mechanism: PureMechanism, rng: np.random.Generator) -> Counts:
-    channel = mechanism.channel
-    if not channel.independent_bits:
-        return rng.multinomial(N, channel.support_probability(R), TRIALS)
-    holders = rng.multinomial(N, R, TRIALS)
-    return rng.binomial(holders, channel.p) + rng.binomial(N - holders, channel.q)
+    return draw(mechanism.channel, R, N, TRIALS, rng)
 
 
 def covered(ends: Ends, truth: Floats) -> Mask:
@@ -149,6 +146,16 @@ def test_tables_name_their_method(strength: tuple[float, float], basis: Basis) -
         TableName.BOUND: Basis.NONE,
     }
     assert [name for name, table in tables.items() if table.whole] == [TableName.SHARE]
+
+
+def test_intervals_are_those_of_the_unbiased_estimate_for_each_estimator() -> None:
+    decoder = PureDecoder(MECHANISMS["urr"].channel, flat(50.0, 50.0))
+    counts = windows(MECHANISMS["urr"], np.random.default_rng(12))[0]
+    first, *others = (decoder.tables(counts, N, estimator) for estimator in decoder.estimators)
+    for tables in others:
+        for one, table in zip(first, tables, strict=True):
+            if one.low is not None:
+                np.testing.assert_array_equal([one.low, one.high], [table.low, table.high])
 
 
 def test_the_band_begins_with_what_is_visible_and_ends_with_all_tags() -> None:

@@ -78,6 +78,14 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"domain": {"labels": ["a", ["b"]]}}, "domain.labels.1: must be text"),
         ({"domain": {"labels": ["a"]}}, "domain.labels: must have 2 entries or more"),
         ({"domain": {"labels": ["\x1b[2J"] * 2}}, "domain: label '\\x1b[2J' occurs twice; labels must differ"),
+        (
+            {
+                "intervals": "simultaneous",
+                "domain": {"number": {"low": 0, "high": 24}},
+                "mechanism": mechanism("duchi", epsilon=1),
+            },
+            "intervals: simultaneous is for shares of values, and no domain has values; remove it",
+        ),
         ({"intervals": "all"}, "intervals: must be one of 'each' or 'simultaneous' (got 'all')"),
         (
             {"tags": [{"name": "a", "background": "a.csv", "strength": 0}]},

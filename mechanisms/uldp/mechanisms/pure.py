@@ -133,10 +133,10 @@ class PureDecoder(Decoder):
         hidden = low[pum.size :], high[pum.size :]
         return (
             table(TableName.SHARE, shares, stderr, ends.share, basis, whole=True),
-            table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, Basis.EXACT),
-            table(TableName.BAND, pum.most(r_hat), most, ends.band, Basis.ANY_BACKGROUND),
             table(TableName.HIDDEN, masses, of_masses, hidden, Basis.EXACT, keys=pum.tags),
             Table(TableName.BOUND, np.array([pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
+            table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, Basis.EXACT),
+            table(TableName.BAND, pum.most(r_hat), most, ends.band, Basis.ANY_BACKGROUND),
         )
 
     def _level_of_each(self, intervals: int) -> float:
