@@ -27,15 +27,16 @@ import numpy as np
 from scipy import special
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.likelihood import exact_mle
+from uldp.mechanisms.projection import squared_distance, wls
 from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts
 
 #: ``fit_counts`` requires at least this variance for the count of a symbol that no device holds. Below it, the count is
 #: far from normal.
 MIN_NOISE_VARIANCE = 10.0
-# Halvings of an interval that holds the root: they leave 4e-15 of it.
-_HALVINGS = 48
+#: A window is flagged if a p-value is below this level. Honest devices cause a false alarm in one window of a million;
+#: in up to 30 of a million, if there are just enough reports for ``fit_counts`` to judge.
+ALARM_LEVEL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,12 @@ class Fit:
 def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     """Test whether any distribution of true symbols explains the support counts of a window.
 
-    The test finds the nearest r on the probability simplex, and the distance of this r from the counts:
+    The test finds the nearest r on the probability simplex, and the distance of this r from the counts, by ``wls``:
 
-    - Symbol reports: r by maximum likelihood, and Pearson's sum_z (C_z - n m_z)^2 / (n m_z). The counts sum to n, as
-      the n m_z do for every r on the simplex, so only the constraint r >= 0 can separate r from the counts.
-    - Bit reports: r by generalized least squares, and sum_z (r-hat_z - r_z)^2 / v_z, where v is the variance given the
-      users' values, ``Channel.variance_given_values``. Given the histogram r of these values, the bits of a window are
-      independent. (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance_factors`` gives the
-      same r, and has the same value at this r.) Here r must be >= 0 and sum to one, though the r-hat_z do not.
-    - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_fit_to_subsets``. The r-hat_z sum to one.
+    - Symbol reports: Pearson's distance. The counts sum to n, as the n m_z do for every r on the simplex, so only the
+      constraint r >= 0 can separate r from the counts.
+    - Bit reports: here r must be >= 0 and sum to one, though the r-hat_z do not.
+    - Reports of w > 1 symbols: the r-hat_z sum to one.
 
     The degrees of freedom are the number of active constraints: one for each noisy symbol with r_z = 0, and for bit
     reports one for the sum. The p-value is conservative. Given the symbols with r_z = 0 and the direction of the
@@ -90,93 +88,10 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     noise_variance = n * (channel.q * (1 - channel.q))[noisy]
     if noise_variance.min(initial=np.inf) < MIN_NOISE_VARIANCE or not noisy.any():
         return None
-    if channel.supported > 1:
-        r, statistic = _fit_to_subsets(channel, counts, n)
-    elif channel.independent_bits:
-        r = _nearest_given_bits(channel, counts, n)
-        statistic = _chi_square(channel.unbiased(counts, n) - r, channel.variance_given_values(r, n))
-    else:
-        r = exact_mle(channel, counts, n)
-        expected = n * channel.support_probability(r)
-        statistic = _chi_square(counts - expected, expected)
+    r = wls(channel, counts, n)
+    statistic = squared_distance(channel, counts, n, r)
     degrees = int(np.count_nonzero(noisy & (r == 0))) + channel.independent_bits
     return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
-
-
-def _chi_square(residuals: Floats, variance: Floats) -> float:
-    # A symbol without noise and without reports fits exactly.
-    return float(np.divide(residuals**2, variance, out=np.zeros_like(variance), where=variance > 0).sum())
-
-
-def _fit_to_subsets(channel: Channel, counts: Counts, n: int) -> tuple[Floats, float]:
-    """Return the nearest r on the simplex if each report supports w > 1 symbols, and its squared distance from r-hat.
-
-    The r-hat_z sum to one, so a residual x = r-hat - r sums to 0. On such vectors, the covariance V given the users'
-    values is a diagonal one: x.V x = sum_z d_z x_z^2 with d_z = (a + b r_z)/n, because the covariance of two symbols is
-    linear in r_i + r_j. So the squared distance is the least sum_z (x_z + l)^2 / d_z over l. With fixed d, the
-    conditions of Karush, Kuhn and Tucker are, for one number h and S = sum_z max(0, r-hat_z - h),
-
-        r_z = max(0, r-hat_z - h) / S    with    S = 1 + k h b / (k a - b),    k = |Z|
-
-    and bisection finds h. If b = 0, r is the projection of ``norm_sub``.
-    """
-    k, p, q, gain = channel.size, float(channel.p[0]), float(channel.q[0]), float(channel.gain[0])
-    true, other = channel.pair_probabilities()
-    both, slope = other - q * q, true - p * q - (other - q * q)
-    a = (q * (1 - q) - both) / gain**2
-    b = (p * (1 - p) - q * (1 - q) - 2 * slope) / gain**2
-    unbiased = channel.unbiased(counts, n)
-    rate = k * b / (k * a - b)
-    low, high = 0.0, float(unbiased.max())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if np.maximum(unbiased - middle, 0).sum() > 1 + rate * middle:
-            low = middle
-        else:
-            high = middle
-    r = np.maximum(unbiased - low, 0)
-    r /= r.sum()
-    d, residuals = (a + b * r) / n, unbiased - r
-    shift = (residuals / d).sum() / (1 / d).sum()
-    return r, _chi_square(residuals - shift, d)
-
-
-def _nearest_given_bits(channel: Channel, counts: Counts, n: int) -> Floats:
-    """Return the r on the simplex that minimizes sum_z (r-hat_z - r_z)^2 / v_z, with v = v(r) at the same r.
-
-    Weights at r-hat itself would favour symbols with counts that are low by chance. Weights at r are Pearson's weights.
-    They usually need iteration; but v is linear in r, v = a + c r, so the conditions of Karush, Kuhn and Tucker with
-    fixed v,
-
-        r_z = r-hat_z - lambda v_z    or    r_z = 0 where r-hat_z <= lambda v_z,
-
-    give r_z = max(0, r-hat_z - lambda a_z) / (1 + lambda c_z) directly. Each r_z falls with lambda, so bisection finds
-    the lambda at which the r_z sum to one. A symbol with q = 0 and without reports stays at 0 and is left out.
-    """
-    unbiased = channel.unbiased(counts, n)
-    kept = (channel.q > 0) | (counts > 0)
-    x = unbiased[kept]
-    a = channel.variance_given_values(np.zeros(channel.size), 1)[kept]
-    c = channel.variance_given_values(np.ones(channel.size), 1)[kept] - a
-    # The bounds of lambda: at low every symbol has a share of 1/k or more, and at high a share of 1/k or less.
-    share = 1 / len(x)
-    shares_at = (x - share) / (a + c * share)
-    low, high = shares_at.min(), shares_at.max()
-
-    def solution(rate: float) -> Floats:
-        above: Floats = np.maximum(x - rate * a, 0)
-        return above / np.maximum(1 + rate * c, np.finfo(np.float64).tiny)
-
-    with np.errstate(over="ignore"):  # left of the pole, where 1 + lambda c = 0, the solution is infinite
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if solution(middle).sum() > 1:
-                low = middle
-            else:
-                high = middle
-    nearest = np.zeros(channel.size)
-    nearest[kept] = solution(high)
-    return nearest
 
 
 def plausible_bit_totals(mechanism: UnaryEncoding, tail: float) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
-from uldp.mechanisms.plausibility import excess_p_value
+from uldp.mechanisms.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
@@ -25,10 +25,6 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, pane_of
-
-#: Honest devices cause a false alarm in one window of a million; in up to 30 of a million, if there are just enough
-#: reports for ``fit_counts`` to judge.
-ALARM_LEVEL = 1e-6
 
 
 def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Flag]:

@@ -1,0 +1,155 @@
+"""The distribution that is nearest to the counts of a window, weighted by their variances, and its distance from them.
+
+Weighted least squares (WLS) corrects a noisy symbol more than a precise one, which the projection of ``norm_sub`` does
+not.
+"""
+
+import numpy as np
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.likelihood import exact_mle
+from uldp.schemas.arrays import Counts, Floats
+
+# Halvings of an interval that holds the root: they leave 4e-15 of it.
+_HALVINGS = 48
+
+
+def wls(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Return the r on the simplex with the least distance from the counts, weighted by their variances at the same r.
+
+    Weights at r-hat itself would favour symbols with counts that are low by chance. Weights at r are Pearson's weights.
+
+    - Symbol reports: the distance is Pearson's sum_z (C_z - n m_z)^2 / (n m_z), and r is that of ``exact_mle``: all
+      p_z - q_z are equal, so the conditions of Karush, Kuhn and Tucker (KKT) for fixed weights 1/m_z are, at weights
+      of the same r, those of the likelihood: C_z / m_z is one constant where r_z > 0, and no larger elsewhere.
+    - Bit reports: sum_z (r-hat_z - r_z)^2 / v_z, where v is the variance given the users' values,
+      ``Channel.variance_given_values``. Given the histogram r of these values, the bits of a window are independent.
+      (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance_factors`` gives the same r, and has
+      the same value at this r.)
+    - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_nearest_given_subsets``.
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
+    """
+    if channel.supported > 1:
+        return _nearest_given_subsets(channel, counts, n)
+    return _nearest_given_bits(channel, counts, n) if channel.independent_bits else exact_mle(channel, counts, n)
+
+
+def squared_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> float:
+    """Return the squared distance of the counts from a distribution r, which ``wls`` minimizes; its weights are at r.
+
+    Raises:
+        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
+    """
+    residuals = channel.unbiased(counts, n) - r
+    if channel.supported > 1:
+        a, b = _subset_variance(channel)
+        d = (a + b * r) / n
+        return _chi_square(residuals - (residuals / d).sum() / (1 / d).sum(), d)
+    if channel.independent_bits:
+        return _chi_square(residuals, channel.variance_given_values(r, n))
+    expected = n * channel.support_probability(r)
+    return _chi_square(counts - expected, expected)
+
+
+def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
+    """Return r_z = max(0, x_z - l a_z) / (1 + l c_z) with the number l at which the r_z sum to one, by bisection.
+
+    This r is on the simplex and nearest to x, if the entry z has the variance a_z + c_z r_z up to a common factor.
+
+    Args:
+        x: Shape (k,).
+        a: Shape (k,): not negative.
+        c: Shape (k,): not negative where a is 0, and a + c > 0.
+
+    Returns:
+        Shape (k,), on the probability simplex.
+    """
+    # The bounds of l: at low every entry is 1/k or more, and at high 1/k or less.
+    share = 1 / len(x)
+    shares_at = (x - share) / (a + c * share)
+    low, high = shares_at.min(), shares_at.max()
+
+    def solution(rate: float) -> Floats:
+        above: Floats = np.maximum(x - rate * a, 0)
+        return above / np.maximum(1 + rate * c, np.finfo(np.float64).tiny)
+
+    with np.errstate(over="ignore"):  # left of the pole, where 1 + l c = 0, the solution is infinite
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if solution(middle).sum() > 1:
+                low = middle
+            else:
+                high = middle
+    nearest = solution(high)
+    nearest /= nearest.sum()
+    return nearest
+
+
+def _chi_square(residuals: Floats, variance: Floats) -> float:
+    # A symbol without noise and without reports fits exactly.
+    return float(np.divide(residuals**2, variance, out=np.zeros_like(variance), where=variance > 0).sum())
+
+
+def _nearest_given_bits(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Return the r on the simplex that minimizes sum_z (r-hat_z - r_z)^2 / v_z, with v = v(r) at the same r.
+
+    Weights at r usually need iteration; but v is linear in r, v = a + c r, so the KKT conditions with fixed v,
+
+        r_z = r-hat_z - lambda v_z    or    r_z = 0 where r-hat_z <= lambda v_z,
+
+    give r_z = max(0, r-hat_z - lambda a_z) / (1 + lambda c_z) directly. Each r_z falls with lambda, so bisection finds
+    the lambda at which the r_z sum to one. A symbol with q = 0 and without reports stays at 0 and is left out.
+    """
+    unbiased = channel.unbiased(counts, n)
+    kept = (channel.q > 0) | (counts > 0)
+    a = channel.variance_given_values(np.zeros(channel.size), 1)[kept]
+    c = channel.variance_given_values(np.ones(channel.size), 1)[kept] - a
+    nearest = np.zeros(channel.size)
+    nearest[kept] = onto_simplex(unbiased[kept], a, c)
+    return nearest
+
+
+def _nearest_given_subsets(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Return the nearest r on the simplex if each report supports w > 1 symbols.
+
+    The r-hat_z sum to one, so a residual x = r-hat - r sums to 0. On such vectors, the covariance V given the users'
+    values is a diagonal one: x.V x = sum_z d_z x_z^2 with d_z = (a + b r_z)/n, because the covariance of two symbols is
+    linear in r_i + r_j. So the squared distance is the least sum_z (x_z + l)^2 / d_z over l. With fixed d, the KKT
+    conditions are, for one number h and S = sum_z max(0, r-hat_z - h),
+
+        r_z = max(0, r-hat_z - h) / S    with    S = 1 + k h b / (k a - b),    k = |Z|
+
+    and bisection finds h. If b = 0, r is the projection of ``norm_sub``.
+    """
+    k = channel.size
+    a, b = _subset_variance(channel)
+    unbiased = channel.unbiased(counts, n)
+    rate = k * b / (k * a - b)
+    low, high = 0.0, float(unbiased.max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if np.maximum(unbiased - middle, 0).sum() > 1 + rate * middle:
+            low = middle
+        else:
+            high = middle
+    r = np.maximum(unbiased - low, 0)
+    r /= r.sum()
+    return r
+
+
+def _subset_variance(channel: Channel) -> tuple[float, float]:
+    """Return a and b of ``_nearest_given_subsets``."""
+    p, q, gain = float(channel.p[0]), float(channel.q[0]), float(channel.gain[0])
+    true, other = channel.pair_probabilities()
+    both, slope = other - q * q, true - p * q - (other - q * q)
+    return (q * (1 - q) - both) / gain**2, (p * (1 - p) - q * (1 - q) - 2 * slope) / gain**2
