@@ -88,7 +88,7 @@ def test_forecast_is_the_error_of_uniform_numbers() -> None:
     decode, n = decoder(), 10**6
     cells = devices(decode, np.random.default_rng(2).uniform(LOW, HIGH, n), np.random.default_rng(3))
     assert decode.forecast(n) == pytest.approx(np.sqrt(decode.linear(cells, n).variance), rel=0.005)
-    assert dict(decode.describe(n)).keys() == {"outputs", "errors"}
+    assert dict(decode.describe(n, "auto")).keys() == {"outputs", "errors"}
 
 
 def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
@@ -166,8 +166,8 @@ def test_no_reports_have_no_estimate() -> None:
 
 
 def test_ems_needs_a_matrix_of_the_bins() -> None:
-    assert decoder(bins=MAX_EMS_BINS).estimators == ("empirical", "ems")
+    assert decoder(bins=MAX_EMS_BINS).estimators == ("auto", "empirical", "ems")
     decode = decoder(bins=MAX_EMS_BINS + 1)
-    assert decode.estimators == ("empirical",)
-    with pytest.raises(ValueError, match="a block of 1025 bins has the estimators empirical, not 'ems'"):
+    assert decode.estimators == ("auto", "empirical")
+    with pytest.raises(ValueError, match="a block of 1025 bins has the estimators auto, empirical, not 'ems'"):
         decode.tables(np.zeros(decode.block.statistic_size, dtype=np.int64), 0, "ems")

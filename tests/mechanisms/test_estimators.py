@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as npst
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators import (
     THRESHOLD_ALPHA,
+    auto,
     empirical,
     estimate_intermediate,
     norm_sub,
@@ -19,6 +20,7 @@ from uldp.mechanisms.estimators import (
 )
 from uldp.mechanisms.likelihood import em, exact_mle
 from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.projection import wls
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
@@ -98,7 +100,7 @@ def test_threshold_keeps_an_empty_symbol_as_often_as_bonferroni_says() -> None:
 def test_estimates_from_symbols_lie_on_the_simplex(counts: Counts) -> None:
     n = int(counts.sum())
     assert empirical(URR.channel, counts, n).sum() == pytest.approx(1)
-    for estimator in ("threshold", "norm-sub", "mle", "em"):
+    for estimator in ("auto", "threshold", "norm-sub", "wls", "mle", "em"):
         assert on_simplex(estimate_intermediate(estimator, URR.channel, counts, n)), estimator
 
 
@@ -106,6 +108,7 @@ def test_estimates_from_symbols_lie_on_the_simplex(counts: Counts) -> None:
 def test_estimates_from_bits_lie_on_the_simplex(window: tuple[Counts, int]) -> None:
     assert on_simplex(threshold(URAP.channel, *window))
     assert on_simplex(norm_sub(URAP.channel, *window))
+    assert on_simplex(wls(URAP.channel, *window))
 
 
 @given(vector=npst.arrays(np.float64, st.integers(1, 12), elements=st.floats(-3, 3)))
@@ -141,9 +144,11 @@ def test_norm_sub_leaves_a_distribution_alone(counts: Counts) -> None:
 def test_each_name_has_its_estimator() -> None:
     counts, n = np.array([30, 20, 25, 15, 10]), 100
     expected = {
+        "auto": auto(URR.channel, counts, n),
         "empirical": empirical(URR.channel, counts, n),
         "threshold": threshold(URR.channel, counts, n),
         "norm-sub": norm_sub(URR.channel, counts, n),
+        "wls": wls(URR.channel, counts, n),
         "mle": exact_mle(URR.channel, counts, n),
         "em": em(URR.channel, counts, n).distribution,
     }
@@ -154,12 +159,12 @@ def test_each_name_has_its_estimator() -> None:
 
 @pytest.mark.parametrize("name", ["mle", "em"])
 def test_counts_of_bits_have_no_likelihood(name: str) -> None:
-    with pytest.raises(ValueError, match="norm-sub"):
+    with pytest.raises(ValueError, match="use wls"):
         estimate_intermediate(name, URAP.channel, np.zeros(5, dtype=np.int64), 10)
 
 
 def test_an_unknown_estimator_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'median'.*empirical, threshold, norm-sub, mle, em"):
+    with pytest.raises(ValueError, match=r"'median'.*auto, empirical, threshold, norm-sub, wls, mle, em"):
         estimate_intermediate("median", URR.channel, np.ones(5, dtype=np.int64), 5)
 
 

@@ -44,7 +44,8 @@ def test_payloads_counts_and_estimates_are_those_of_before(name: str) -> None:
     assert hashlib.sha256(wire.tobytes()).hexdigest() == golden["payloads"]
     counts = protocol.mechanism.statistic(payloads)
     assert counts.tolist() == golden["counts"]
-    assert list(protocol.decoder.estimators) == list(golden["estimates"])
+    newer = {"auto", "wls"}
+    assert [name for name in protocol.decoder.estimators if name not in newer] == list(golden["estimates"])
     for estimator, estimate in golden["estimates"].items():
         tables: dict[str, Table] = {table.name: table for table in protocol.decoder.tables(counts, N, estimator)}
         # Later tables have tests of their own.

@@ -263,6 +263,6 @@ def test_each_estimator_gives_tables_in_their_shape(name: str) -> None:
 
 @each
 def test_a_check_says_facts_and_errors_in_lines(name: str) -> None:
-    described = list(EXAMPLES[name].protocol.decoder.describe(1000))
+    described = list(EXAMPLES[name].protocol.decoder.describe(1000, "auto"))
     assert described[-1][0] == "errors"
     assert all(heading.isalpha() and text.isprintable() for heading, text in described)

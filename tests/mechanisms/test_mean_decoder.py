@@ -79,7 +79,7 @@ def test_the_forecast_is_the_error_in_the_middle(epsilon: float) -> None:
 
 
 def test_a_check_shows_the_probabilities_and_the_error() -> None:
-    assert list(MeanDecoder(LOW, HIGH, 1.0).describe(10_000)) == [
+    assert list(MeanDecoder(LOW, HIGH, 1.0).describe(10_000, "auto")) == [
         ("ones", "probability 0.268941 at -3, rising to 0.731059 at 24"),
         ("errors", "of the mean at n = 10,000, uniform values: 0.292"),
     ]
@@ -136,8 +136,8 @@ def test_cells_are_zeros_and_ones(cells: list[int], n: int) -> None:
             read(np.array(cells), n)
 
 
-def test_a_mean_has_one_estimator() -> None:
-    with pytest.raises(ValueError, match="the estimator empirical, not 'ems'"):
+def test_a_mean_has_one_estimator_of_two_names() -> None:
+    with pytest.raises(ValueError, match="the estimators auto, empirical, not 'ems'"):
         MeanDecoder(LOW, HIGH, 1.0).tables(np.array([1, 2]), 3, "ems")
 
 

@@ -73,7 +73,7 @@ class Stub(Decoder):
     def forecast(self, n: int) -> Floats:
         raise NotImplementedError
 
-    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         raise NotImplementedError
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
@@ -104,7 +104,7 @@ def test_estimators_are_the_union_in_order_and_parts_without_one_use_their_defau
 
 def test_an_estimator_of_no_part_is_refused() -> None:
     (cells,) = statistics(100, 1, seed=1)
-    with pytest.raises(ValueError, match="no estimator 'mean'; choose one of empirical"):
+    with pytest.raises(ValueError, match="no estimator 'mean'; choose one of auto, empirical"):
         DECODER.tables(cells, 100, "mean")
 
 
@@ -294,7 +294,7 @@ def test_forecast_is_that_of_the_parts_at_their_expected_numbers() -> None:
 
 
 def test_describe_names_each_part_and_its_share() -> None:
-    lines = list(DECODER.describe(1000))
+    lines = list(DECODER.describe(1000, "mle"))
     assert [text for heading, text in lines if heading == "part"] == [
         "app: 0.5 of the reports",
         "hour: 0.2 of the reports",
@@ -304,5 +304,5 @@ def test_describe_names_each_part_and_its_share() -> None:
     assert facts == [
         (heading, f"{name}: {text}")
         for name, part, n in zip(NAMES, PARTS, (500, 200, 300), strict=True)
-        for heading, text in pure(part).describe(n)
+        for heading, text in pure(part).describe(n, pure(part).known("mle"))
     ]

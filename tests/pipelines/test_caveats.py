@@ -43,12 +43,21 @@ def test_a_tag_that_is_no_value(domain: dict[str, Any], tag: str) -> None:
 def test_an_expected_error_that_says_nothing_and_the_users_that_mend_it() -> None:
     few = {"domain": {"size": 100}, "sensitive": "all", "mechanism": {"name": "rr", "epsilon": 1.0}}
     (warning,) = warned(1000, **few)
-    assert warning.startswith("the expected l1 error of the unbiased estimate is 14")
+    assert warning.startswith("the expected l1 error of auto is ")
+    assert "that of equal shares, a guess without reports, 0.988: take " in warning
     users = int(warning.split("take ")[1].split(" ")[0].replace(",", ""))
     assert warned(users, **few) == []
-    assert len(warned(users * 9 // 10, **few)) == 1
+    assert len(warned(users // 2, **few)) == 1
+
+
+def test_the_error_is_that_of_the_published_estimator() -> None:
+    few = {"domain": {"size": 100}, "sensitive": "all", "mechanism": {"name": "oue", "epsilon": 0.5}}
+    (of_auto,) = warned(20_000, **few)
+    (of_empirical,) = warned(20_000, **few, estimator=["empirical", "auto"])
+    assert float(of_auto.split(" is ")[1].split(" ")[0]) < 1 < float(of_empirical.split(" is ")[1].split(" ")[0]) <= 2
 
 
 def test_an_epsilon_that_lets_nothing_through() -> None:
     (warning,) = warned(mechanism={"name": "urr", "epsilon": 1e-14})
     assert "the expected l1 error" in warning
+    assert "take more users than there are in a window" in warning

@@ -36,7 +36,7 @@ def test_ems_with_too_many_bins_is_refused_with_a_remedy(spec: Any, key: str, es
 @pytest.mark.parametrize("spec", [alone, of_a_record])
 def test_each_estimator_that_a_spec_may_name_is_one_of_its_decoder(spec: Any) -> None:
     assert "ems" in build_protocol(spec(bins=MAX_EMS_BINS, estimator="ems")).decoder.estimators
-    assert build_protocol(spec(bins=MAX_EMS_BINS + 1)).decoder.estimators[0] == "empirical"
+    assert build_protocol(spec(bins=MAX_EMS_BINS + 1)).decoder.estimators[0] == "auto"
 
 
 @pytest.mark.parametrize(("spec", "key"), [(alone, "mechanism.epsilon"), (of_a_record, "mechanism.of.hours.epsilon")])

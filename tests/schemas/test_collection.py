@@ -60,7 +60,7 @@ def test_what_is_left_out_has_a_default() -> None:
     assert spec.tags == []
     assert spec.background.shape == (0, 5)
     assert (spec.window.early_every, spec.window.allowed_lateness) == (None, timedelta(0))
-    assert spec.estimators == ["empirical"]
+    assert spec.estimators == ["auto"]
     assert (spec.limits.min_reports, spec.limits.max_rejected_ratio) == (1, None)
     assert spec.limits.max_clock_skew == timedelta(minutes=10)
     assert spec.max_age == timedelta(days=365)

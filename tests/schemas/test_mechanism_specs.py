@@ -47,8 +47,8 @@ def test_each_mechanism_is_for_one_kind_of_domain(kind: str, names: str) -> None
 
 
 @pytest.mark.parametrize("family", get_args(MechanismSpec))
-def test_the_unbiased_estimate_is_every_family_s_default(family: Any) -> None:
-    assert family.estimators[0] == "empirical"
+def test_auto_is_every_family_s_default(family: Any) -> None:
+    assert family.estimators[:2] == ("auto", "empirical")
     assert set(family.estimators) <= set(get_args(EstimatorName))
 
 
@@ -109,11 +109,11 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": "em"},
-            "estimator em needs each report of olh, but a job keeps only counts; use norm-sub",
+            "estimator em needs each report of olh, but a job keeps only counts; use wls",
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": ["empirical", "ems"]},
-            "estimator ems does not fit olh; choose from empirical, threshold, norm-sub",
+            "estimator ems does not fit olh; choose from auto, empirical, threshold, norm-sub, wls",
         ),
         ({"mechanism": [1]}, "mechanism: must be a mapping"),
         (

@@ -217,7 +217,7 @@ LIST = "write all, or a list of values of the domain"
         ),
         (
             {"estimator": "ems"},
-            "estimator ems does not fit urr, duchi; choose from empirical, threshold, norm-sub, mle, em",
+            "estimator ems does not fit urr, duchi; choose from auto, empirical, threshold, norm-sub, wls, mle, em",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -20,7 +20,7 @@ def message(**keys: Any) -> str:
 UNKNOWN_KEY = "unknown key; check the spelling or remove it"
 DURATION = "write a duration as a whole number and a unit: 30s, 10m, 1h, 1d"
 SENSITIVE = "write all, or a list of values of the domain"
-ESTIMATOR = "write one of empirical, threshold, norm-sub, mle, em, ems, or a list of them"
+ESTIMATOR = "write one of auto, empirical, threshold, norm-sub, wls, mle, em, ems, or a list of them"
 MECHANISMS = " or ".join(str(get_args(MechanismName))[1:-1].rsplit(", ", 1))
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
@@ -221,7 +221,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"estimator": ["mle", "mle"]}, "estimators must differ, got ['mle', 'mle']"),
         (
             {"estimator": ["empirical", "mle", "em"], "mechanism": mechanism("oue", epsilon=1)},
-            "estimator em needs each report of oue, but a job keeps only counts; use norm-sub",
+            "estimator em needs each report of oue, but a job keeps only counts; use wls",
         ),
         ({"limits": {"min_reports": 0}}, "limits.min_reports: must be 1 or more (got 0)"),
         (

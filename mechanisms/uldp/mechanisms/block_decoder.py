@@ -24,7 +24,7 @@ QUANTILE_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 class BlockDecoder(Decoder):
     """Estimates the mean, or the mean, the distribution and the quantiles of a number in [low, high].
 
-    - "empirical": the table ``mean``, unbiased, with its normal interval. Not cut to [low, high].
+    - "auto" and "empirical": the table ``mean``, unbiased, with its normal interval. Not cut to [low, high].
     - "ems": also the table ``share``, of the G bins of the range in ascending order, and the table ``quantile``, both
       from the shares of ``ems``. The intervals of shares are normal. Those of quantiles map the interval of the share
       below the quantile through the estimated distribution (Woodruff, "Confidence Intervals for Medians and Other
@@ -51,7 +51,7 @@ class BlockDecoder(Decoder):
         """
         check_range(low, high)
         self.block, self.low, self.high = block, low, high
-        self.estimators = ("empirical", "ems") if block.grid <= MAX_EMS_BINS else ("empirical",)
+        self.estimators = ("auto", "empirical", "ems") if block.grid <= MAX_EMS_BINS else ("auto", "empirical")
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the outputs of n reports."""
@@ -105,7 +105,7 @@ class BlockDecoder(Decoder):
         step = (self.high - self.low) / self.block.grid
         return np.array([step * math.sqrt(np.trapezoid(variance) / self.block.grid / n)])
 
-    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the mechanism, and the error at n reports."""
         block = self.block
         yield (
@@ -136,7 +136,7 @@ class BlockDecoder(Decoder):
             level=INTERVAL_LEVEL,
             basis=Basis.NORMAL,
         )
-        return (table,) if estimator == "empirical" else (table, *self._ems_tables(cells, n))
+        return (table, *self._ems_tables(cells, n)) if estimator == "ems" else (table,)
 
     def _ems_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
         channel = BinChannel(self.block.grid, self.block.width, self.block.noise)

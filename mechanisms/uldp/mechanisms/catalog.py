@@ -76,7 +76,13 @@ def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, An
         mechanism = build(sensitive, spec)
         if isinstance(spec, MemoizableSpec) and spec.lasting_epsilon is not None:
             mechanism = Memoized(build(sensitive, spec.model_copy(update={"epsilon": spec.lasting_epsilon})), mechanism)
-        return LdpProtocol(pum, mechanism, PureDecoder(mechanism.channel, pum, simultaneous=variable.simultaneous))
+        decoder = PureDecoder(
+            mechanism.channel,
+            pum,
+            chance_support=mechanism.chance_support,
+            simultaneous=variable.simultaneous,
+        )
+        return LdpProtocol(pum, mechanism, decoder)
 
     return protocol
 

@@ -8,6 +8,9 @@ from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
 
+#: The headings of the facts that depend on the number of reports.
+DEPENDS_ON_N = ("forged", "errors")
+
 
 class Linear(Protocol):
     """An unbiased estimate that is linear in the cells, with its errors; sums and comparisons need no more.
@@ -48,6 +51,10 @@ class Decoder(ABC):
 
     estimators: tuple[str, ...]
 
+    def known(self, estimator: str) -> str:
+        """Return this estimator if the decoder has it, or its default."""
+        return estimator if estimator in self.estimators else self.estimators[0]
+
     @abstractmethod
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
@@ -72,11 +79,14 @@ class Decoder(ABC):
         """Return the standard errors of the values of ``linear`` to expect from n reports of uniform true values."""
 
     @abstractmethod
-    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield facts about the estimates for ``uldp check``, each a heading of one word and a text of one line.
+
+        The last facts, under the headings of ``DEPENDS_ON_N``, depend on the number of reports.
 
         Args:
             n: The number of reports for which the errors are forecast.
+            estimator: The name of the published estimator.
         """
 
     @abstractmethod

@@ -153,7 +153,7 @@ class MeanDecoder(Decoder):
     high: float
     epsilon: float
 
-    estimators = ("empirical",)
+    estimators = ("auto", "empirical")
 
     def __post_init__(self) -> None:
         check_range(self.low, self.high)
@@ -204,7 +204,7 @@ class MeanDecoder(Decoder):
         """Return the standard error of the mean of n uniform numbers, shape (1,): half of them send 1."""
         return np.array([self.slope / 2 / math.sqrt(n)])
 
-    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the probabilities of a one, and the error at n reports."""
         f = flip_probability(self.epsilon)
         yield "ones", f"probability {f:.6g} at {self.low:g}, rising to {1 - f:.6g} at {self.high:g}"
@@ -214,10 +214,10 @@ class MeanDecoder(Decoder):
         """Return the table ``mean``, of one number in the units of the range.
 
         Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or ``estimator`` is not "empirical".
+            ValueError: if ``n`` is not positive, the cells do not fit, or ``estimator`` is one of these.
         """
         if estimator not in self.estimators:
-            raise ValueError(f"a mean has the estimator {self.estimators[0]}, not {estimator!r}")
+            raise ValueError(f"a mean has the estimators {', '.join(self.estimators)}, not {estimator!r}")
         mean = self.linear(cells, n)
         low, high = mean.interval(INTERVAL_LEVEL)
         return (

@@ -3,16 +3,22 @@
 Each estimator is a function of (channel, counts, n). ``estimate_intermediate`` selects it by its name in a spec.
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from uldp.mechanisms import likelihood
 from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.empirical_bayes import empirical_bayes
+from uldp.mechanisms.projection import wls
 from uldp.schemas.arrays import Counts, Floats
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
 THRESHOLD_ALPHA = 0.05
+#: The estimator "auto" is ``wls`` where the unbiased estimate has at most the first l1 error, empirical Bayes where it
+#: has the second or more, and a mixture in between.
+AUTO_BETWEEN = (0.4, 4.0)
 
 
 def empirical(channel: Channel, counts: Counts, n: int) -> Floats:
@@ -67,8 +73,8 @@ def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
 
     The estimator subtracts one constant from every entry and raises negative entries to zero. If all symbols are
     equally noisy (RAPPOR, SUE, OUE), the result is close to the result of expectation-maximization over the reports
-    themselves, but needs only the counts. Under uRAP at small epsilon it is not close: the estimator shifts the precise
-    estimates on Z_N as far as the noisy estimates on Z_S.
+    themselves, but needs only the counts. Under uRAP and uOUE it is wrong, because the estimator shifts the precise
+    estimates on Z_N as far as the noisy estimates on Z_S; ``wls`` does not.
 
     Returns:
         Shape (|Z|,), on the probability simplex.
@@ -91,16 +97,43 @@ def project_to_simplex(vector: Floats) -> Floats:
     return projection
 
 
+def auto(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
+    """Return ``wls`` where n suffices, ``empirical_bayes`` where it is small, and a mixture of both in between.
+
+    The forecast of the unbiased estimate's l1 error for equal shares, ``Channel.expected_l1``, decides. It follows from
+    channel and n alone, so windows of as many reports use the same estimator. The part of empirical Bayes grows with
+    the logarithm of this forecast from 0 to 1 ``AUTO_BETWEEN``, so no window jumps.
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+        bots: The number of bots, which are the last symbols of Z.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: under the same conditions as ``wls``.
+    """
+    nearest = wls(channel, counts, n)
+    low, high = AUTO_BETWEEN
+    error = channel.expected_l1(np.full(channel.size, 1 / channel.size), n)
+    part = float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
+    return (1 - part) * nearest + part * empirical_bayes(channel, counts, n, bots) if part else nearest
+
+
 _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
     "empirical": empirical,
     "threshold": threshold,
     "norm-sub": norm_sub,
+    "wls": wls,
     "mle": likelihood.exact_mle,
     "em": lambda channel, counts, n: likelihood.em(channel, counts, n).distribution,
 }
 
 
-def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: int) -> Floats:
+def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
     """Estimate r over Z with the estimator of this name.
 
     Without tags, Z = X and the result estimates the distribution of values. With tags, ``Pum.distribution`` turns the
@@ -111,6 +144,7 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
         channel: p and q of the mechanism.
         counts: Shape (|Z|,): support counts.
         n: Number of counted reports.
+        bots: The number of bots, which are the last symbols of Z.
 
     Returns:
         Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex.
@@ -118,6 +152,8 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
     Raises:
         ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
     """
+    if estimator == "auto":
+        return auto(channel, counts, n, bots)
     if estimator not in _ESTIMATORS:
-        raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(_ESTIMATORS)}")
+        raise ValueError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
     return _ESTIMATORS[estimator](channel, counts, n)

@@ -177,9 +177,7 @@ def em_bits(
 def _fractions(channel: Channel, counts: Counts, n: int) -> Floats:
     """Return C/n after checking that the counts alone determine the likelihood."""
     if not channel.one_symbol:
-        raise ValueError(
-            "counts do not determine the likelihood of bit reports; use norm-sub, or em_bits on the reports"
-        )
+        raise ValueError("counts do not determine the likelihood of bit reports; use wls, or em_bits on the reports")
     channel.unbiased(counts, n)  # checks the arguments
     if counts.sum() != n:
         raise ValueError(f"each report supports one symbol, but counts sum to {counts.sum()} with n={n}")

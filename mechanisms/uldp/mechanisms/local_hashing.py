@@ -108,6 +108,7 @@ class LocalHashing(PureMechanism):
         self.size = self.statistic_size = size
         self.sensitive = np.ones(size, dtype=np.bool_)
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
+        self.chance_support = 1 / self.buckets
         self.noise_probability = (self.buckets - 1) / (self.buckets + math.expm1(epsilon))
         self.channel = Channel(
             p=np.full(size, 1 - self.noise_probability),

@@ -146,7 +146,9 @@ class PureMechanism(Mechanism):
     Attributes:
         sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
         channel: The probabilities p and q that a report supports a symbol.
+        chance_support: The probability that a report without noise supports a given other symbol than its own.
     """
 
     sensitive: Mask
     channel: Channel
+    chance_support: float = 0.0

@@ -12,6 +12,8 @@ import numpy as np
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.estimators import estimate_intermediate
+from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.forgery import forgery_text
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pum_intervals import Ends, pum_intervals
 from uldp.schemas.arrays import Counts, Floats
@@ -62,12 +64,16 @@ class PureDecoder(Decoder):
     Args:
         channel: p and q of the mechanism over Z.
         pum: The values and tags behind the symbols.
+        chance_support: See ``PureMechanism``.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
-    def __init__(self, channel: Channel, pum: Pum, *, simultaneous: bool = False) -> None:
+    def __init__(
+        self, channel: Channel, pum: Pum, *, chance_support: float = 0.0, simultaneous: bool = False
+    ) -> None:
         self.channel = channel
         self.pum = pum
+        self._chance_support = chance_support
         self._simultaneous = simultaneous
         self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
 
@@ -95,31 +101,30 @@ class PureDecoder(Decoder):
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols."""
-        return np.sqrt(self.channel.variance(self._uniform, n))
+        return np.sqrt(self.channel.variance(equal_shares(self.channel.size), n))
 
-    @property
-    def _uniform(self) -> Floats:
-        return np.full(self.channel.size, 1 / self.channel.size)
-
-    def describe(self, n: int) -> Iterator[tuple[str, str]]:
-        """Yield p and q of the symbols that are protected and of the others, and the errors at n reports."""
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
         protected = self.channel.q > 0
         for heading, mask in (("sensitive", protected), ("others", ~protected)):
             if mask.any():
                 p, q = float(self.channel.p[mask][0]), float(self.channel.q[mask][0])
                 yield heading, f"{int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}"
-        l1, worst = self.channel.expected_l1(self._uniform, n), float(self.forecast(n).max())
-        yield (
-            "errors",
-            f"of the unbiased estimate at n = {n:,}, uniform values: l1 {l1:.3g}, at most {worst:.3g} a symbol",
+        yield "forged", forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support)
+        falling, equal = (
+            forecast_l1(self.channel, self.pum, estimator, shares(self.channel.size), n)
+            for shares in (falling_shares, equal_shares)
         )
+        l1 = f"expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., and {equal:.3g} if they are equal"
+        worst = f"standard error of the unbiased estimate at most {self.forecast(n).max():.3g} a symbol"
+        yield "errors", f"of {estimator} at n = {n:,}: {l1}; {worst}"
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the shares of values by eq. (22) over the estimate of r; with tags, also what is behind them.
 
         The intervals lie around the unbiased estimate, for each estimator, and are cut to [0, 1].
         """
-        r_hat = estimate_intermediate(estimator, self.channel, cells, n)
+        r_hat = estimate_intermediate(estimator, self.channel, cells, n, len(self.pum.tags))
         pum, linear = self.pum, self.linear(cells, n)
         ends = pum_intervals(pum, self.channel, cells, n, self._level_of_each(pum.size))
         table = partial(self._table, n=n)

@@ -122,13 +122,13 @@ class StrataDecoder(Decoder):
         expected = self._expected(n)
         return np.concatenate([decoder.forecast(of) for decoder, of in zip(self._decoders, expected, strict=True)])
 
-    def describe(self, n: int) -> Iterator[tuple[str, str]]:
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the share of each part, and the facts about it at its expected number of reports."""
         for name, decoder, share, expected in zip(
             self._names, self._decoders, self._strata.shares.tolist(), self._expected(n), strict=True
         ):
             yield "part", f"{name}: {share:.4g} of the reports"
-            for heading, text in decoder.describe(expected):
+            for heading, text in decoder.describe(expected, decoder.known(estimator)):
                 yield heading, f"{name}: {text}"
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
@@ -147,9 +147,7 @@ class StrataDecoder(Decoder):
             replace(table, of=(part.name,))
             for part in self._parts(cells, n)
             if part.n
-            for table in part.decoder.tables(
-                part.cells, part.n, estimator if estimator in part.decoder.estimators else part.decoder.estimators[0]
-            )
+            for table in part.decoder.tables(part.cells, part.n, part.decoder.known(estimator))
         )
 
     def _parts(self, cells: Counts, n: int) -> list[_Part]:

@@ -68,6 +68,7 @@ class SubsetSelection(PureMechanism):
             raise ValueError(f"epsilon must be positive, got {epsilon}")
         self.size = self.statistic_size = size
         self.chosen = w = max(round(size / (math.exp(epsilon) + 1)), 1)
+        self.chance_support = (w - 1) / (size - 1)
         self.sensitive = np.ones(size, dtype=np.bool_)
         self.form = PayloadForm(width=-(-size // 8))
         self.guarantee = Guarantee.of(self.sensitive, epsilon)

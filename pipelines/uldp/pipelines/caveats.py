@@ -3,7 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.statistic import Statistic
@@ -13,6 +17,8 @@ from uldp.schemas.variable import Variable
 _FEW_REPORTS = 10
 #: Up to so many of these windows may come from devices that were offline.
 _FEW_WINDOWS = 100
+#: The search for a number of users that suffices: the factor between two tries, and where it ends.
+_USERS_STEP, _MOST_USERS = 1.2, 10**10
 
 
 def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
@@ -25,31 +31,52 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
         )
     for attribute, variable in spec.variables.items():
         of = f"{attribute}: " if attribute else ""
-        yield from (of + line for line in _caveats_of(variable, users))
+        yield from (of + line for line in _caveats_of(variable, users, spec.estimators[0]))
 
 
-def _caveats_of(variable: Variable, users: int) -> Iterator[str]:
+def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]:
     """Yield a line for each probable mistake in one variable of a spec."""
     for tag in variable.tags:
         if _is_value(variable, tag.name):
             yield f"tag {tag.name} has the name of a value: nobody can tell them apart in results; rename the tag"
-    errors = build_variable(variable).decoder.forecast(max(round(variable.share * users), 1))
+    n = max(round(variable.share * users), 1)
+    decoder = build_variable(variable).decoder
     if (number := variable.domain.number) is not None:
-        width = number.high - number.low
-        if errors[0] > width / 10:
+        error, width = float(decoder.forecast(n)[0]), number.high - number.low
+        if error > width / 10:
             yield (
-                f"the expected error of the mean is {errors[0]:.3g} at n = {users:,}, in a range of {width:.3g}: take "
-                f"{_two_digits(users * (10 * errors[0] / width) ** 2):,} users or more in a window, or a larger epsilon"
+                f"the expected error of the mean is {error:.3g} at n = {users:,}, in a range of {width:.3g}: take "
+                f"{_two_digits(users * (10 * error / width) ** 2):,} users or more in a window, or a larger epsilon"
             )
+    elif isinstance(decoder, PureDecoder):
+        yield from _useless_shares(decoder, decoder.known(estimator), n, users / n)
+
+
+def _useless_shares(decoder: PureDecoder, estimator: str, n: int, users: float) -> Iterator[str]:
+    """Yield a line if n reports are expected to halve the error of a guess without reports, or less.
+
+    Args:
+        decoder: The decoder of the shares.
+        estimator: The published estimator.
+        n: The number of reports.
+        users: The number of users for each of these reports.
+    """
+    truth, guess = (shares(decoder.channel.size) for shares in (falling_shares, equal_shares))
+    blind = float(np.abs(decoder.pum.distribution(guess) - decoder.pum.distribution(truth)).sum())
+
+    def error(n: int) -> float:
+        return forecast_l1(decoder.channel, decoder.pum, estimator, truth, n)
+
+    if not blind or error(n) <= blind / 2:
         return
-    # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
-    l1 = math.sqrt(2 / math.pi) * float(errors.sum())
-    if l1 > 1:
-        yield (
-            f"the expected l1 error of the unbiased estimate is {l1:.3g} at n = {users:,}, where two distributions "
-            f"differ by 2 at the most: take {_two_digits(users * l1**2):,} users or more in a window, fewer values, or "
-            "a larger epsilon"
-        )
+    enough = n
+    while error(enough) > blind / 2 and enough < _MOST_USERS:
+        enough = math.ceil(enough * _USERS_STEP)
+    need = "more users than there are" if enough >= _MOST_USERS else f"{_two_digits(enough * users):,} users or more"
+    yield (
+        f"the expected l1 error of {estimator} is {error(n):.3g} at n = {round(n * users):,}, and that of equal shares,"
+        f" a guess without reports, {blind:.3g}: take {need} in a window, fewer values, or a larger epsilon"
+    )
 
 
 def few_reports(panes: Sequence[Statistic]) -> str | None:

@@ -15,7 +15,15 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.channel import device_half, digest
 from uldp.schemas.domains import Domain, Sensitive, Tag
 from uldp.schemas.durations import Duration, format_duration
-from uldp.schemas.mechanisms import MAX_EMS_BINS, BlockSpec, EstimatorName, MechanismSpec, SampleOneSpec
+from uldp.schemas.mechanisms import (
+    MAX_EMS_BINS,
+    BlockSpec,
+    EstimatorName,
+    MechanismSpec,
+    SampleOneSpec,
+    UoueSpec,
+    UrapSpec,
+)
 from uldp.schemas.mistakes import explain, near, notes, quote
 from uldp.schemas.specfile import SpecError, read_spec
 from uldp.schemas.strict import Strict
@@ -90,7 +98,7 @@ class CollectionSpec(Strict):
     mechanism: Annotated[MechanismSpec, Field(discriminator="name")]
     tags: list[Tag] = Field(default_factory=list)
     window: WindowSpec
-    estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "empirical"
+    estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "auto"
     #: Whether each interval of a table alone covers the truth with the level of the table, or all of them together.
     intervals: Literal["each", "simultaneous"] = "each"
     limits: Limits = Limits()
@@ -193,12 +201,19 @@ class CollectionSpec(Strict):
         names = ", ".join(dict.fromkeys(variable.mechanism.name for variable in self.variables.values()))
         known = {name for variable in self.variables.values() for name in variable.mechanism.estimators}
         for estimator in sorted(set(self.estimators) - known):
-            if estimator in {"mle", "em"} and "norm-sub" in known:
+            if estimator in {"mle", "em"} and "wls" in known:
                 raise ValueError(
-                    f"estimator {estimator} needs each report of {names}, but a job keeps only counts; use norm-sub"
+                    f"estimator {estimator} needs each report of {names}, but a job keeps only counts; use wls"
                 )
             fitting = ", ".join(name for name in get_args(EstimatorName) if name in known)
             raise ValueError(f"estimator {estimator} does not fit {names}; choose from {fitting}")
+        for variable in self.variables.values() if self.estimators[0] == "norm-sub" else ():
+            if isinstance(variable.mechanism, UrapSpec | UoueSpec) and not variable.sensitive_mask.all():
+                raise ValueError(
+                    f"estimator norm-sub cannot be the first of {variable.mechanism.name}: it shifts values that are"
+                    " not sensitive as far as the noisy ones, out of their own intervals; write wls first, and norm-sub"
+                    " behind it to compare"
+                )
         for name, variable in self.variables.items() if "ems" in self.estimators else ():
             if isinstance(variable.mechanism, BlockSpec) and variable.mechanism.bins > MAX_EMS_BINS:
                 raise ValueError(

@@ -27,7 +27,7 @@ MechanismName = Literal[
     "block",
     "sample-one",
 ]
-EstimatorName = Literal["empirical", "threshold", "norm-sub", "mle", "em", "ems"]
+EstimatorName = Literal["auto", "empirical", "threshold", "norm-sub", "wls", "mle", "em", "ems"]
 
 #: What each mechanism is called on a page.
 MECHANISM_TITLES: Mapping[MechanismName, str] = {
@@ -49,7 +49,7 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
 }
 
 #: The estimators for support counts, and those that also need each report to be in exactly one cell.
-OF_COUNTS: tuple[EstimatorName, ...] = ("empirical", "threshold", "norm-sub")
+OF_COUNTS: tuple[EstimatorName, ...] = ("auto", "empirical", "threshold", "norm-sub", "wls")
 OF_SYMBOLS: tuple[EstimatorName, ...] = (*OF_COUNTS, "mle", "em")
 
 #: The most buckets of a hash, and the most bins of a number.
@@ -239,7 +239,7 @@ class DuchiSpec(_PrivateSpec):
     """Duchi et al.'s mechanism for the mean of a number, with reports of one bit."""
 
     domain_kind = "number"
-    estimators = ("empirical",)
+    estimators = ("auto", "empirical")
 
     name: Literal["duchi"]
 
@@ -253,7 +253,7 @@ class BlockSpec(_PrivateSpec):
     """
 
     domain_kind = "number"
-    estimators = ("empirical", "ems")
+    estimators = ("auto", "empirical", "ems")
 
     name: Literal["block"]
     epsilon: float = Field(ge=MIN_BLOCK_EPSILON, le=50)
@@ -287,7 +287,7 @@ class SampleOneSpec(_PrivateSpec):
     """
 
     domain_kind = "record"
-    estimators = ("empirical",)
+    estimators = ("auto", "empirical")
 
     name: Literal["sample-one"]
     of: dict[AttributeName, Annotated[PartSpec, Field(discriminator="name")]]

@@ -117,10 +117,10 @@ class TestSelection:
 
     def test_names_are_checked_against_specs_and_files(self, tmp_path: Path) -> None:
         save(tmp_path, at(0, "em"))
-        for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="empirical")):
+        for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="auto")):
             check_selection(tmp_path, SPECS, good)
         with pytest.raises(
-            SelectionError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: em, emp"
+            SelectionError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: auto, em"
         ):
             check_selection(tmp_path, SPECS, Selection(estimator="emm"))
         with pytest.raises(SelectionError, match=r"the results have no collection 'd'; choose one of: c$"):

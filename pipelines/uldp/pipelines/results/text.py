@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoder import DEPENDS_ON_N
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
@@ -25,10 +26,12 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     budget = "no privacy" if guarantee.epsilon is None else f"epsilon {guarantee.epsilon:.6g} nats a report"
     budget += f" and {guarantee.lasting:.6g} for all of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
-    facts = [f"  {heading:<11} {text}" for heading, text in protocol.decoder.describe(users)]
-    # The errors come last, because they depend on the number of users.
-    errors = facts.pop() if "" in spec.variables else None
-    rows += facts
+    if guarantee.epsilon is not None:
+        rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting)}")
+    facts = list(protocol.decoder.describe(users, spec.estimators[0]))
+    # Facts that depend on the number of users come last; those of a record stay with their attribute.
+    last = [fact for fact in facts if "" in spec.variables and fact[0] in DEPENDS_ON_N]
+    rows += [_row(*fact) for fact in facts if fact not in last]
     rows.append(f"  report      {'one symbol' if form.width is None else f'{form.width:,} bytes'}")
     if protocol.mechanism.memory:
         rows.append("  memory      each device keeps its response to a value, so errors of its windows are correlated")
@@ -38,8 +41,24 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
     rows.append(f"  limits      {', '.join(_limits(spec))}")
-    rows += [errors] if errors is not None else []
+    rows += [_row(*fact) for fact in last]
     return "\n".join(rows)
+
+
+def _row(heading: str, text: str) -> str:
+    return f"  {heading:<11} {text}"
+
+
+def _odds_text(epsilon: float, lasting: float | None) -> str:
+    """Say what a budget means: how far reports may move the odds of somebody who compares two values."""
+
+    def moved(budget: float) -> str:
+        likely = 100 / (1 + math.exp(-budget))
+        most = "more than 99.99" if likely > 99.99 else f"{likely:.4g}"
+        return f"from 50 % to {most} % at the most, odds of {math.exp(budget):,.3g} to 1"
+
+    one = f"one report moves a guess between two protected values {moved(epsilon)}"
+    return one if lasting is None else f"{one}; all reports of one value {moved(lasting)}"
 
 
 def _domain_text(spec: CollectionSpec) -> str:

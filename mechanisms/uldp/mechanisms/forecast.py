@@ -1,0 +1,69 @@
+"""The error to expect of a published estimator, by simulation: each forecast is of one truth.
+
+``equal_shares`` flatters estimators that pull shares towards each other; ``falling_shares`` does not.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.estimators import estimate_intermediate
+from uldp.mechanisms.pum import Pum
+from uldp.schemas.arrays import Counts, Floats
+
+#: Seeds each simulation, so that a forecast is a function of its arguments.
+SEED = 17
+# A forecast is the mean of so many windows, or of fewer, so that they have so many symbols in all.
+_WINDOWS, _SYMBOLS = 16, 1 << 16
+
+
+def equal_shares(size: int) -> Floats:
+    """Return equal shares of all symbols, shape (size,)."""
+    return np.full(size, 1 / size)
+
+
+def falling_shares(size: int) -> Floats:
+    """Return shares in the ratio of 1, 1/2, 1/3, ... (Zipf's law), shape (size,), in a random order that is fixed."""
+    weights = 1 / np.arange(1, size + 1)
+    return np.random.default_rng(SEED).permutation(weights / weights.sum())
+
+
+def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -> float:
+    """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
+
+    Args:
+        channel: p and q of the mechanism over Z.
+        pum: The values and tags. Background knowledge is taken as right.
+        estimator: The name of an estimator. For "em", which climbs towards "mle", the error is that of "mle".
+        r: Shape (|Z|,): the distribution of true symbols.
+        n: The number of reports.
+    """
+    rng, truth = np.random.default_rng(SEED), pum.distribution(r)
+    windows = max(min(_WINDOWS, _SYMBOLS // channel.size), 1)
+    name, bots = "mle" if estimator == "em" else estimator, len(pum.tags)
+    estimates = (estimate_intermediate(name, channel, draw_counts(channel, r, n, rng), n, bots) for _ in range(windows))
+    errors = [np.abs(pum.distribution(r_hat) - truth).sum() for r_hat in estimates]
+    return min(float(np.mean(errors)), 2.0)
+
+
+def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
+    """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``, without the reports.
+
+    Counts of reports of several symbols are normal ones with the variances of the channel, rounded.
+    """
+    held = rng.multinomial(n, r / r.sum())
+    if channel.independent_bits:
+        return rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q)
+    m = channel.support_probability(held / n)
+    if channel.supported == 1:
+        return rng.multinomial(n, m / m.sum())
+    noise = rng.normal(0, np.sqrt(n * m * (1 - m)))
+    return rounded(n * m + noise - noise.mean(), n * channel.supported)
+
+
+def rounded(counts: Floats, total: int) -> Counts:
+    """Round counts that sum to ``total`` so that they still do: those with the largest fractions are rounded up."""
+    floors = np.floor(counts).astype(np.int64)
+    missing = int(np.clip(total - floors.sum(), 0, len(counts)))
+    floors[np.argsort(floors - counts)[:missing]] += 1
+    return floors

@@ -1,0 +1,60 @@
+"""The share of forged reports that a window needs before its counts are flagged."""
+
+import numpy as np
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.forecast import rounded
+from uldp.schemas.arrays import Floats
+
+
+def forgery_text(channel: Channel, r: Floats, n: int, elsewhere: float) -> str:
+    """Say what one forged report weighs that names a protected symbol, and how many of them are flagged.
+
+    Forgers name the protected symbol with the smallest share. The arguments are those of ``least_flagged_share``.
+    """
+    protected = np.flatnonzero(channel.q > 0)
+    if not len(protected):
+        return "a report is not obfuscated, so a forged one weighs as much as any other, and nothing flags it"
+    target = int(protected[np.argmin(r[protected])])
+    weight = 1 / float(channel.gain[target])
+    share = least_flagged_share(channel, r, n, target, elsewhere)
+    flagged = "no window with up to 50 %" if share is None else f"a window with about {100 * share:.2g} %"
+    counts = f"one report without noise counts as {weight:.3g} users, {100 * weight / n:.2g} % of n"
+    return f"{counts}; {flagged} of them is flagged"
+
+
+def least_flagged_share(channel: Channel, r: Floats, n: int, target: int, elsewhere: float) -> float | None:
+    """Return the smallest share of forgers among n reports at which the test of counts raises its flag, by bisection.
+
+    All forgers name one symbol, without noise. The counts are as expected, so near this share, chance decides.
+
+    Args:
+        channel: p and q of the mechanism.
+        r: Shape (|Z|,): the distribution of the true symbols of honest devices.
+        n: The number of reports.
+        target: The symbol that forgers name.
+        elsewhere: The share of forged reports that support another symbol, for each other symbol.
+
+    Returns:
+        The share; None if no share up to one half is flagged, as where n is too small for the test.
+    """
+    # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+    from uldp.mechanisms.plausibility import ALARM_LEVEL, fit_counts
+
+    forged = np.full(channel.size, elsewhere)
+    forged[target] = 1
+    honest = channel.support_probability(r)
+
+    def flagged(forgers: int) -> bool:
+        expected = (n - forgers) * honest + forgers * forged
+        total = round(expected.sum()) if channel.independent_bits else n * channel.supported
+        fit = fit_counts(channel, rounded(expected, total), n)
+        return fit is not None and fit.p_value < ALARM_LEVEL
+
+    low, high = 0, n // 2
+    if not flagged(high):
+        return None
+    while high - low > max(n // 10_000, 1):
+        middle = (low + high) // 2
+        low, high = (low, middle) if flagged(middle) else (middle, high)
+    return high / n
