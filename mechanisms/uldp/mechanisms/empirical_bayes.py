@@ -55,8 +55,12 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
         p, q = float(channel.p[members[0]]), float(channel.q[members[0]])
         usual = max(float(rough[members].sum()), 1 / n) / len(members)
         means[members], variances[members] = _posterior(counts[members], n, p, q, usual)
-    least = _LEAST_VARIANCE * (variances.max() or 1.0)
-    return onto_simplex(means, np.maximum(variances, least), np.zeros_like(means))
+    # A symbol with q = 0 and without reports stays at 0.
+    kept = (channel.q > 0) | (counts > 0)
+    a = np.maximum(variances, _LEAST_VARIANCE * (variances.max() or 1.0))[kept]
+    nearest = np.zeros(channel.size)
+    nearest[kept] = onto_simplex(means[kept], a, np.zeros_like(a))
+    return nearest
 
 
 def _classes(channel: Channel, values: int) -> list[Symbols]:

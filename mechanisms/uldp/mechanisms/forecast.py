@@ -51,14 +51,18 @@ def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
 
     Counts of reports of several symbols are normal ones with the variances of the channel, rounded.
     """
-    held = rng.multinomial(n, r / r.sum())
     if channel.independent_bits:
+        held = rng.multinomial(n, r / r.sum())
         return rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q)
-    m = channel.support_probability(held / n)
+    m = channel.support_probability(r)
     if channel.supported == 1:
         return rng.multinomial(n, m / m.sum())
     noise = rng.normal(0, np.sqrt(n * m * (1 - m)))
-    return rounded(n * m + noise - noise.mean(), n * channel.supported)
+    counts = np.clip(np.rint(n * m + noise - noise.mean()), 0, n).astype(np.int64)
+    while missing := n * channel.supported - int(counts.sum()):
+        possible = np.flatnonzero(counts < n if missing > 0 else counts > 0)
+        counts[rng.permutation(possible)[: abs(missing)]] += np.sign(missing)
+    return counts
 
 
 def rounded(counts: Floats, total: int) -> Counts:

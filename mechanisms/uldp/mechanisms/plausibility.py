@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.projection import squared_distance, wls
+from uldp.mechanisms.projection import nearest_fit, squared_distance
 from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Counts
 
@@ -58,7 +58,7 @@ class Fit:
 def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     """Test whether any distribution of true symbols explains the support counts of a window.
 
-    The test finds the nearest r on the probability simplex, and the distance of this r from the counts, by ``wls``:
+    The test finds the nearest r on the probability simplex, and the distance of the counts from it, by ``nearest_fit``:
 
     - Symbol reports: Pearson's distance. The counts sum to n, as the n m_z do for every r on the simplex, so only the
       constraint r >= 0 can separate r from the counts.
@@ -88,7 +88,7 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     noise_variance = n * (channel.q * (1 - channel.q))[noisy]
     if noise_variance.min(initial=np.inf) < MIN_NOISE_VARIANCE or not noisy.any():
         return None
-    r = wls(channel, counts, n)
+    r = nearest_fit(channel, counts, n)
     statistic = squared_distance(channel, counts, n, r)
     degrees = int(np.count_nonzero(noisy & (r == 0))) + channel.independent_bits
     return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)

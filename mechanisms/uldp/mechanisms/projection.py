@@ -1,7 +1,7 @@
-"""The distribution that is nearest to the counts of a window, weighted by their variances, and its distance from them.
+"""The distribution that is nearest to the counts of a window, weighted by their variances.
 
-Weighted least squares (WLS) corrects a noisy symbol more than a precise one, which the projection of ``norm_sub`` does
-not.
+There are two choices of the variances. ``wls``, an estimator, takes those of the mechanism's noise alone.
+``nearest_fit``, for tests, takes those at the solution, so that its distance has a chi-square distribution.
 """
 
 import numpy as np
@@ -12,9 +12,49 @@ from uldp.schemas.arrays import Counts, Floats
 
 # Halvings of an interval that holds the root: they leave 4e-15 of it.
 _HALVINGS = 48
+_LEAST_VARIANCE = 1e-6
 
 
 def wls(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Return the r on the simplex that is nearest to r-hat, weighted by the variances of the noise; see ``weights``.
+
+    Where all symbols are equally noisy, it is the projection of ``norm_sub``. Otherwise it moves a noisy symbol farther
+    than a precise one. Variances at r-hat, or at r as those of ``nearest_fit``, are larger for large shares. So a
+    projection with these takes more from them, though their noise is no larger, and is worse where few values have
+    large shares.
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
+    """
+    unbiased = channel.unbiased(counts, n)
+    # A symbol with q = 0 and without reports stays at 0.
+    kept = (channel.q > 0) | (counts > 0)
+    a, c = weights(channel)
+    nearest = np.zeros(channel.size)
+    nearest[kept] = onto_simplex(unbiased[kept], a[kept], c[kept])
+    return nearest
+
+
+def weights(channel: Channel) -> tuple[Floats, Floats]:
+    """Return a and c, both of shape (|Z|,), by which ``wls`` weighs: the entry z has the variance (a_z + c_z r_z) / n.
+
+    A symbol with q > 0 has the variance of its count if no device holds it. A symbol with q = 0 has no noise then, so
+    it has the variance of the reports of its holders, of which each supports it with the probability p.
+    """
+    absent, present = (channel.variance_given_values(np.full(channel.size, share), 1) for share in (0.0, 1.0))
+    # Without obfuscation there is no variance at all, and any equal weights will do.
+    return absent, np.where(channel.q > 0, 0.0, np.maximum(present, _LEAST_VARIANCE))
+
+
+def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
     """Return the r on the simplex with the least distance from the counts, weighted by their variances at the same r.
 
     Weights at r-hat itself would favour symbols with counts that are low by chance. Weights at r are Pearson's weights.
@@ -45,7 +85,7 @@ def wls(channel: Channel, counts: Counts, n: int) -> Floats:
 
 
 def squared_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> float:
-    """Return the squared distance of the counts from a distribution r, which ``wls`` minimizes; its weights are at r.
+    """Return the squared distance of the counts from a distribution r, weighted at r; ``nearest_fit`` has the least.
 
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.

@@ -1,0 +1,144 @@
+"""What ``uldp check`` forecasts: errors of published estimators, forged reports, and counts drawn without reports."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.build import spec
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.estimators import estimate_intermediate
+from uldp.mechanisms.forecast import draw_counts, equal_shares, falling_shares, forecast_l1, rounded
+from uldp.mechanisms.forgery import forgery_text, least_flagged_share
+from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.plausibility import ALARM_LEVEL, fit_counts
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+
+K, N = 20, 20_000
+SENSITIVE = np.arange(K) < 12
+MECHANISMS: dict[str, PureMechanism] = {
+    "rr": RandomizedResponse(np.ones(K, dtype=np.bool_), 1.0),
+    "urr": RandomizedResponse(SENSITIVE, 1.0),
+    "oue": UnaryEncoding(np.ones(K, dtype=np.bool_), 1.0, OUE_THETA),
+    "urap": UnaryEncoding(SENSITIVE, 1.0, sue_theta(1.0)),
+    "ss": SubsetSelection(K, 1.0),
+}
+WITHOUT_TAGS = Pum(SENSITIVE, (), np.empty((0, K)))
+
+
+@pytest.mark.parametrize("shares", [equal_shares, falling_shares])
+def test_truths_are_distributions_that_stay(shares: object) -> None:
+    assert callable(shares)
+    assert shares(7).sum() == pytest.approx(1)
+    np.testing.assert_array_equal(shares(7), shares(7))
+
+
+def test_falling_shares_are_those_of_zipf() -> None:
+    assert np.sort(falling_shares(3))[::-1] == pytest.approx(np.array([6, 3, 2]) / 11)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_drawn_counts_have_the_mean_and_the_variance_of_reports(name: str) -> None:
+    channel, r, rng = MECHANISMS[name].channel, falling_shares(K), np.random.default_rng(1)
+    drawn = np.array([channel.unbiased(draw_counts(channel, r, N, rng), N) for _ in range(2000)])
+    variance = channel.variance(r, N)
+    assert np.abs((drawn.mean(axis=0) - r) / np.sqrt(variance / 2000)).max() < 4.5
+    assert drawn.var(axis=0) / variance == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("name", ["rr", "urr", "ss"])
+def test_drawn_counts_support_the_symbols_of_each_report(name: str) -> None:
+    channel = MECHANISMS[name].channel
+    counts = draw_counts(channel, falling_shares(K), N, np.random.default_rng(2))
+    assert counts.sum() == N * channel.supported
+    assert (counts >= 0).all()
+
+
+def test_rounding_keeps_the_sum() -> None:
+    assert rounded(np.array([0.4, 1.35, 2.25]), 4).tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "estimator"),
+    [("urr", "em"), *product(["urr", "oue"], ["auto", "wls", "empirical", "threshold"])],
+)
+def test_the_forecast_is_the_error_of_reports(name: str, estimator: str) -> None:
+    mechanism, r, rng = MECHANISMS[name], falling_shares(K), np.random.default_rng(3)
+    errors = []
+    for _ in range(10):
+        counts = mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=r), rng))
+        errors.append(np.abs(estimate_intermediate(estimator, mechanism.channel, counts, N) - r).sum())
+    assert forecast_l1(mechanism.channel, WITHOUT_TAGS, estimator, r, N) == pytest.approx(np.mean(errors), rel=0.2)
+
+
+def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
+    channel = MECHANISMS["rr"].channel
+    assert channel.expected_l1(equal_shares(K), 10) > 2
+    assert forecast_l1(channel, WITHOUT_TAGS, "empirical", equal_shares(K), 10) == 2
+
+
+def test_the_forecast_is_of_shares_with_what_is_behind_tags() -> None:
+    # All users are behind one tag, and its background is right: there is no error but that of the tag's mass.
+    pum = Pum(np.zeros(4, dtype=np.bool_), ("home",), equal_shares(4)[np.newaxis])
+    channel = RandomizedResponse(np.array([False] * 4 + [True]), 1.0).channel
+    hidden = np.array([0, 0, 0, 0, 1.0])
+    assert (
+        forecast_l1(channel, pum, "wls", hidden, 1000) < 1e-9 < forecast_l1(channel, pum, "wls", equal_shares(5), 1000)
+    )
+
+
+@pytest.mark.parametrize("name", ["rr", "urr", "oue", "urap"])
+def test_the_least_flagged_share_of_forgers_separates_windows(name: str) -> None:
+    channel, r, n = MECHANISMS[name].channel, falling_shares(K), 1_000_000
+    target = int(np.argmin(np.where(channel.q > 0, r, 1)))
+    share = least_flagged_share(channel, r, n, target, 0.0)
+    assert share is not None
+    for factor, flagged in ((0.9, False), (1.1, True)):
+        forgers = round(n * share * factor)
+        counts = (n - forgers) * channel.support_probability(r)
+        counts[target] += forgers
+        fit = fit_counts(channel, rounded(counts, round(counts.sum())), n)
+        assert fit is not None
+        assert (fit.p_value < ALARM_LEVEL) == flagged
+
+
+def test_too_few_reports_flag_no_forger() -> None:
+    channel = MECHANISMS["rr"].channel
+    assert least_flagged_share(channel, falling_shares(K), 50, 0, 0.0) is None
+    assert forgery_text(channel, falling_shares(K), 50, 0.0) == (
+        f"one report without noise counts as {1 / channel.gain[0]:.3g} users, {100 / channel.gain[0] / 50:.2g} % of n;"
+        " no window with up to 50 % of them is flagged"
+    )
+
+
+def test_without_obfuscation_no_forger_weighs_more() -> None:
+    identity = RandomizedResponse(SENSITIVE, None).channel
+    assert "weighs as much as any other, and nothing flags it" in forgery_text(identity, equal_shares(K), 1000, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "support"), [("oue", 0.0), ("rr", 0.0), ("olh", 1 / 4), ("ss", (round(20 / (np.e + 1)) - 1) / 19)]
+)
+def test_a_forged_report_supports_other_values_by_chance(mechanism: str, support: float) -> None:
+    protocol = build_protocol(spec(domain={"size": 20}, sensitive="all", mechanism={"name": mechanism, "epsilon": 1.0}))
+    assert isinstance(protocol.mechanism, PureMechanism)
+    assert protocol.mechanism.chance_support == pytest.approx(support)
+
+
+def test_a_check_names_the_published_estimator_and_forgers() -> None:
+    decoder = build_protocol(
+        spec(domain={"size": 20}, sensitive="all", mechanism={"name": "oue", "epsilon": 1.0})
+    ).decoder
+    assert isinstance(decoder, PureDecoder)
+    facts = dict(decoder.describe(N, "wls"))
+    falling, equal = (
+        forecast_l1(decoder.channel, decoder.pum, "wls", shares(20), N) for shares in (falling_shares, equal_shares)
+    )
+    assert facts["errors"].startswith(
+        f"of wls at n = 20,000: expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., and {equal:.3g} if "
+    )
+    assert facts["forged"] == forgery_text(decoder.channel, falling_shares(20), N, 0.0)

@@ -1,0 +1,162 @@
+"""Weighted least squares on the simplex: by its conditions, by brute force, and against what it must not depend on."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from scipy import optimize
+
+from uldp.mechanisms.estimators import norm_sub
+from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.projection import nearest_fit, onto_simplex, squared_distance, wls
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Counts, Floats
+
+K, N = 6, 2000
+SENSITIVE = np.arange(K) < 4
+MECHANISMS: dict[str, PureMechanism] = {
+    "rr": RandomizedResponse(np.ones(K, dtype=np.bool_), 1.0),
+    "urr": RandomizedResponse(SENSITIVE, 1.0),
+    "oue": UnaryEncoding(np.ones(K, dtype=np.bool_), 1.0, OUE_THETA),
+    "urap": UnaryEncoding(SENSITIVE, 1.0, sue_theta(1.0)),
+    "uoue": UnaryEncoding(SENSITIVE, 1.0, OUE_THETA),
+    "ss": SubsetSelection(K, 0.5),
+    "olh": LocalHashing(K, 1.0),
+}
+TRUTH = np.array([0.5, 0.02, 0.0, 0.08, 0.4, 0.0])
+
+
+@cache
+def windows(name: str) -> list[Counts]:
+    mechanism, rng = MECHANISMS[name], np.random.default_rng(3)
+    return [mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=TRUTH), rng)) for _ in range(20)]
+
+
+def nearest_by_search(aim: Floats, inverse: Floats) -> tuple[Floats, float]:
+    """The r on the simplex with the least (aim - r) @ inverse @ (aim - r), by SciPy, and this distance."""
+    best = optimize.minimize(
+        lambda r: float((aim - r) @ inverse @ (aim - r)),
+        np.full(len(aim), 1 / len(aim)),
+        method="SLSQP",
+        bounds=[(0, 1)] * len(aim),
+        constraints={"type": "eq", "fun": lambda r: r.sum() - 1},
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    return best.x, best.fun
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_distribution_is_nearer_by_the_variances_of_the_noise(name: str) -> None:
+    channel = MECHANISMS[name].channel
+    for counts in windows(name):
+        r = wls(channel, counts, N)
+        # Without holders if q > 0, and at the solution if not. Where r_z = 0 and q_z = 0, r_z stays 0.
+        noise = channel.variance_given_values(np.where(channel.q > 0, 0.0, r), N)
+        free = noise > 0
+        aim, inverse = channel.unbiased(counts, N)[free], np.diag(noise.min(where=free, initial=1) / noise[free])
+        best, least = nearest_by_search(aim, inverse)
+        assert r[free] == pytest.approx(best, abs=1e-4)
+        assert (aim - r[free]) @ inverse @ (aim - r[free]) <= least * (1 + 1e-6) + 1e-12
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_distribution_fits_better_by_the_variances_at_the_fit(name: str) -> None:
+    # The covariance is that of i.i.d. values: that given the values has the same solution, and the same distance.
+    channel = MECHANISMS[name].channel
+    for counts in windows(name):
+        r = nearest_fit(channel, counts, N)
+        free = (channel.q > 0) | (r > 0)
+        inverse = np.linalg.pinv(channel.covariance_times(r, np.eye(K))[np.ix_(free, free)], rcond=1e-10)
+        aim = channel.unbiased(counts, N)[free]
+        best, least = nearest_by_search(aim, inverse)
+        distance = (aim - r[free]) @ inverse @ (aim - r[free])
+        assert r[free] == pytest.approx(best, abs=2e-4)
+        assert distance <= least * (1 + 1e-6) + 1e-12
+        assert squared_distance(channel, counts, N, r) == pytest.approx(N * distance, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["rr", "oue", "ss", "olh"])
+def test_equally_noisy_symbols_are_moved_alike(name: str) -> None:
+    channel = MECHANISMS[name].channel
+    for counts in windows(name):
+        assert wls(channel, counts, N) == pytest.approx(norm_sub(channel, counts, N), abs=1e-9)
+
+
+def test_without_obfuscation_it_is_the_histogram() -> None:
+    counts = np.array([3, 0, 5, 1, 1, 0])
+    assert wls(RandomizedResponse(SENSITIVE, None).channel, counts, 10) == pytest.approx(counts / 10, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@given(data=st.data())
+def test_it_is_a_distribution_that_follows_the_order_of_symbols(name: str, data: st.DataObject) -> None:
+    channel = MECHANISMS[name].channel
+    n = data.draw(st.integers(1, 500))
+    if channel.independent_bits:
+        counts = data.draw(npst.arrays(np.int64, K, elements=st.integers(0, n)))
+        counts[-1] = min(counts[-1], n - counts[-2])  # a report holds at most one bit that is not sensitive
+    else:
+        reports = data.draw(st.lists(st.permutations(range(K)), min_size=n, max_size=n)) if n < 5 else None
+        rng = np.random.default_rng(n)
+        chosen = reports or [rng.permutation(K) for _ in range(n)]
+        counts = np.bincount(np.concatenate([each[: channel.supported] for each in chosen]), minlength=K)
+    r = wls(channel, counts, n)
+    assert (r >= 0).all()
+    assert r.sum() == pytest.approx(1, abs=1e-12)
+    # Sensitive symbols change places with each other, and so do the others.
+    order = np.concatenate([data.draw(st.permutations(range(4))), data.draw(st.permutations([4, 5]))])
+    assert wls(channel, counts[order], n) == pytest.approx(r[order], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_few_more_reports_move_it_a_little(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    one_more = mechanism.statistic(mechanism.perturb(np.array([1]), np.random.default_rng(4)))
+    for counts in windows(name):
+        before, after = wls(mechanism.channel, counts, N), wls(mechanism.channel, counts + one_more, N + 1)
+        # One report moves the unbiased estimate by 1 / (n (p - q)) a symbol that it supports.
+        assert np.abs(after - before).max() < 3 * (1 + one_more.sum()) / (N * mechanism.channel.gain.min())
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_counts_as_expected_give_the_truth(name: str) -> None:
+    channel, n = MECHANISMS[name].channel, 10**10
+    counts = np.rint(n * channel.support_probability(TRUTH)).astype(np.int64)
+    counts[0] += 0 if channel.independent_bits else n * channel.supported - counts.sum()
+    assert wls(channel, counts, n) == pytest.approx(TRUTH, abs=1e-8)
+
+
+def test_precise_shares_hardly_move() -> None:
+    # The sum of the unbiased estimate is off by .2. norm-sub takes as much from each share; wls from the noisy ones.
+    channel = MECHANISMS["urap"].channel
+    r_hat = np.array([0.3, 0.1, 0.2, 0.1, 0.4, 0.1])
+    n = 10_000
+    counts = np.rint(n * channel.support_probability(r_hat)).astype(np.int64)
+    assert wls(channel, counts, n)[4:] == pytest.approx([0.4, 0.1], abs=0.02)
+    assert norm_sub(channel, counts, n)[4:] == pytest.approx([0.4 - 0.2 / 6, 0.1 - 0.2 / 6], abs=1e-3)
+
+
+@given(
+    x=npst.arrays(np.float64, 5, elements=st.floats(-1, 1)),
+    a=npst.arrays(np.float64, 5, elements=st.floats(0.01, 10)),
+    c=npst.arrays(np.float64, 5, elements=st.floats(0, 10)),
+)
+def test_the_projection_satisfies_its_conditions(x: Floats, a: Floats, c: Floats) -> None:
+    r = onto_simplex(x, a, c)
+    assert r.sum() == pytest.approx(1, abs=1e-12)
+    rates = (x - r) / (a + c * r)
+    rate = rates[np.argmax(r)]
+    assert rates[r > 1e-9] == pytest.approx(rate, abs=1e-6)
+    assert (rates[r == 0] <= rate + 1e-6).all()
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_reports_have_no_estimate(name: str) -> None:
+    with pytest.raises(ValueError, match="n=0"):
+        wls(MECHANISMS[name].channel, np.zeros(K, dtype=np.int64), 0)
