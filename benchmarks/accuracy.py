@@ -31,7 +31,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 WINDOWS = 20
 
 MECHANISMS: tuple[MechanismName, ...] = ("rr", "oue", "ss", "urr", "urap", "uoue")
-UTILITY_OPTIMIZED = ("urr", "urap", "uoue")
+UTILITY_OPTIMIZED: tuple[MechanismName, ...] = ("urr", "urap", "uoue")
 EPSILONS, USERS = (0.1, 0.5, 1.0, 2.0, 4.0), (1_000, 10_000, 100_000, 1_000_000)
 TRUTHS = ("census", "manhattan", "equal", "falling", "sparse")
 

@@ -6,15 +6,16 @@ import pytest
 from benchmarks.accuracy import Setting, ratios
 from uldp.schemas.mechanisms import MechanismName
 
+TRUTHS: list[tuple[str, MechanismName]] = [
+    ("census", "urap"),
+    ("census", "urr"),
+    ("manhattan", "urap"),
+    ("falling", "uoue"),
+    ("equal", "urap"),
+]
 SETTINGS = [
     Setting(truth, mechanism, epsilon, users)
-    for truth, mechanism in (
-        ("census", "urap"),
-        ("census", "urr"),
-        ("manhattan", "urap"),
-        ("falling", "uoue"),
-        ("equal", "urap"),
-    )
+    for truth, mechanism in TRUTHS
     for epsilon, users in ((0.5, 10_000), (0.5, 100_000), (1.0, 10_000), (2.0, 100_000))
 ]
 #: Where n is large, both estimates are nearly the same, and few windows do not tell which is better.

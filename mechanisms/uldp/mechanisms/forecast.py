@@ -53,7 +53,8 @@ def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
     """
     if channel.independent_bits:
         held = rng.multinomial(n, r / r.sum())
-        return rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q)
+        supported: Counts = rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q)
+        return supported
     m = channel.support_probability(r)
     if channel.supported == 1:
         return rng.multinomial(n, m / m.sum())
