@@ -28,7 +28,7 @@ REJECTED = Rejected("decode", "malformed", "why", b"\xff\0", {"a": "b"}, 5, "top
 def test_an_estimate_is_a_line_of_show() -> None:
     key, body = keyed_estimate(ESTIMATE)
     assert key == b"c/2/1970-01-01T01:00:00Z/1970-01-01T02:00:00Z/mle"
-    assert json.loads(body) == json.loads(json.dumps(to_json(ESTIMATE, None)))
+    assert json.loads(body) == json.loads(json.dumps(to_json(ESTIMATE, None, None)))
 
 
 def test_a_later_pane_has_the_same_key_and_another_window_or_estimator_has_not() -> None:

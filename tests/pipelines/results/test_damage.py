@@ -154,7 +154,7 @@ class TestDamage:
         for estimate in estimates:
             text = estimate_text(estimate, SPECS["c", 1])
             assert all(line.isprintable() for line in text.splitlines())
-            json.loads(json.dumps(to_json(estimate, None), allow_nan=False))
+            json.loads(json.dumps(to_json(estimate, None, None), allow_nan=False))
 
     def test_an_estimate_under_another_spec_hides_no_other(self) -> None:
         spec = CollectionSpec.parse(yaml.safe_load(SPEC))

@@ -34,7 +34,7 @@ def table(name: str, shape: list[int], values: list[float], stderr: list[float],
 
 class TestJson:
     def test_line(self) -> None:
-        assert json.loads(json.dumps(to_json(ESTIMATE, COUNTS))) == {
+        assert json.loads(json.dumps(to_json(ESTIMATE, COUNTS, None))) == {
             "collection": "c",
             "version": 1,
             "window_start": "2026-01-01T09:00:00Z",
@@ -69,11 +69,11 @@ class TestJson:
     def test_has_every_field_of_the_schema(self) -> None:
         renderings = {"distribution", "stderr", "tags", "bound", "counts"}
         fields = {field["name"] for field in load_schema("estimate")["fields"]}
-        assert to_json(ESTIMATE, None).keys() == fields | renderings
+        assert to_json(ESTIMATE, None, None).keys() == fields | renderings
 
     def test_without_a_statistic_or_shares(self) -> None:
         mean = build.table("mean", [12.5], [0.5])
-        line = to_json(replace(ESTIMATE, tables=(mean,)), None)
+        line = to_json(replace(ESTIMATE, tables=(mean,)), None, None)
         assert [line[name] for name in ("distribution", "stderr", "tags", "bound", "counts")] == [
             None,
             None,

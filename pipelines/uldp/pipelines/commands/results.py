@@ -51,7 +51,7 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     found = current(out, specs, selection, damaged.append)
     for estimate, spec in with_specs(found.estimates, specs, damaged.append):
         if as_json:
-            say(json.dumps(to_json(estimate, found.statistic_of(estimate))))
+            say(json.dumps(to_json(estimate, found.statistic_of(estimate), spec)))
         else:
             say(estimate_text(estimate, spec, top=top))
     for pane in found.unpublished:

@@ -15,13 +15,14 @@ from uldp.transforms.io.endpoints import Endpoint, Keyed
 
 
 def keyed_estimate(estimate: Estimate) -> Keyed:
-    """Return an estimate as a line of ``uldp show --json``, but with ``counts`` null: the statistic has them.
+    """Return an estimate as a line of ``uldp show --json``, without what the statistic and the spec hold.
 
+    So ``counts`` is null, and so are the ``keys`` of tables over the values of the domain.
     All panes of a window by one estimator have one key.
     """
     window = f"{iso(estimate.window_start)}/{iso(estimate.window_end)}"
     key = f"{estimate.collection}/{estimate.version}/{window}/{estimate.estimator}"
-    return key.encode(), json.dumps(to_json(estimate, None)).encode()
+    return key.encode(), json.dumps(to_json(estimate, None, None)).encode()
 
 
 def keyed_rejected(rejected: Rejected) -> Keyed:

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from uldp.pipelines.results.tables import entry_names
+from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate, table_to_json
 from uldp.schemas.records import iso
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 
 
-def to_json(estimate: Estimate, statistic: Statistic | None) -> dict[str, Any]:
+def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec | None) -> dict[str, Any]:
     """Return the fields of one line: those of ``estimate.avsc`` with times in ISO 8601, and renderings of its tables.
 
     ``distribution`` and ``stderr`` are the shares, null if the estimate has none; ``tags`` are the hidden shares and
@@ -18,6 +20,8 @@ def to_json(estimate: Estimate, statistic: Statistic | None) -> dict[str, Any]:
     Args:
         estimate: The estimate.
         statistic: The statistic that it was computed from, whose cells become ``counts``; None if it is not at hand.
+        spec: The spec that it was made under, whose labels become the ``keys`` of tables; None if it is not at hand.
+            Where values are numbered and have no labels, ``keys`` is null, so that it takes no room.
     """
     value = estimate.to_avro()
     share, bound = estimate.table(TableName.SHARE), estimate.table(TableName.BOUND)
@@ -37,12 +41,17 @@ def to_json(estimate: Estimate, statistic: Statistic | None) -> dict[str, Any]:
         "tags": _tags(estimate.table(TableName.HIDDEN)),
         "bound": 0.0 if bound is None else float(bound.values[0]),
         "counts": None if statistic is None else statistic.cells.tolist(),
-        "tables": [table_to_json(table) for table in estimate.tables],
+        "tables": [_table(table, spec) for table in estimate.tables],
         "accounting": value["accounting"],
         "flags": value["flags"],
         "supersedes": value["supersedes"],
         "signals": value["signals"],
     }
+
+
+def _table(table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
+    names = table.keys if spec is None or table.shape == (1,) else entry_names(table, spec)
+    return table_to_json(table) | {"keys": None if names is None else list(names)}
 
 
 def _tags(hidden: Table | None) -> dict[str, dict[str, float]]:

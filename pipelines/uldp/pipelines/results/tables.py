@@ -21,15 +21,21 @@ WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND)
 
 def value_labels(table: Table, spec: CollectionSpec) -> Sequence[str]:
     """Return a name for each entry of a table: its key, the label of its value, its bin, or its index."""
+    names = entry_names(table, spec)
+    return [str(i) for i in range(len(table.values))] if names is None else names
+
+
+def entry_names(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
+    """Return the keys, labels or bins of the entries of a table; None if the entries have an index and no name."""
     if table.keys is not None:
         return table.keys
     variable, size = spec.variables.get("".join(table.of)), len(table.values)
     if variable is not None and variable.size == size:
-        return variable.labels
+        return variable.names
     if (number := _number(table.of, spec)) is not None and table.whole:
         edges = np.linspace(number.low, number.high, size + 1)
         return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
-    return [str(i) for i in range(size)]
+    return None
 
 
 def _number(of: Sequence[str], spec: CollectionSpec) -> Number | None:
