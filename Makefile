@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	  || { echo "error: Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev]'
 	@touch $@
 
 demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/demo/report.html.
@@ -29,7 +29,7 @@ test: $(READY) ## Run all tests.
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,kafka,gcp]'
 	ULDP_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=12 tests/cluster tests/deploy \
 	  tests/pipelines/jobs/test_graph.py tests/transforms/io/test_bigquery.py
 
@@ -38,7 +38,7 @@ test-kernels: $(READY) ## Run the tests that compute with floats under three ker
 
 test-lowest: $(READY) ## Run the tests, but slow ones, with the lowest versions that pyproject.toml allows.
 	$(PYTHON) -m venv --clear build/lowest
-	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,dev,kafka,gcp]'
+	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,dev,kafka,gcp]'
 	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow'
 	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
 	build/lowest/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
@@ -56,7 +56,7 @@ bench: $(READY) ## Run the benchmarks, against other libraries too; writes build
 	$(BIN)/python -m benchmarks
 
 bench-flink: $(READY) ## Measure a Flink cluster on this machine beside the local runner; needs Java 17 and Maven.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev,kafka,gcp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,kafka,gcp]'
 	$(BIN)/python -m benchmarks.flink
 
 guard: $(READY) ## Fail if a ratio of rates is below its margin.

@@ -112,6 +112,7 @@ def test_the_command_runs_on_the_examples(environment: Path) -> None:
     run(uldp, "simulate", census / "spec.yaml", *simulated, "--start", "2026-01-05", cwd=environment)
     run(uldp, "backfill", "--spec", census / "spec.yaml", "--from", "stream", "--to", "results", cwd=environment)
     assert "n 5,000" in run(uldp, "show", "results", cwd=environment)
+    assert run(uldp, "export", "results", "--to", "f.csv", cwd=environment).startswith("wrote f.csv: ")
     done = subprocess.run(
         [uldp, "report", "results", "--out", "r.html"], cwd=environment, capture_output=True, text=True
     )

@@ -94,6 +94,10 @@ BAD_INPUT = [
         "archive: holds messages; give a directory that ",
     ),
     (("replay", "nowhere", "--to", "again"), 1, "nowhere: "),
+    (("export", "nowhere", "--to", "f.csv"), 1, "nowhere: "),
+    (("export", "empty", "--to", "f.xlsx"), 1, "f.xlsx: the ending decides the format; choose one of .parquet, .arrow"),
+    (("export", "empty", "--to", "no/f.csv"), 1, "no/f.csv: there is no folder no; create it"),
+    (("export", "empty"), 2, "Missing option '--to'"),
     (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
 ]
 

@@ -12,7 +12,7 @@ import click
 
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.output import say
-from uldp.pipelines.commands.results import prune, replay, report, show
+from uldp.pipelines.commands.results import export, prune, replay, report, show
 from uldp.pipelines.commands.simulation import check, demo, simulate
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
@@ -37,7 +37,7 @@ def cli(verbose: bool) -> None:
         warnings.simplefilter("ignore")
 
 
-for command in (check, simulate, backfill, stream, show, report, replay, prune, demo):
+for command in (check, simulate, backfill, stream, show, export, report, replay, prune, demo):
     cli.add_command(command)
 
 

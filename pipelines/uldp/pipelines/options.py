@@ -98,3 +98,15 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
         return command
 
     return add
+
+
+def selection_options(command: Any) -> Any:
+    """Add what chooses windows of a results directory; the names are those of ``Selection``."""
+    for option in (
+        click.option("--estimator", metavar="NAME", help="Only estimates of this estimator."),
+        click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection."),
+        click.option("--since", type=time_ms, metavar="TIME", help="Only windows that end after this time."),
+        click.option("--collection", metavar="NAME", help="Only windows of this collection."),
+    ):
+        command = option(command)
+    return command

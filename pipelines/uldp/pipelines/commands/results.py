@@ -1,6 +1,7 @@
-"""The commands that read a results directory: show, report, replay and prune."""
+"""The commands that read a results directory: show, export, report, replay and prune."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from uldp.pipelines.options import (
     duration_ms,
     grid_shape,
     here_or_topic,
-    time_ms,
+    selection_options,
 )
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--top", default=10, show_default=True, type=click.IntRange(1), help="Number of values to show per window."
 )
-@click.option("--collection", metavar="NAME", help="Only windows of this collection.")
-@click.option("--since", type=time_ms, metavar="TIME", help="Only windows that end after this time.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N windows of each collection.")
-@click.option("--estimator", metavar="NAME", help="Only estimates of this estimator.")
+@selection_options
 def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     """Print the newest pane of each window.
 
@@ -58,6 +56,44 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
         say(unpublished_text(pane), err=as_json)
     if not (found.estimates or found.unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
+    name_damaged(damaged)
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A file that ends in .parquet, .arrow or .csv. An older one is replaced.",
+)
+@selection_options
+def export(out: Path, target: Path, **chosen: Any) -> None:
+    """Write the newest pane of each window as rows for pandas, DuckDB, BigQuery or a spreadsheet.
+
+    A row is one value of one estimate, with its label and its interval. A damaged file hides only its own window. The
+    command names the file at the end, and its exit code is 1.
+
+    Example: uldp export results --to estimates.parquet
+    """
+    from uldp.pipelines.results.export_files import check_target, write_rows
+    from uldp.pipelines.results.published import published
+    from uldp.pipelines.results.selection import Selection
+    from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
+    from uldp.pipelines.results.text import number_of
+
+    check_target(target)
+    specs, selection = read_specs(out), Selection(**chosen)
+    check_selection(out, specs, selection)
+    damaged: list[ResultsError] = []
+    found = published(out, specs, selection, damaged.append)
+    with click.progressbar(found, label="estimates", file=sys.stderr, hidden=not sys.stderr.isatty()) as estimates:
+        rows = write_rows(target, with_specs(estimates, specs, damaged.append))
+    say(f"wrote {target}: {number_of(rows, 'row')} of {number_of(len(found), 'estimate')}")
+    if found.unpublished:
+        say(f"{number_of(len(found.unpublished), 'window')} without a published estimate; uldp show names them")
     name_damaged(damaged)
 
 

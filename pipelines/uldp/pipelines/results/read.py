@@ -53,7 +53,7 @@ def read_statistics(out: Path, damaged: Damaged = refuse) -> list[Statistic]:
     Raises:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
-    return _read(out, _STATISTICS, damaged)
+    return _read(out, STATISTICS, damaged)
 
 
 def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path, list[Estimate] | list[Statistic]]]:
@@ -67,10 +67,10 @@ def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path,
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    for folder in sorted(_folders(out, _STATISTICS)):
-        yield {**(_read_files(out, _STATISTICS, folder, ALL, damaged) or {})}
-    for folder in sorted(_folders(out, ESTIMATES)):
-        yield {**(_read_files(out, ESTIMATES, folder, ALL, damaged) or {})}
+    for folder in sorted(folders_of(out, STATISTICS)):
+        yield {**(read_files(out, STATISTICS, folder, ALL, damaged) or {})}
+    for folder in sorted(folders_of(out, ESTIMATES)):
+        yield {**(read_files(out, ESTIMATES, folder, ALL, damaged) or {})}
 
 
 def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
@@ -168,22 +168,33 @@ def current(
     check_directory(out)
     statistics: list[Statistic] = []
     estimates: list[Estimate] = []
-    for folder in selection.folders(_folders(out, _STATISTICS) | _folders(out, ESTIMATES)):
-        counted = _read_window(out, _STATISTICS, folder, selection, damaged)
-        estimated = _read_window(out, ESTIMATES, folder, selection, damaged)
+    for folder in selection.folders(folders_of(out, STATISTICS) | folders_of(out, ESTIMATES)):
+        counted = read_window(out, STATISTICS, folder, selection, damaged)
+        estimated = read_window(out, ESTIMATES, folder, selection, damaged)
         if counted is not None and estimated is not None:
             statistics += counted
             estimates += estimated
+    newest_estimates, unpublished = choose(statistics, estimates, specs, selection)
+    return Current(newest_estimates, unpublished, {_firing(statistic): statistic for statistic in statistics})
+
+
+def choose(
+    statistics: Iterable[Statistic],
+    estimates: Iterable[Estimate],
+    specs: Mapping[CollectionKey, CollectionSpec],
+    selection: Selection,
+) -> tuple[list[Estimate], list[Statistic]]:
+    """Return the newest estimates of the selected windows, and the newest statistics of those without one."""
+    statistics, estimates = newest(statistics), newest(estimates)
     chosen = selection.windows({pane.key for pane in (*statistics, *estimates)})
-    panes = [pane for pane in newest(statistics) if pane.key in chosen]
+    panes = [pane for pane in statistics if pane.key in chosen]
     unpublished = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
     published = chosen - {pane.key for pane in unpublished}
-    current_estimates = [estimate for estimate in newest(estimates) if estimate.key in published]
-    return Current(current_estimates, unpublished, {_firing(statistic): statistic for statistic in statistics})
+    return [estimate for estimate in estimates if estimate.key in published], unpublished
 
 
 @dataclass(frozen=True)
-class _Panes(Generic[PaneRecord]):
+class Panes(Generic[PaneRecord]):
     """A kind of pane: its folder, its schema, and the function that makes a pane from a value of this schema."""
 
     folder: str
@@ -191,26 +202,26 @@ class _Panes(Generic[PaneRecord]):
     read: Callable[[Mapping[str, Any]], PaneRecord]
 
 
-_STATISTICS = _Panes("counts", "statistic", sound_statistic)
-ESTIMATES = _Panes("estimates", "estimate", sound_estimate)
+STATISTICS = Panes("counts", "statistic", sound_statistic)
+ESTIMATES = Panes("estimates", "estimate", sound_estimate)
 
 
-def _read(out: Path, kind: _Panes[PaneRecord], damaged: Damaged) -> list[PaneRecord]:
+def _read(out: Path, kind: Panes[PaneRecord], damaged: Damaged) -> list[PaneRecord]:
     check_directory(out)
-    windows = (_read_window(out, kind, folder, ALL, damaged) for folder in sorted(_folders(out, kind)))
+    windows = (read_window(out, kind, folder, ALL, damaged) for folder in sorted(folders_of(out, kind)))
     return [pane for window in windows for pane in window or ()]
 
 
-def _read_window(
-    out: Path, kind: _Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
+def read_window(
+    out: Path, kind: Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
 ) -> list[PaneRecord] | None:
     """Read the panes of one window; return None if one of its files is damaged."""
-    files = _read_files(out, kind, folder, selection, damaged)
+    files = read_files(out, kind, folder, selection, damaged)
     return None if files is None else [pane for panes in files.values() for pane in panes]
 
 
-def _read_files(
-    out: Path, kind: _Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
+def read_files(
+    out: Path, kind: Panes[PaneRecord], folder: str, selection: Selection, damaged: Damaged
 ) -> dict[Path, list[PaneRecord]] | None:
     """Read the panes of one window by file; return None if one of its files is damaged."""
     files: dict[Path, list[PaneRecord]] = {}
@@ -240,7 +251,7 @@ def _named(
     return fired
 
 
-def _folders(out: Path, kind: _Panes[Any]) -> set[str]:
+def folders_of(out: Path, kind: Panes[Any]) -> set[str]:
     """Return the folders of windows, ``<collection>-v<version>/<start>--<end>``."""
     return {f"{path.parent.name}/{path.name}" for path in (out / kind.folder).glob("*/*")}
 

@@ -11,7 +11,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, PaneHeader
 from uldp.schemas.records import iso
 from uldp.schemas.statistic import Statistic
-from uldp.schemas.table import Basis, Table
+from uldp.schemas.table import Basis, Table, TableName
 
 #: A limit far above every real figure or standard error. Larger numbers would overflow in figures and in products.
 _FIGURE_LIMIT = 1e15
@@ -51,6 +51,10 @@ def sound_estimate(value: Mapping[str, Any]) -> Estimate:
         raise ValueError("two tables hold the same quantity")
     for table in estimate.tables:
         _check_table(table, estimate.n)
+        if table.name in (TableName.VISIBLE, TableName.BAND):
+            share = estimate.table(TableName.SHARE, table.of)
+            if share is None or share.shape != table.shape:
+                raise ValueError("a table is about other values than the shares")
     return estimate
 
 

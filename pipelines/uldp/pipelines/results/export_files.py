@@ -1,0 +1,240 @@
+"""Files of rows: Parquet, Arrow and CSV. A file gets its name when it is whole.
+
+Parquet and Arrow need pyarrow, an extra, which is imported at its first use.
+"""
+
+import csv
+import os
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.pipelines.results.export import COLUMNS, Batch, Kind, Rows, Texts
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.mistakes import plain
+from uldp.schemas.records import iso
+
+#: How a spreadsheet recognises a formula in a cell.
+_FORMULA = ("=", "+", "-", "@")
+
+
+class ExportError(ValueError):
+    """The file cannot be written. The message names the remedy."""
+
+
+class RowFile(ABC):
+    """A file that takes batches of rows."""
+
+    @abstractmethod
+    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
+        """Begin a file; the codes of its batches are those of ``texts``."""
+
+    @abstractmethod
+    def write(self, batch: Batch) -> None:
+        """Append a batch, which is not empty."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what belongs at the end."""
+
+
+def check_target(target: Path) -> type[RowFile]:
+    """Return the format of a file, by its ending.
+
+    Raises:
+        ExportError: if the ending is unknown, pyarrow is missing, or there is no folder for the file.
+    """
+    formats: dict[str, type[RowFile]] = {".parquet": _Parquet, ".arrow": _Arrow, ".csv": _Csv}
+    name = plain(str(target))
+    chosen = formats.get(target.suffix.lower())
+    if chosen is None:
+        raise ExportError(f"{name}: the ending decides the format; choose one of {', '.join(formats)}")
+    if chosen is not _Csv:
+        try:
+            import pyarrow.parquet  # noqa: F401 (report a missing package before the results are read)
+        except ImportError:
+            raise ExportError(
+                f"{name}: {target.suffix} needs pyarrow; install it: pip install 'uldp-stream[export]', or choose .csv"
+            ) from None
+    if not target.parent.is_dir():
+        raise ExportError(f"{name}: there is no folder {plain(str(target.parent))}; create it")
+    return chosen
+
+
+def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]]) -> int:
+    """Write the rows of estimates to a file, and replace an older one. The same estimates give the same bytes.
+
+    Args:
+        target: The file; its ending decides the format.
+        estimates: Each estimate with the spec that it was made under.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        ExportError: see ``check_target``.
+    """
+    chosen, rows, written = check_target(target), Rows(), 0
+    with _aside(target) as path:
+        file = chosen(path, rows.texts)
+        try:
+            for batch in rows.batches(estimates):
+                file.write(batch)
+                written += len(batch["position"])
+        finally:
+            file.close()
+    return written
+
+
+@contextmanager
+def _aside(target: Path) -> Iterator[Path]:
+    """Give a hidden path beside the target, which becomes the target if all goes well, and goes away otherwise."""
+    path = target.with_name(f".tmp-{secrets.token_hex(8)}-{target.name}")
+    try:
+        yield path
+        with path.open("rb") as file:
+            os.fsync(file.fileno())  # else a power cut could leave an empty file under the name
+        path.replace(target)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+class _Csv(RowFile):
+    """Values separated by commas, in UTF-8, with the names of the columns in the first line; what is null is empty."""
+
+    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
+        self._file: TextIO = path.open("w", encoding="utf-8", newline="")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._texts = texts
+        self._words = {name: np.array([""], object) for name in texts}
+        self._writer.writerow(COLUMNS)
+
+    def write(self, batch: Batch) -> None:
+        columns = [self._cells(name, batch[name]).tolist() for name in COLUMNS]
+        self._writer.writerows(zip(*columns, strict=True))
+
+    def _cells(self, name: str, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        match COLUMNS[name]:
+            case Kind.TEXT:
+                texts = self._texts[name]
+                if len(self._words[name]) <= len(texts):  # the last word is that of Texts.NONE, -1
+                    self._words[name] = np.array([*map(_cell, texts), ""], object)
+                cells: npt.NDArray[Any] = self._words[name][column]
+                return cells
+            case Kind.NUMBER:
+                numbers = column.astype(object)
+                numbers[np.isnan(column)] = ""
+                return numbers
+            case Kind.TIME:
+                times, places = np.unique(column, return_inverse=True)
+                return np.array([iso(time) for time in times.astype(np.int64).tolist()], object)[places]
+            case Kind.TRUTH:
+                return np.array(["false", "true"], object)[column.astype(np.intp)]
+            case Kind.COUNT:
+                return column
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _cell(text: str) -> str:
+    """Write a text so that no spreadsheet runs it as a formula: with a leading apostrophe, unless it is a number.
+
+    >>> _cell("=1+1"), _cell("-1"), _cell("red")
+    ("'=1+1", '-1', 'red')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    return text[1:].replace(".", "", 1).isdecimal() and text.isascii()
+
+
+class _Columnar(RowFile):
+    """A file of Arrow's columns. Texts are dictionaries, what is null is null, and times are UTC."""
+
+    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
+        import pyarrow as pa
+
+        types = {
+            Kind.TEXT: pa.dictionary(pa.int32(), pa.string()),
+            Kind.COUNT: pa.int64(),
+            Kind.NUMBER: pa.float64(),
+            Kind.TIME: pa.timestamp("ms", "UTC"),
+            Kind.TRUTH: pa.bool_(),
+        }
+        self._schema = pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
+        self._texts = texts
+        self._words: dict[str, Any] = {name: pa.array([], pa.string()) for name in texts}
+
+    def _record_batch(self, batch: Batch) -> Any:
+        import pyarrow as pa
+
+        arrays = [self._array(field, batch[field.name]) for field in self._schema]
+        return pa.record_batch(arrays, schema=self._schema)
+
+    def _array(self, field: Any, column: npt.NDArray[Any]) -> Any:
+        import pyarrow as pa
+
+        match COLUMNS[field.name]:
+            case Kind.TEXT:
+                if len(self._words[field.name]) < len(self._texts[field.name]):
+                    self._words[field.name] = pa.array(list(self._texts[field.name]), pa.string())
+                codes, words = self._coded(column, self._words[field.name])
+                return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=column == Texts.NONE), words)
+            case Kind.NUMBER:
+                return pa.array(column, field.type, from_pandas=True)  # NaN becomes null
+            case Kind.TIME:
+                return pa.array(column.astype(np.int64), pa.int64()).cast(field.type)
+            case _:
+                return pa.array(column, field.type)
+
+    def _coded(self, codes: npt.NDArray[np.int32], words: Any) -> tuple[npt.NDArray[np.int32], Any]:
+        """Return the codes of a column, and the words that they are positions of."""
+        return codes, words
+
+
+class _Parquet(_Columnar):
+    """A Parquet file; each batch is a row group."""
+
+    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
+        super().__init__(path, texts)
+        import pyarrow.parquet as pq
+
+        self._writer = pq.ParquetWriter(path, self._schema)
+
+    def write(self, batch: Batch) -> None:
+        self._writer.write_batch(self._record_batch(batch))
+
+    def _coded(self, codes: npt.NDArray[np.int32], words: Any) -> tuple[npt.NDArray[np.int32], Any]:
+        """Keep the words of this column alone: each row group has its own, and would hold those of all others too."""
+        used, places = np.unique(codes, return_inverse=True)
+        return places.astype(np.int32), words.take(np.maximum(used, 0)) if len(words) else words
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Arrow(_Columnar):
+    """A file of Arrow's IPC format, also called Feather version 2. Its dictionaries grow from batch to batch."""
+
+    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
+        super().__init__(path, texts)
+        import pyarrow as pa
+
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        self._writer = pa.ipc.new_file(path, self._schema, options=options)
+
+    def write(self, batch: Batch) -> None:
+        self._writer.write_batch(self._record_batch(batch))
+
+    def close(self) -> None:
+        self._writer.close()

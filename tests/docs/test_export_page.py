@@ -1,0 +1,42 @@
+"""docs/export.md: its table of columns is that of the files, with the types that BigQuery gives to them."""
+
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.docs.test_documents import table
+from tests.pipelines.results.test_export import SPEC, WITH_TAGS
+from uldp.pipelines.results.export_files import write_rows
+
+#: How BigQuery reads the types of Parquet, as its page on loading Parquet says: physical type, logical type.
+OF_BIGQUERY = {
+    ("INT64", "None"): "INTEGER",
+    ("DOUBLE", "None"): "FLOAT",
+    ("BOOLEAN", "None"): "BOOLEAN",
+    ("BYTE_ARRAY", "String"): "STRING",
+    ("INT64", "Timestamp(isAdjustedToUTC=true, timeUnit=milliseconds)"): "TIMESTAMP",
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> pq.ParquetFile:
+    path: Path = tmp_path_factory.mktemp("export") / "f.parquet"
+    write_rows(path, [(WITH_TAGS, SPEC)])
+    return pq.ParquetFile(path)
+
+
+def test_each_column_has_the_type_that_the_page_says(file: pq.ParquetFile) -> None:
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    # Older versions of pyarrow say more of a time.
+    logical = [re.sub(r", is_from.*", ")", str(each.logical_type)) for each in columns]
+    types = [OF_BIGQUERY[each.physical_type, name] for each, name in zip(columns, logical, strict=True)]
+    assert dict(zip(file.schema.names, types, strict=True)) == {
+        name: kind for name, (kind, _) in table("export.md", "Column").items()
+    }
+
+
+def test_no_column_is_nested_or_repeated(file: pq.ParquetFile) -> None:
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    assert {(each.path == each.name, each.max_repetition_level) for each in columns} == {(True, 0)}

@@ -1,0 +1,320 @@
+"""Estimates as rows: what each row says, and that files of all three formats say the same."""
+
+import csv
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from tests.pipelines.results.samples import ESTIMATE
+from uldp.pipelines.results import export
+from uldp.pipelines.results.export import COLUMNS
+from uldp.pipelines.results.export_files import ExportError, write_rows
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting
+from uldp.schemas.table import Basis, Table
+
+SPEC = build.spec(domain={"labels": ["red", "green", "blue"]})
+ENDINGS = [".parquet", ".arrow", ".csv"]
+
+
+def interval(low: list[float], high: list[float], **fields: Any) -> dict[str, Any]:
+    return {"low": np.array(low), "high": np.array(high), "basis": Basis.EXACT, "n": 100} | fields
+
+
+SHARE = build.table("share", [0.2, 0.3, 0.5], [0.01, 0.02, 0.03], **interval([0.1, 0.2, 0.4], [0.3, 0.4, 0.6]))
+VISIBLE = build.table("visible", [0.1, 0.2, 0.3], [0.01] * 3, **interval([0, 0.1, 0.2], [0.2, 0.3, 0.4]))
+BAND = build.table("band", [0.5, 0.6, 0.7], [0.01] * 3, **interval([0, 0.1, 0.2], [0.6, 0.7, 0.8]))
+HIDDEN = build.table("hidden", [0.4], [0.02], keys=("home",))
+BOUND = build.table("bound", [0.8], [0.0])
+WITH_TAGS = replace(ESTIMATE, tables=(VISIBLE, SHARE, BAND, HIDDEN, BOUND))
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file as Python's values; those of CSV as text."""
+    match path.suffix:
+        case ".parquet":
+            rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+        case ".arrow":
+            rows = pa.ipc.open_file(path).read_all().to_pylist()
+        case _:
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+    return rows
+
+
+def exported(path: Path, *estimates: Estimate, spec: CollectionSpec = SPEC) -> list[dict[str, Any]]:
+    assert write_rows(path, [(estimate, spec) for estimate in estimates]) == len(read(path))
+    return read(path)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path) -> None:
+    rows = exported(tmp_path / f"f{ending}", WITH_TAGS)
+    assert rows[1] == {
+        "collection": "c",
+        "version": 1,
+        "window_start": datetime(2026, 1, 1, 9, tzinfo=UTC),
+        "window_end": datetime(2026, 1, 1, 10, tzinfo=UTC),
+        "pane": "on_time",
+        "revision": 2,
+        "mechanism": "urr",
+        "epsilon": 1.5,
+        "estimator": "empirical",
+        "quantity": "share",
+        "attribute": None,
+        "position": 1,
+        "label": "green",
+        "estimate": 0.3,
+        "low": 0.2,
+        "high": 0.4,
+        "level": 0.95,
+        "basis": "exact",
+        "simultaneous": False,
+        "stderr": 0.02,
+        "visible": 0.2,
+        "visible_low": 0.1,
+        "visible_high": 0.3,
+        "band_low": 0.1,
+        "band_high": 0.7,
+        "n": 100,
+        "flags": "improbable_counts",
+        "received": 107,
+        "counted": 100,
+        "duplicate": 4,
+        "late": 2,
+        "rejected": 1,
+    }
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_visible_shares_and_bands_are_columns_and_other_tables_rows(ending: str, tmp_path: Path) -> None:
+    rows = exported(tmp_path / f"f{ending}", WITH_TAGS)
+    null = "" if ending == ".csv" else None
+    assert [(row["quantity"], str(row["position"]), row["label"]) for row in rows] == [
+        ("share", "0", "red"),
+        ("share", "1", "green"),
+        ("share", "2", "blue"),
+        ("hidden", "0", "home"),
+        ("bound", "0", null),
+    ]
+    assert [row["visible"] == null for row in rows] == [False] * 3 + [True] * 2
+    assert [row["low"] == null for row in rows] == [False] * 3 + [True] * 2
+
+
+NUMBERS: list[tuple[Table, list[tuple[str | None, float]]]] = [
+    (build.table("mean", [7.5], [0.1]), [(None, 7.5)]),
+    (build.table("quantile", [3.0, 9.0], [0.1, 0.1], keys=("0.5", "0.9")), [("0.5", 3.0), ("0.9", 9.0)]),
+    (build.table("share", [0.5, 0.5], [0.1, 0.1]), [("0 to 12", 0.5), ("12 to 24", 0.5)]),
+]
+
+
+@pytest.mark.parametrize(("table", "entries"), NUMBERS)
+def test_numbers_have_their_rows(table: Table, entries: list[tuple[str | None, float]], tmp_path: Path) -> None:
+    hours = build.spec(domain={"number": {"low": 0, "high": 24}}, mechanism={"name": "duchi", "epsilon": 1.0})
+    rows = exported(tmp_path / "f.parquet", replace(ESTIMATE, tables=(table,)), spec=hours)
+    assert [(row["label"], row["estimate"]) for row in rows] == entries
+    assert {row["visible"] for row in rows} == {None}
+
+
+def test_an_attribute_is_named_and_has_its_own_n(tmp_path: Path) -> None:
+    of_colour = replace(SHARE, of=("colour",), n=70)
+    (row, *_) = exported(tmp_path / "f.parquet", replace(ESTIMATE, tables=(of_colour,)))
+    assert (row["attribute"], row["n"], row["counted"], row["label"]) == ("colour", 70, 100, "0")
+
+
+def test_what_is_not_there_is_null(tmp_path: Path) -> None:
+    plain = replace(ESTIMATE, epsilon=None, flags=(), tables=(build.table("share", [1.0, 0.0, 0.0], [0.0] * 3),))
+    row, *_ = exported(tmp_path / "f.parquet", plain)
+    nulls = {name for name, value in row.items() if value is None}
+    assert nulls == {
+        "epsilon",
+        "attribute",
+        "low",
+        "high",
+        "level",
+        "visible",
+        "visible_low",
+        "visible_high",
+        "band_low",
+        "band_high",
+        "flags",
+    }
+
+
+def test_csv_says_what_parquet_says(tmp_path: Path) -> None:
+    later = replace(WITH_TAGS, window_start=START + 1, window_end=START + HOUR, accounting=Accounting(3, 3), flags=())
+    whole, text = (exported(tmp_path / f"f{ending}", WITH_TAGS, later) for ending in (".parquet", ".csv"))
+
+    def cell(value: Any) -> str:
+        match value:
+            case None | bool():
+                return {None: "", True: "true", False: "false"}[value]
+            case datetime():
+                kind = "milliseconds" if value.microsecond else "seconds"
+                return value.isoformat(timespec=kind).replace("+00:00", "Z")
+            case _:
+                return str(value)
+
+    assert text == [{name: cell(value) for name, value in row.items()} for row in whole]
+    assert text[5]["window_start"] == "2026-01-01T09:00:00.001Z"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("rows", [1, 2, 4, 7])
+def test_batches_of_any_size_say_the_same(
+    ending: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Estimates of two specs, so that later batches bring labels that the first does not have."""
+    other = build.spec(collection="d", domain={"labels": ["tea", "milk", "blue"]})
+    estimates = [(WITH_TAGS, SPEC), (replace(WITH_TAGS, collection="d", flags=("few_reports",)), other)]
+    write_rows(tmp_path / f"whole{ending}", estimates)
+    monkeypatch.setattr(export, "MAX_ROWS", rows)
+    write_rows(tmp_path / f"f{ending}", estimates)
+    assert read(tmp_path / f"f{ending}") == read(tmp_path / f"whole{ending}")
+    assert [row["label"] for row in read(tmp_path / f"f{ending}")][5:8] == ["tea", "milk", "blue"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_nothing_is_a_file_with_the_columns(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"f{ending}"
+    assert exported(path) == []
+    names = path.read_text().strip().split(",") if ending == ".csv" else None
+    assert (names or (pq.read_schema(path) if ending == ".parquet" else pa.ipc.open_file(path).schema).names) == list(
+        COLUMNS
+    )
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_same_estimates_give_the_same_bytes(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"f{ending}"
+    exported(path, WITH_TAGS)
+    first = path.read_bytes()
+    exported(path, WITH_TAGS)
+    assert path.read_bytes() == first
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_failure_leaves_the_older_file_and_nothing_else(ending: str, tmp_path: Path) -> None:
+    def broken() -> Iterator[tuple[Estimate, CollectionSpec]]:
+        yield WITH_TAGS, SPEC
+        raise RuntimeError("the disk is gone")
+
+    path = tmp_path / f"f{ending}"
+    path.write_text("older")
+    with pytest.raises(RuntimeError, match="the disk is gone"):
+        write_rows(path, broken())
+    assert path.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("label", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-1", "-1"),
+        ("+2.5", "+2.5"),
+        ("-", "'-"),
+        ('a=b, "c"', 'a=b, "c"'),
+    ],
+)
+def test_no_label_is_a_formula_of_a_spreadsheet(label: str, cell: str, tmp_path: Path) -> None:
+    estimate = replace(ESTIMATE, tables=(replace(SHARE, keys=(label, "b", "c")),))
+    assert exported(tmp_path / "f.csv", estimate)[0]["label"] == cell
+    assert exported(tmp_path / "f.parquet", estimate)[0]["label"] == label
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_label_commands_a_terminal(ending: str, tmp_path: Path) -> None:
+    keys = ("\x1b[2J", "red\u202e", "a\nb,\ud800")
+    rows = exported(tmp_path / f"f{ending}", replace(ESTIMATE, tables=(replace(SHARE, keys=keys),)))
+    assert [row["label"] for row in rows] == ["\ufffd[2J", "red\ufffd", "a\ufffdb,\ufffd"]
+
+
+def test_pandas_reads_labels_as_a_category_and_times_as_times(tmp_path: Path) -> None:
+    exported(tmp_path / "f.parquet", WITH_TAGS)
+    rows = pd.read_parquet(tmp_path / "f.parquet")
+    assert list(rows["label"].cat.categories) == ["red", "green", "blue", "home"]
+    assert rows["window_start"].dtype == "datetime64[ms, UTC]"
+    assert rows["visible"].isna().tolist() == [False] * 3 + [True] * 2
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_memory_does_not_grow_with_the_number_of_windows(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "MAX_ROWS", 1_000)
+    size = 200
+    spec = build.spec(domain={"size": size})
+    share = build.table("share", np.zeros(size), np.zeros(size), **interval([0.0] * size, [1.0] * size))
+
+    def peak(hours: int) -> int:
+        starts = (START + i * HOUR for i in range(hours))
+        estimates = (
+            replace(ESTIMATE, tables=(share,), window_start=start, window_end=start + HOUR) for start in starts
+        )
+        tracemalloc.start()
+        write_rows(tmp_path / f"f{ending}", ((estimate, spec) for estimate in estimates))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(1)  # imports what it needs
+    assert peak(100) < 1.2 * peak(20)
+
+
+def test_parquet_keeps_only_the_labels_of_each_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyarrow writes a dictionary as it is given, with words that no row has."""
+    monkeypatch.setattr(export, "MAX_ROWS", 3)
+    many = replace(ESTIMATE, tables=(replace(SHARE, keys=("x" * 100_000, "y" * 100_000, "z" * 100_000)),))
+    few = replace(ESTIMATE, tables=(SHARE,))
+    exported(tmp_path / "f.parquet", many, *[few] * 9)
+    metadata = pq.ParquetFile(tmp_path / "f.parquet").metadata
+    sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+    assert len(sizes) == 10
+    assert max(sizes[1:]) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("f.xlsx", "f.xlsx: the ending decides the format; choose one of .parquet, .arrow, .csv"),
+        ("f", "f: the ending decides the format; choose one of .parquet, .arrow, .csv"),
+        ("nowhere/f.csv", "nowhere/f.csv: there is no folder nowhere; create it"),
+    ],
+)
+def test_a_target_that_cannot_be_written_is_named(name: str, message: str) -> None:
+    with pytest.raises(ExportError) as error:
+        write_rows(Path(name), [])
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_a_missing_package_has_its_remedy(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ExportError, match=r"needs pyarrow; install it: pip install 'uldp-stream\[export\]', or choose"):
+        write_rows(tmp_path / f"f{ending}", [])
+    assert exported(tmp_path / "f.csv", WITH_TAGS)[0]["label"] == "red"
+
+
+def test_upper_case_is_an_ending_too(tmp_path: Path) -> None:
+    write_rows(tmp_path / "F.CSV", [(WITH_TAGS, SPEC)])
+    assert (tmp_path / "F.CSV").read_text().startswith("collection,version,")
