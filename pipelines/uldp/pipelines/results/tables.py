@@ -108,22 +108,63 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     if share is None:
         return
     labels, order = value_labels(share, spec), shown(share, spec, top)
-    rows = [(printable(labels[i]), share.values[i], share.stderr[i]) for i in order]
-    tags = [] if hidden is None else list(zip(value_labels(hidden, spec), hidden.values, hidden.stderr, strict=True))
-    places = decimals(np.array([stderr for _, _, stderr in (*rows, *tags)]))
-    width = max(len(name) for name, _, _ in (*rows, *tags))
-
-    def row(name: str, value: float, stderr: float) -> str:
-        return f"    {name:>{width}}  {percent(value, places):>{places + 4}}  ± {percent(stderr, places)}"
-
+    entries, names = [(share, i) for i in order], [printable(labels[i]) for i in order]
+    if hidden is not None:
+        entries += [(hidden, i) for i in range(len(hidden.values))]
+        names += value_labels(hidden, spec)
+    places = decimals(np.array([table.stderr[i] for table, i in entries]))
+    lines = [f"    {name}{row}" for name, row in zip(_aligned(names), _figures(entries, places), strict=True)]
+    parts = _parts(estimate, of, order, places)
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
-    yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % ± standard error"
-    yield from (row(*each) for each in rows)
-    if tags:
-        yield f"  behind tags{about}, in % ± standard error"
-        yield from (row(*each) for each in tags)
+    yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % {_errors(share)}"
+    yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))
+    if hidden is not None:
+        yield f"  behind tags{about}, in % {_errors(hidden)}"
+        yield from lines[len(order) :]
     if bound is not None:
         yield f"    wrong background knowledge costs at most {bound.values[0]:.3g} in l1 (Theorem 1)"
+
+
+def _figures(entries: Sequence[tuple[Table, int]], places: int) -> list[str]:
+    """Write entries of tables of shares in percent, each with its interval; without intervals, with its error."""
+    lows, highs = (
+        _aligned(["" if end is None else percent(end[i], places) for end, i in ends])
+        for ends in ([(table.low, i) for table, i in entries], [(table.high, i) for table, i in entries])
+    )
+    errors = [
+        f"± {percent(table.stderr[i], places)}" if table.low is None else f"{low} to {high}"
+        for (table, i), low, high in zip(entries, lows, highs, strict=True)
+    ]
+    return [
+        f"  {percent(table.values[i], places):>{places + 4}}  {error}"
+        for (table, i), error in zip(entries, errors, strict=True)
+    ]
+
+
+def _parts(estimate: Estimate, of: tuple[str, ...], order: Sequence[int], places: int) -> list[str]:
+    """Write of each value which share is visible, and how many may hold it if those behind tags do."""
+    visible, band = (estimate.table(name, of) for name in (TableName.VISIBLE, TableName.BAND))
+    if visible is None or band is None or band.high is None:
+        return [""] * len(order)
+    seen = _aligned([percent(visible.values[i], places) for i in order])
+    most = _aligned([percent(band.high[i], places) for i in order])
+    return [f"  {share} visible, up to {end} if hidden" for share, end in zip(seen, most, strict=True)]
+
+
+def _errors(table: Table) -> str:
+    """Say how a table of shares shows its errors."""
+    return "± standard error" if table.low is None else intervals_text(table)
+
+
+def intervals_text(table: Table) -> str:
+    """Describe the intervals of a table: ``with 95 % intervals``."""
+    return f"with {100 * table.level:g} % intervals{' that hold at once' if table.simultaneous else ''}"
+
+
+def _aligned(texts: Sequence[str]) -> list[str]:
+    """Return texts of the same width, aligned to the right."""
+    width = max(map(len, texts), default=0)
+    return [f"{text:>{width}}" for text in texts]
 
 
 def _table_text(table: Table, spec: CollectionSpec, n: int) -> Iterator[str]:
