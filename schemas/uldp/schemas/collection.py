@@ -5,9 +5,10 @@ value and remedy.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
@@ -188,6 +189,14 @@ class CollectionSpec(Strict):
             )
             for name, attribute in record.items()
         }
+
+    def with_intervals(self, intervals: Literal["each", "simultaneous"]) -> Self:
+        """Return this spec with other intervals; those of numbers stay as they are."""
+        spec = self.model_copy(update={"intervals": intervals})
+        spec._variables = {
+            name: replace(variable, simultaneous=spec._simultaneous) for name, variable in self.variables.items()
+        }
+        return spec
 
     @property
     def _simultaneous(self) -> bool:

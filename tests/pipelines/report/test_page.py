@@ -25,6 +25,7 @@ pytest.importorskip("matplotlib")
 
 from uldp.pipelines.report.page import ReportError, guarantee, write_report
 from uldp.pipelines.report.shares import Scale
+from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
@@ -147,7 +148,7 @@ def out(tmp_path: Path) -> Path:
 class TestPage:
     def test_needs_nothing_else(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
-        html = page(out, truth={("plain", 1): TRUTH}, grid=(5, 6))
+        html = page(out, truth={("plain", 1): KnownShares(TRUTH)}, grid=(5, 6))
         assert html.count("script") == html.count("link") == 0
         assert all(source.startswith("data:image/svg+xml;base64,") for source in html.all("src"))
         assert all(reference.startswith("#") for reference in html.all("href"))
@@ -182,7 +183,7 @@ class TestPage:
         spec = rr_spec(size=625, epsilon=6.0)
         save(out, spec, *(rr_fired(spec, window=window) for window in range(3)))
         truth = np.arange(625, 0, -1) / np.arange(1, 626).sum()
-        assert page(out, truth={("plain", 1): truth}, grid=(25, 25)).count("img") == 6
+        assert page(out, truth={("plain", 1): KnownShares(truth)}, grid=(25, 25)).count("img") == 6
         assert (out.parent / "report.html").stat().st_size < 3_000_000
 
     def test_a_small_domain_needs_no_figure(self, out: Path) -> None:
@@ -247,13 +248,13 @@ class TestContents:
     def test_only_a_known_truth_is_spoken_of(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
         assert "distance to the truth" not in page(out).words
-        assert "distance to the truth" in page(out, truth={("plain", 1): TRUTH}).words
+        assert "distance to the truth" in page(out, truth={("plain", 1): KnownShares(TRUTH)}).words
 
     def test_distance_and_coverage(self, out: Path) -> None:
         fired = rr_fired(rr_spec())
         shares = build.shares_of(fired.estimate)
         save(out, rr_spec(), fired)
-        words = page(out, truth={("plain", 1): TRUTH}).words
+        words = page(out, truth={("plain", 1): KnownShares(TRUTH)}).words
         odds = math.exp(2.0)
         p, q = odds / (odds + 29), 1 / (odds + 29)
         cells = fired.statistic.cells.tolist()
@@ -266,13 +267,15 @@ class TestContents:
         l1 = np.abs(shares.values - TRUTH).sum()
         expected = math.sqrt(2 / math.pi) * shares.stderr.sum()
         assert f"distance to the truth {l1:.3f}, where noise costs the unbiased estimate about {expected:.3f}." in words
-        assert f"{100 * np.mean(covered):.1f} % of the 95 % intervals cover the truth." in words
+        figure = f"{100 * np.mean(covered):.1f}"
+        assert f"Intervals of all values of those that users hold share {figure} {figure}" in words
+        assert "of those that users hide" not in words
 
     def test_the_largest_values_with_interval_and_truth(self, out: Path) -> None:
         fired = rr_fired(rr_spec(), n=200_000)
         values = build.shares_of(fired.estimate).values
         save(out, rr_spec(), fired)
-        html = page(out, truth={("plain", 1): TRUTH})
+        html = page(out, truth={("plain", 1): KnownShares(TRUTH)})
         assert html.count("svg") == 20
         largest = int(np.argmax(values))
         odds = math.exp(2.0)
@@ -300,7 +303,7 @@ class TestContents:
     def test_a_grid(self, out: Path, known: bool, shown: str) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
         save(out, rr_spec("other", size=40), rr_fired(rr_spec("other", size=40)))
-        html = page(out, truth={("plain", 1): TRUTH} if known else None, grid=(5, 6))
+        html = page(out, truth={("plain", 1): KnownShares(TRUTH)} if known else None, grid=(5, 6))
         captions = [alt for alt in html.all("alt") if "grid" in alt]
         assert captions == [
             f"{shown} drawn as a 5 x 6 grid, row-major, row 0 at the bottom; darker cells hold more users."
@@ -316,7 +319,7 @@ class TestErrors:
     def test_a_truth_that_is_no_distribution(self, out: Path, truth: Floats) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
         with pytest.raises(ReportError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"):
-            page(out, truth={("plain", 1): truth})
+            page(out, truth={("plain", 1): KnownShares(truth)})
 
     def test_a_grid_of_other_cells(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))

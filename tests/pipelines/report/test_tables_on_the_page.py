@@ -8,6 +8,7 @@ import pytest
 
 from tests import build
 from tests.pipelines.report.test_page import TRUTH, Fired, page, pum_fired, pum_spec, rr_fired, rr_spec, save
+from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table
 
@@ -28,7 +29,7 @@ def without_intervals(fired: Fired) -> Fired:
 @pytest.mark.parametrize("known", [False, True])
 def test_a_table_may_have_no_intervals(out: Path, known: bool) -> None:
     save(out, rr_spec(), without_intervals(rr_fired(rr_spec())))
-    html = page(out, truth={("plain", 1): TRUTH} if known else None)
+    html = page(out, truth={("plain", 1): KnownShares(TRUTH)} if known else None)
     assert "largest of 30 values, in % of users, without intervals" in html.words
     assert "with 95 % intervals" not in html.words
     assert ("distance to the truth" in html.words) == known
@@ -56,7 +57,7 @@ def test_each_attribute_of_a_record_has_shares_and_tags_of_its_own(out: Path) ->
     apps = build.tables([0.2, 0.8], [0.01] * 2, {"home": (0.0712, 0.0123)}, of=("app",))
     days = build.tables([0.25] * 4, [0.01] * 4, of=("<b>day",))
     save(out, pum_spec(), with_tables(pum_fired(), *apps, *days))
-    html = page(out, truth={("pum", 1): TRUTH})
+    html = page(out, truth={("pum", 1): KnownShares(TRUTH)})
     assert "Shares of app 100 reports" in html.words
     assert "Shares of <b>day 100 reports" in html.words
     assert "All 2 values, in % of users, without intervals" in html.words
@@ -70,7 +71,7 @@ def test_other_tables_are_plain(out: Path) -> None:
     mean = build.table("mean", [7.25], [0.123], of=("hours",), **ends)
     quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], keys=("0.5", "<i>0.95"))
     save(out, rr_spec(), with_tables(rr_fired(rr_spec()), mean, quantiles))
-    html = page(out, truth={("plain", 1): TRUTH})
+    html = page(out, truth={("plain", 1): KnownShares(TRUTH)})
     assert "Mean of hours, ± standard error, from 100 reports. 7.25 ± 0.12, 95 % interval 6.9 to 7.6" in html.words
     assert "Quantile, ± standard error, from 100 reports. 0.5 3 ± 0.2 <i>0.95 12.5 ± 0.31" in html.words
     assert html.count("i") == html.count("svg") == 0

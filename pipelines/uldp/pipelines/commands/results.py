@@ -108,7 +108,15 @@ def export(out: Path, target: Path, **chosen: Any) -> None:
     metavar="ROWSxCOLUMNS",
     help="Draw the values as cells of a map, row by row from the bottom.",
 )
-def report(results: Path, out: Path, truth: Path | None, collection: str | None, grid: tuple[int, int] | None) -> None:
+@click.option("--simultaneous", is_flag=True, help="Show intervals that all hold at once; they need the counts.")
+def report(
+    results: Path,
+    out: Path,
+    truth: Path | None,
+    collection: str | None,
+    grid: tuple[int, int] | None,
+    simultaneous: bool,
+) -> None:
     """Write one self-contained HTML page of the newest pane of each window.
 
     Example: uldp report results --out report.html --truth examples/manhattan/truth.csv --grid 25x25
@@ -123,9 +131,9 @@ def report(results: Path, out: Path, truth: Path | None, collection: str | None,
     if truth is not None and len({spec.collection for spec in of_truth}) != 1:
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
         raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
-    truths = {spec.key: Truth.load(truth, spec).distribution() for spec in of_truth} if truth is not None else {}
+    truths = {spec.key: Truth.load(truth, spec).shares() for spec in of_truth} if truth is not None else {}
     damaged: list[ResultsError] = []
-    write_report(results, out, truth=truths, grid=grid, damaged=damaged.append)
+    write_report(results, out, truth=truths, grid=grid, simultaneous=simultaneous, damaged=damaged.append)
     say(f"wrote {out}")
     name_damaged(damaged)
 

@@ -5,6 +5,7 @@ The figures contain no labels of a collection; the page writes the labels as tex
 
 import io
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import matplotlib.style
@@ -89,22 +90,20 @@ def scatter(distribution: Floats, interval: tuple[Floats, Floats], sensitive: Ma
         return _svg(figure)
 
 
-def heat_maps(distribution: Floats, truth: Floats | None, grid: tuple[int, int]) -> bytes:
-    """Draw the truth, if it is known, and the estimate as maps with one colour scale.
+def heat_maps(maps: Sequence[tuple[str, Floats]], grid: tuple[int, int]) -> bytes:
+    """Draw shares as maps with one colour scale.
 
     Args:
-        distribution: Shape (|X|,): the estimate; the map shows negative entries as 0.
-        truth: Shape (|X|,): the true distribution, or None.
+        maps: The title of each map, and its shares, of shape (|X|,); the map shows negative entries as 0.
         grid: Rows and columns: value i of the domain is a cell in row i // columns; row 0 is at the bottom.
 
     Returns:
         An SVG document.
     """
-    maps = [("estimate", distribution)] if truth is None else [("truth", truth), ("estimate", distribution)]
     # The square root keeps rare cells visible beside frequent ones.
     norm = PowerNorm(0.5, vmin=0, vmax=100 * max(float(values.max()) for _, values in maps) or 1)
     with matplotlib.style.context(["default", _STYLE]):
-        figure = Figure(figsize=(10.2 if len(maps) == 2 else 5.8, 4.7), layout="compressed")
+        figure = Figure(figsize=(1.4 + 4.4 * len(maps), 4.7), layout="compressed")
         panels = figure.subplots(1, len(maps), sharey=True, squeeze=False)[0]
         for axes, (title, values) in zip(panels, maps, strict=True):
             cells = 100 * np.maximum(values, 0).reshape(grid)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from uldp.mechanisms.catalog import build_protocol
@@ -13,8 +13,8 @@ from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
 from uldp.pipelines.results.tables import WITH_SHARES, entry_text, percent, table_name, value_labels
 from uldp.pipelines.results.text import accounting_text, number_of, window_text
+from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
-from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
@@ -22,6 +22,7 @@ from uldp.schemas.mechanisms import MECHANISM_TITLES, RapporSpec, UrapSpec
 from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import count_reasons
+from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 
 
@@ -66,8 +67,9 @@ def write_report(
     out: Path,
     target: Path,
     *,
-    truth: Mapping[tuple[str, int], Floats] | None = None,
+    truth: Mapping[tuple[str, int], KnownShares] | None = None,
     grid: tuple[int, int] | None = None,
+    simultaneous: bool = False,
     damaged: Damaged = refuse,
 ) -> None:
     """Write the newest pane of every window in ``out`` as one HTML page. The same input gives the same bytes.
@@ -75,16 +77,17 @@ def write_report(
     Args:
         out: A results directory.
         target: The file to write.
-        truth: By (collection, version), the true distribution over X, shape (|X|,), if a simulation knows it.
+        truth: By (collection, version), the true shares, if a simulation knows them.
         grid: Rows and columns, for collections with |X| values that are the cells of a map: value i is in row
             i // columns, with row 0 at the bottom.
+        simultaneous: Whether to compute the tables of values again from their counts, with intervals that hold at once.
         damaged: Called for each damaged file. The page shows the number of these files, and all other windows.
 
     Raises:
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
         SpecError: if a spec in ``out`` is invalid.
-        ReportError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, or no collection has
-            rows x columns values.
+        ReportError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
+            rows x columns values, or counts that ``simultaneous`` needs are missing.
     """
     try:
         import jinja2
@@ -102,7 +105,8 @@ def write_report(
     found = current(out, specs, damaged=leave_out)
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
     for estimate, spec in with_specs(found.estimates, specs, leave_out):
-        by_spec.setdefault(spec.key, []).append(estimate)
+        shown = _at_once(estimate, found.statistic_of(estimate), spec) if simultaneous else estimate
+        by_spec.setdefault(spec.key, []).append(shown)
     sizes_by_spec = {key: [each.size for each in specs[key].variables.values()] for key in by_spec}
     if grid is not None and by_spec and not any(math.prod(grid) in sizes for sizes in sizes_by_spec.values()):
         sizes = ", ".join(
@@ -127,12 +131,34 @@ def write_report(
     page = environment.get_template("report.html.j2").render(
         name=out.resolve().name,
         chapters=chapters,
+        hatched=any(
+            shares.rows[0].visible is not None
+            for chapter in chapters
+            for section in chapter.sections
+            for shares in section.shares
+        ),
         unpublished=found.unpublished,
         flag_meanings=flags.MEANING,
         rejected=rejected,
         unread=number_of(unread, "file") if unread else "",
     )
     target.write_text(page, encoding="utf-8")
+
+
+def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec) -> Estimate:
+    """Return an estimate with the tables that its job would have made with ``intervals: simultaneous``.
+
+    Raises:
+        ReportError: if its statistic is missing.
+    """
+    if statistic is None:
+        raise ReportError(
+            f"{estimate.collection} v{estimate.version}, {window_text(estimate)}: the counts are missing, from which "
+            "intervals that hold at once follow; copy the folder counts beside estimates, or leave out --simultaneous"
+        )
+    decoder = build_protocol(spec.with_intervals("simultaneous")).decoder
+    tables = decoder.tables(statistic.cells, statistic.n, estimate.estimator)
+    return replace(estimate, tables=tuple(table for table in tables if table.n >= spec.limits.min_reports))
 
 
 def _shown(value: object) -> object:
@@ -143,7 +169,7 @@ def _shown(value: object) -> object:
 def _chapter(
     spec: CollectionSpec,
     estimates: Sequence[Estimate],
-    truth: Floats | None,
+    truth: KnownShares | None,
     grid: tuple[int, int] | None,
 ) -> Chapter:
     if truth is not None:
@@ -158,13 +184,14 @@ def _chapter(
     )
 
 
-def _check_truth(truth: Floats, spec: CollectionSpec) -> None:
+def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
     if spec.domain.kind != "values":
         raise ReportError(f"{spec.collection} collects a {spec.domain.kind}, and a truth is for shares; leave it out")
-    if not (truth.shape == (spec.size,) and (truth >= 0).all() and abs(truth.sum() - 1) < 1e-6):
+    shares = truth.shares
+    if not (shares.shape == (spec.size,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6):
         raise ReportError(
             f"the truth of {spec.collection} must be {spec.size} shares of 0 or more that sum to 1, "
-            f"got shape {truth.shape} and sum {truth.sum():g}"
+            f"got shape {shares.shape} and sum {shares.sum():g}"
         )
 
 
@@ -205,7 +232,9 @@ def _guarantee_of_one_report(spec: CollectionSpec, privacy: Privacy, factor: str
     )
 
 
-def _section(estimate: Estimate, spec: CollectionSpec, truth: Floats | None, grid: tuple[int, int] | None) -> Section:
+def _section(
+    estimate: Estimate, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
+) -> Section:
     return Section(
         anchor=f"{estimate.collection}-v{estimate.version}-{estimate.window_start}-{estimate.window_end}-{estimate.estimator}",
         estimate=estimate,

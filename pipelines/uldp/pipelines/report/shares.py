@@ -8,11 +8,13 @@ from typing import Self
 
 import numpy as np
 
-from uldp.pipelines.results.tables import decimals, of_attributes, shown, unit_of, value_labels
+from uldp.pipelines.report.coverage import Covered, covered
+from uldp.pipelines.results.tables import decimals, intervals_text, of_attributes, shown, unit_of, value_labels
+from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import Basis, Table, TableName
 
 #: How many of the largest values the page lists.
 TOP = 20
@@ -23,13 +25,24 @@ Interval = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Row:
-    """One of the largest values: its share, and if they are known, the ends of its interval and the true share."""
+    """One of the largest values.
+
+    Attributes:
+        label: The name of the value.
+        sensitive: Whether to mark it as sensitive.
+        share: The estimate.
+        interval: The ends of its interval, if there is one.
+        visible: With tags, the part of the share that was measured; background knowledge puts the rest there.
+        band: With tags, the ends of the interval that holds whatever is behind the tags.
+        truth: The true share, if it is known.
+    """
 
     label: str
     sensitive: bool
     share: float
-    low: float | None
-    high: float | None
+    interval: tuple[float, float] | None
+    visible: float | None
+    band: tuple[float, float] | None
     truth: float | None
 
 
@@ -54,13 +67,17 @@ class Scale:
         """Return the position of a share in percent of the width."""
         return f"{100 * (share - self.low) / (self.high - self.low):.2f}"
 
+    def cut(self, share: float) -> str:
+        """Return the position of a share; of one outside of the scale, the nearer end."""
+        return self(min(max(share, self.low), self.high))
+
 
 @dataclass(frozen=True)
 class Score:
-    """The l1 error of an estimate, and the share of its 95 % intervals that hold the truth, if it has intervals."""
+    """The l1 error of an estimate, and how many of its intervals cover the truth."""
 
     l1: float
-    covered: float | None
+    covered: Sequence[Covered]
 
 
 @dataclass(frozen=True)
@@ -74,11 +91,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A tag: the share of users who hide their value behind it, and its standard error."""
+    """A tag: the share of users who hide their value behind it, its standard error, and the ends of its interval."""
 
     tag: str
     mass: float
     stderr: float
+    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,8 @@ class Shares:
         size: The number of values.
         unit: ``values``, or ``bins`` of a number.
         n: Number of reports behind the shares.
+        intervals: A description of the intervals; None without intervals.
+        any_background: Whether the intervals of the shares are their bands, because no background has a strength.
         expected_l1: The l1 error that noise alone costs the unbiased estimate.
         score: The errors of the estimate, if the truth is known.
         places: The number of decimals of a share in percent.
@@ -103,6 +123,8 @@ class Shares:
     size: int
     unit: str
     n: int
+    intervals: str | None
+    any_background: bool
     expected_l1: float
     score: Score | None
     places: int
@@ -118,7 +140,7 @@ def shares_of(
     estimate: Estimate,
     table: Table,
     spec: CollectionSpec,
-    truth: Floats | None,
+    truth: KnownShares | None,
     grid: tuple[int, int] | None,
 ) -> Shares:
     """Prepare a table of shares for the page.
@@ -127,12 +149,15 @@ def shares_of(
         estimate: The estimate with the table.
         table: The shares.
         spec: The spec that the estimate was made under.
-        truth: Shape (|X|,): the true shares of the only variable of the collection, if they are known.
+        truth: The true shares of the only variable of the collection, if they are known.
         grid: Rows and columns of a map, see ``write_report``.
     """
     if table.of:
         truth = None
-    interval = _interval(table)
+    visible, band, hidden, bound = (
+        estimate.table(name, table.of)
+        for name in (TableName.VISIBLE, TableName.BAND, TableName.HIDDEN, TableName.BOUND)
+    )
     order, labels = shown(table, spec, TOP), value_labels(table, spec)
     sensitive = _sensitive(table, spec)
     rows = [
@@ -140,33 +165,43 @@ def shares_of(
             labels[i],
             bool(sensitive[i]),
             float(table.values[i]),
-            None if interval is None else float(interval[0][i]),
-            None if interval is None else float(interval[1][i]),
-            None if truth is None else float(truth[i]),
+            _interval_of(table, i),
+            None if visible is None else float(visible.values[i]),
+            None if band is None else _interval_of(band, i),
+            None if truth is None else float(truth.shares[i]),
         )
         for i in order
     ]
-    hidden, bound = estimate.table(TableName.HIDDEN, table.of), estimate.table(TableName.BOUND, table.of)
+    shares = None if truth is None else truth.shares
     return Shares(
         of=of_attributes(table.of),
         size=len(table.values),
         unit=unit_of(table, spec),
         n=table.n,
+        intervals=None if table.low is None else intervals_text(table),
+        any_background=table.basis is Basis.ANY_BACKGROUND,
         # E|e| = sqrt(2/pi) sd for a normal error e, summed over the values.
         expected_l1=math.sqrt(2 / math.pi) * float(table.stderr.sum()),
-        score=None if truth is None else _score(table.values, interval, truth),
+        score=None
+        if truth is None
+        else Score(float(np.abs(table.values - truth.shares).sum()), covered(table, visible, band, truth)),
         places=decimals(table.stderr[order]),
         rows=rows,
-        scale=Scale.covering([figure or 0.0 for row in rows for figure in (row.low, row.high, row.share, row.truth)]),
-        scatter=_scatter(table.values, interval, sensitive, truth),
-        heat_map=_heat_map(table.values, truth, grid),
-        hidden=[] if hidden is None else [Hidden(*each) for each in _entries(hidden, spec)],
+        scale=Scale.covering(
+            [end for row in rows for end in (row.share, row.truth or 0.0, row.visible or 0.0, *(row.interval or ()))]
+        ),
+        scatter=_scatter(table.values, _interval(table), sensitive, shares),
+        heat_map=_heat_map(table.values, visible, shares, grid),
+        hidden=[] if hidden is None else _tags(hidden, spec),
         bound=None if bound is None else float(bound.values[0]),
     )
 
 
-def _entries(table: Table, spec: CollectionSpec) -> list[tuple[str, float, float]]:
-    return list(zip(value_labels(table, spec), table.values.tolist(), table.stderr.tolist(), strict=True))
+def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
+    return [
+        Hidden(tag, float(hidden.values[i]), float(hidden.stderr[i]), _interval_of(hidden, i))
+        for i, tag in enumerate(value_labels(hidden, spec))
+    ]
 
 
 def _sensitive(table: Table, spec: CollectionSpec) -> Mask:
@@ -181,13 +216,8 @@ def _interval(table: Table) -> Interval | None:
     return None if table.low is None or table.high is None else (table.low, table.high)
 
 
-def _score(shares: Floats, interval: Interval | None, truth: Floats) -> Score:
-    l1 = float(np.abs(shares - truth).sum())
-    if interval is None:
-        return Score(l1, None)
-    low, high = interval
-    # The end of an interval may differ from a share of 0 by a rounding error.
-    return Score(l1, float(((low - 1e-12 <= truth) & (truth <= high + 1e-12)).mean()))
+def _interval_of(table: Table, i: int) -> tuple[float, float] | None:
+    return None if table.low is None or table.high is None else (float(table.low[i]), float(table.high[i]))
 
 
 def _scatter(distribution: Floats, interval: Interval | None, sensitive: Mask, truth: Floats | None) -> Picture | None:
@@ -204,17 +234,23 @@ def _scatter(distribution: Floats, interval: Interval | None, sensitive: Mask, t
     )
 
 
-def _heat_map(distribution: Floats, truth: Floats | None, grid: tuple[int, int] | None) -> Picture | None:
+def _heat_map(
+    distribution: Floats, visible: Table | None, truth: Floats | None, grid: tuple[int, int] | None
+) -> Picture | None:
     if grid is None or math.prod(grid) != len(distribution):
         return None
     from uldp.pipelines.report import figures
 
-    shown = "Estimate" if truth is None else "Truth and estimate"
+    maps = [] if truth is None else [("truth", truth)]
+    maps += [] if visible is None else [("measured", visible.values)]
+    maps.append(("estimate", distribution))
+    shown = " and ".join(", ".join(name for name, _ in maps).rsplit(", ", 1)).capitalize()
     text = f"as a {grid[0]} x {grid[1]} grid, row-major, row 0 at the bottom"
+    assumed = "" if visible is None else " The estimate adds to what was measured what background knowledge puts there."
     return Picture(
-        _uri(figures.heat_maps(distribution, truth, grid)),
+        _uri(figures.heat_maps(maps, grid)),
         f"{shown} drawn {text}; darker cells hold more users.",
-        f"{shown} {text}. Estimates below zero are drawn as 0.",
+        f"{shown} {text}.{assumed} Estimates below zero are drawn as 0.",
     )
 
 

@@ -98,5 +98,5 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         say(pane_line(estimate, spec))
     say(summary(out / "results"))
     report = out / "report.html"
-    write_report(out / "results", report, truth={spec.key: truth.distribution()}, grid=(25, 25))
+    write_report(out / "results", report, truth={spec.key: truth.shares()}, grid=(25, 25))
     say(f"report with the estimates and the truth: {report}")

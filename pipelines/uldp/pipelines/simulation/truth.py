@@ -40,6 +40,19 @@ class TruthError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
+class KnownShares:
+    """The truth about the values of one variable.
+
+    Attributes:
+        shares: Shape (|X|,): the share of users who hold each value.
+        visible: Shape (|X|,): the share of users who hold it and do not hide it; None if that is not known.
+    """
+
+    shares: Floats
+    visible: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Truth:
     """The joint distribution of what users hold, as m cells.
 
@@ -109,6 +122,11 @@ class Truth:
         symbols = preprocess(cast(Values, values), tags, variable.size)
         shares = np.bincount(symbols, self.probabilities, minlength=variable.size + len(variable.tags))
         return np.asarray(shares, dtype=np.float64)
+
+    def shares(self, attribute: str = "") -> KnownShares:
+        """Return the shares of the users' values, and the parts of them that are not hidden."""
+        visible = self.intermediate(attribute)[: self.variables[attribute].size]
+        return KnownShares(self.distribution(attribute), visible)
 
     def mean(self, attribute: str = "") -> float:
         """Return the mean of a number."""
