@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, statistic_of, write
+from uldp.pipelines.results.export import Rows
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.read import current, read_statistics
@@ -155,6 +156,7 @@ class TestDamage:
             text = estimate_text(estimate, SPECS["c", 1])
             assert all(line.isprintable() for line in text.splitlines())
             json.loads(json.dumps(to_json(estimate, None, None), allow_nan=False))
+            assert list(Rows().batches([(estimate, SPECS["c", 1])]))
 
     def test_an_estimate_under_another_spec_hides_no_other(self) -> None:
         spec = CollectionSpec.parse(yaml.safe_load(SPEC))

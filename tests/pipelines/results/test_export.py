@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -254,6 +255,17 @@ def test_pandas_reads_labels_as_a_category_and_times_as_times(tmp_path: Path) ->
     assert list(rows["label"].cat.categories) == ["red", "green", "blue", "home"]
     assert rows["window_start"].dtype == "datetime64[ms, UTC]"
     assert rows["visible"].isna().tolist() == [False] * 3 + [True] * 2
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_duckdb_reads_the_types(ending: str, tmp_path: Path) -> None:
+    exported(tmp_path / f"f{ending}", WITH_TAGS)
+    query = f"""
+        SELECT label, high - low, band_high, date_part('year', window_start), simultaneous, counted + duplicate
+        FROM '{tmp_path / f"f{ending}"}' WHERE quantity = 'share' AND attribute IS NULL ORDER BY estimate DESC LIMIT 1
+    """
+    (row,) = duckdb.connect().execute(query).fetchall()
+    assert row == ("blue", pytest.approx(0.2), 0.8, 2026, False, 104)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

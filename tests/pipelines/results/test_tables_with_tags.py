@@ -4,8 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests import build
+from uldp.pipelines.results.soundness import sound_estimate
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.table import Basis, Table
@@ -69,3 +71,18 @@ def test_intervals_say_their_level_and_whether_they_hold_at_once() -> None:
 
 def test_visible_shares_and_bands_have_no_lines_of_their_own() -> None:
     assert lines(VISIBLE, BAND) == []
+
+
+@pytest.mark.parametrize("name", ["visible", "band"])
+@pytest.mark.parametrize("shares", [(), (SHARE,), (replace(SHARE, of=("colour",)),)], ids=["none", "more", "others"])
+def test_visible_shares_and_bands_without_shares_of_the_same_values_are_damage(
+    name: str, shares: tuple[Table, ...]
+) -> None:
+    forged = replace(ESTIMATE, tables=(*shares, table(name, [0.5, 0.5], [0.0, 0.0], [1.0, 1.0])))
+    with pytest.raises(ValueError, match="a table is about other values than the shares"):
+        sound_estimate(forged.to_avro())
+
+
+def test_what_a_job_writes_is_sound() -> None:
+    sound = replace(ESTIMATE, tables=(SHARE, VISIBLE, BAND, HIDDEN))
+    assert sound_estimate(sound.to_avro()) == sound
