@@ -19,6 +19,7 @@ from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators import empirical, norm_sub, threshold
 from uldp.mechanisms.likelihood import em, exact_mle
 from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.pure import PureLinear
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.estimate import Estimate
@@ -58,12 +59,13 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     remarks = {estimator.__name__: quality(estimator(channel, counts, USERS)) for estimator in estimators}
     calls = {
         call.__name__: partial(timed, partial(call, channel, counts, USERS))
-        for call in (*estimators, pum.stderr, Channel.confidence_interval)
+        for call in (*estimators, Channel.confidence_interval)
     }
+    calls["stderr"] = partial(timed, lambda: pum.stderr(PureLinear(channel, counts, USERS)))
     seconds = in_turn(calls, REPEAT)
     for label, taken in seconds.items():
         yield Row("estimators", label, 1, taken, remark=remarks.get(label, ""))
-    yield from _writing(counts, exact, pum.stderr(channel, counts, USERS))
+    yield from _writing(counts, exact, pum.stderr(PureLinear(channel, counts, USERS)))
     both = seconds[exact_mle.__name__] + seconds[Channel.confidence_interval.__name__]
     yield Row("estimators", "exact_mle and confidence_interval", 1, both)
     steps = EM_STEPS // 100 if quick else EM_STEPS

@@ -14,6 +14,7 @@ from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum, preprocess
 from uldp.mechanisms.pum_intervals import pum_intervals
+from uldp.mechanisms.pure import PureLinear
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
@@ -94,7 +95,7 @@ def test_intervals_of_p_hat_cover(name: str) -> None:
     pum = PUMS["known"]
     channel, r = common(name, pum).channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(14))
-    intervals = [pum_intervals(pum, channel, window, N).share for window in counts]
+    intervals = [pum_intervals(pum, PureLinear(channel, window, N)).share for window in counts]
     assert_covers_95_percent(intervals, pum.distribution(r))
 
 
@@ -103,7 +104,7 @@ def test_stderr_of_p_hat_is_its_spread(pum: Pum, common_mechanism: PureMechanism
     channel, r, n = common_mechanism.channel, intermediate(pum), 25 * N
     counts = windows(channel, r, n, np.random.default_rng(15))
     estimates = np.array([pum.distribution(channel.unbiased(window, n)) for window in counts])
-    claimed = np.mean([pum.stderr(channel, window, n) ** 2 for window in counts], axis=0)
+    claimed = np.mean([pum.stderr(PureLinear(channel, window, n)) ** 2 for window in counts], axis=0)
     # The logarithm of a sample variance of normal variables has variance 2/TRIALS.
     z = np.log(estimates.var(axis=0) / claimed) / np.sqrt(2 / TRIALS)
     assert np.abs(z).max() < 4
@@ -113,7 +114,7 @@ def test_stderr_of_tag_masses_is_their_spread(pum: Pum, common_mechanism: PureMe
     channel, r = common_mechanism.channel, intermediate(pum)
     counts = windows(channel, r, N, np.random.default_rng(16))
     masses, errors = zip(
-        *(pum.tag_masses(channel.unbiased(window, N), channel, window, N) for window in counts), strict=True
+        *(pum.tag_masses(channel.unbiased(window, N), PureLinear(channel, window, N)) for window in counts), strict=True
     )
     spread, claimed = np.var(masses, axis=0), np.mean(np.square(errors), axis=0)
     z = np.log(spread / claimed) / np.sqrt(2 / TRIALS)
@@ -137,7 +138,7 @@ def test_intervals_cover_from_device_to_estimate(pum: Pum, common_mechanism: Pur
     covered = []
     for first in range(0, n * trials, n):
         counts = common_mechanism.statistic(reports[first : first + n])
-        lower, upper = pum_intervals(pum, common_mechanism.channel, counts, n).share
+        lower, upper = pum_intervals(pum, PureLinear(common_mechanism.channel, counts, n)).share
         covered.append((lower <= truth) & (truth <= upper))
     # Behind a tag without background, the intervals allow for any place.
     assert 0.93 <= np.mean(covered) <= (1 if np.isnan(pum.background).any() else 0.98)

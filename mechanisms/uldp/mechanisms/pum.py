@@ -17,10 +17,10 @@ from typing import Self, cast
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.decoder import LinearShares
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.mechanism import Randomness
-from uldp.schemas.arrays import Counts, Floats, Mask, Values
+from uldp.schemas.arrays import Floats, Mask, Values
 from uldp.schemas.variable import Variable
 
 
@@ -143,28 +143,25 @@ class Pum(Encoding):
         values, bots = self._split(r_hat)
         return values + bots @ self.bot_distributions(r_hat)
 
-    def stderr(self, channel: Channel, counts: Counts, n: int) -> Floats:
+    def stderr(self, linear: LinearShares) -> Floats:
         """Return the standard errors of p-hat from the unbiased estimate, with users' values drawn i.i.d.
 
-        If p-hat_x is r-hat_x, its standard error is the square root of ``Channel.variance``; otherwise the covariances
-        and the uncertainty of the background matter too. The method evaluates variances at r-hat cut to [0, 1].
+        If p-hat_x is r-hat_x, its standard error is that of r-hat_x; otherwise the covariances and the uncertainty of
+        the background matter too.
 
         Args:
-            channel: p and q of the common mechanism, over Z.
-            counts: Shape (|Z|,): support counts.
-            n: Number of counted reports.
+            linear: r-hat.
 
         Returns:
             Shape (|X|,). A symbol with q = 0 that no report supports adds nothing, though its r need not be 0;
             its interval bounds how large it may be.
 
         Raises:
-            ValueError: if ``n`` is not positive, or ``counts`` or ``channel`` does not fit Z.
+            ValueError: if ``linear`` does not fit Z.
         """
-        r_hat = _within_bounds(channel.unbiased(counts, n))
         # Rounding, or an r-hat far outside the simplex, can make a variance negative.
-        drawn = np.maximum(self._variance_of_draws(channel, r_hat), 0.0) / n
-        return np.sqrt(drawn + self.background_variance(r_hat))
+        drawn = np.maximum(self._variance_of_draws(linear), 0.0)
+        return np.sqrt(drawn + self.background_variance(_within_bounds(linear.values)))
 
     def background_variance(self, r_hat: Floats) -> Floats:
         """Return the variance of p-hat that comes from backgrounds of known strength, shape (|X|,).
@@ -187,18 +184,19 @@ class Pum(Encoding):
         variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ (q * (1 - q) / (more + 1))
         return variance
 
-    def _variance_of_draws(self, channel: Channel, r_hat: Floats) -> Floats:
-        """Return n Var[p-hat_x] if the backgrounds are exact, in O(|X| kappa).
+    def _variance_of_draws(self, linear: LinearShares) -> Floats:
+        """Return Var[p-hat_x] if the backgrounds are exact, in O(|X| kappa).
 
         Let U be the mass of the tags without background, and R the mass of X_N. By the delta method, the gradient of
         p-hat_x is pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N. On X_N, h_x = U r_x / R^2 and
-        own_x = 1 + U/R - h_x; on X_S, h_x = 0 and own_x = 1. For a linear form a, n Cov = diag(s) - u u^T gives
-        sum a^2 s - (a.u)^2.
+        own_x = 1 + U/R - h_x; on X_S, h_x = 0 and own_x = 1. For a linear form a, Cov = diag(s) - u^T u gives
+        sum a^2 s - |u a|^2.
         """
+        r_hat = _within_bounds(linear.values)
         values, bots = self._split(r_hat)
         if not self.tags:
-            return channel.variance(r_hat, 1)
-        (s, s_bots), (u, u_bots) = map(self._split, channel.covariance_factors(r_hat))
+            return linear.variance
+        (s, s_bots), (u, u_bots) = map(self._split, linear.factors)
         pi_hat = self.bot_distributions(r_hat)
         free = ~self.sensitive
         total = values[free].sum()
@@ -206,8 +204,8 @@ class Pum(Encoding):
         h = ratio * self._share(values)
         own = np.where(free, 1 + ratio, 1.0) - h
         squares = own**2 * s + h**2 * (s[free].sum() - s) + s_bots @ pi_hat**2
-        linear = own * u + u_bots @ pi_hat - h * (u[free].sum() - u)
-        variance: Floats = squares - linear**2
+        products = own * u + u_bots @ pi_hat - h * (u[:, free].sum(axis=1, keepdims=True) - u)
+        variance: Floats = squares - (products**2).sum(axis=0)
         return variance
 
     def visible(self, r_hat: Floats) -> Floats:
@@ -221,27 +219,24 @@ class Pum(Encoding):
         most: Floats = values + np.maximum(bots, 0.0).sum()
         return most
 
-    def most_stderr(self, channel: Channel, counts: Counts, n: int) -> Floats:
+    def most_stderr(self, linear: LinearShares) -> Floats:
         """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k), shape (|X|,); see ``stderr``."""
-        factors = channel.covariance_factors(_within_bounds(channel.unbiased(counts, n)))
-        s, u = (values + bots.sum() for values, bots in map(self._split, factors))
-        stderr: Floats = np.sqrt(np.maximum(s - u**2, 0.0) / n)
+        s, u = (values + bots.sum(axis=-1, keepdims=True) for values, bots in map(self._split, linear.factors))
+        stderr: Floats = np.sqrt(np.maximum(s - (u**2).sum(axis=0), 0.0))
         return stderr
 
-    def tag_masses(self, r_hat: Floats, channel: Channel, counts: Counts, n: int) -> tuple[Floats, Floats]:
+    def tag_masses(self, r_hat: Floats, linear: LinearShares) -> tuple[Floats, Floats]:
         """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.
 
         Args:
             r_hat: Shape (|Z|,): any estimate of r.
-            channel: p and q of the common mechanism, over Z.
-            counts: Shape (|Z|,): support counts.
-            n: Number of counted reports.
+            linear: The unbiased estimate.
 
         Returns:
             Two arrays of shape (kappa,): the masses, and their standard errors in the unbiased estimate.
         """
         _, masses = self._split(r_hat)
-        _, variances = self._split(channel.variance(_within_bounds(channel.unbiased(counts, n)), n))
+        _, variances = self._split(linear.variance)
         return masses, np.sqrt(variances)
 
     def bound(self, r_hat: Floats) -> float:
@@ -253,12 +248,12 @@ class Pum(Encoding):
         return 2 * float(np.maximum(bots, 0.0).sum())
 
     def _split(self, vector: Floats) -> tuple[Floats, Floats]:
-        """Split a vector over Z into its parts over X and over the bots."""
-        if vector.shape != (self.size + len(self.tags),):
+        """Split a vector over Z, or the rows of a matrix, into the parts over X and over the bots."""
+        if vector.shape[-1] != self.size + len(self.tags):
             raise ValueError(
                 f"the vector has shape {vector.shape}, but there are {self.size} values and {len(self.tags)} tags"
             )
-        return vector[: self.size], vector[self.size :]
+        return vector[..., : self.size], vector[..., self.size :]
 
 
 def _within_bounds(r_hat: Floats) -> Floats:

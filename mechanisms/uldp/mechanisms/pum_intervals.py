@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.channel import normal_quantile
+from uldp.mechanisms.decoder import LinearShares
 from uldp.mechanisms.pum import Pum
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Floats
 
 #: Lower and upper ends, each of shape (|X|,).
 Ends = tuple[Floats, Floats]
@@ -34,34 +35,31 @@ class PumIntervals(NamedTuple):
     band: Ends
 
 
-def pum_intervals(pum: Pum, channel: Channel, counts: Counts, n: int, level: float = 0.95) -> PumIntervals:
+def pum_intervals(pum: Pum, linear: LinearShares, level: float = 0.95) -> PumIntervals:
     """Return intervals that cover each value, one at a time, with probability ``level``.
 
     Args:
         pum: The tags and their backgrounds.
-        channel: p and q of the common mechanism, over Z.
-        counts: Shape (|Z|,): support counts.
-        n: Number of counted reports.
+        linear: r-hat.
         level: The probability.
 
     Raises:
-        ValueError: if ``n`` is not positive, or ``counts`` or ``channel`` does not fit Z.
+        ValueError: if ``linear`` does not fit Z.
     """
-    low, high = channel.confidence_interval(counts, n, level)
+    low, high = linear.interval(level)
     if not pum.tags:
         return PumIntervals((low, high), (low, high), (low, high))
-    r_hat = channel.unbiased(counts, n)
-    _, u = channel.covariance_factors(r_hat.clip(0.0, 1.0))
+    r_hat, (_, u) = linear.values, linear.factors
     z2, size = normal_quantile(0.5 + level / 2) ** 2, pum.size
 
     def of_sum(end: Floats, weights: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return r-hat(x) + sum_k weights_k(x) r-hat(bot_k), and its distance from the end of its interval.
 
-        Beside the squares of the parts there are their covariances, -u_i u_j / n.
+        Beside the squares of the parts there are their covariances, -u_i u_j.
         """
-        squares, linear = (end - r_hat) ** 2, u[size:] @ weights
-        pairs = linear**2 - u[size:] ** 2 @ weights**2 + 2 * u[:size] * linear
-        square = squares[:size] + squares[size:] @ weights**2 - z2 / n * pairs + z2 * variance
+        squares, products = (end - r_hat) ** 2, u[:, size:] @ weights
+        pairs = products**2 - u[:, size:] ** 2 @ weights**2 + 2 * u[:, :size] * products
+        square = squares[:size] + squares[size:] @ weights**2 - z2 * pairs.sum(axis=0) + z2 * variance
         return r_hat[:size] + r_hat[size:] @ weights, np.sqrt(np.maximum(square, 0.0))
 
     known = ~np.isnan(pum.strength)[:, np.newaxis]

@@ -3,9 +3,10 @@
 Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Channel`` has the formulas.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -15,11 +16,11 @@ from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
 from uldp.mechanisms.forgery import forgery_text
 from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pum_intervals import Ends, pum_intervals
+from uldp.mechanisms.share_tables import share_tables
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.mechanisms import OF_COUNTS, OF_SYMBOLS
-from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+from uldp.schemas.table import Basis, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,12 @@ class PureLinear:
         """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
         return self.channel.confidence_interval(self.cells, self.reports, level)
 
+    @property
+    def factors(self) -> tuple[Floats, Floats]:
+        """See ``LinearShares`` and ``Channel.covariance_factors``."""
+        s, u = self.channel.covariance_factors(self._within_bounds)
+        return s / self.reports, u[np.newaxis] / math.sqrt(self.reports)
+
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w; see ``Channel.covariance_times``."""
         return self.channel.covariance_times(self._within_bounds, w) / self.reports
@@ -74,7 +81,7 @@ class PureDecoder(Decoder):
         self.channel = channel
         self.pum = pum
         self._chance_support = chance_support
-        self._simultaneous = simultaneous
+        self.simultaneous = simultaneous
         self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
 
     def check(self, cells: Counts, n: int) -> None:
@@ -120,58 +127,7 @@ class PureDecoder(Decoder):
         yield "errors", f"of {estimator} at n = {n:,}: {l1}; {worst}"
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the shares of values by eq. (22) over the estimate of r; with tags, also what is behind them.
-
-        The intervals lie around the unbiased estimate, for each estimator, and are cut to [0, 1].
-        """
+        """Return the tables of shares of an estimate of r; see ``share_tables``."""
         r_hat = estimate_intermediate(estimator, self.channel, cells, n, len(self.pum.tags))
-        pum, linear = self.pum, self.linear(cells, n)
-        ends = pum_intervals(pum, self.channel, cells, n, self._level_of_each(pum.size))
-        table = partial(self._table, n=n)
-        shares, stderr = pum.distribution(r_hat), pum.stderr(self.channel, cells, n)
-        if not pum.tags:
-            return (table(TableName.SHARE, shares, stderr, ends.share, Basis.EXACT, whole=True),)
-        basis = Basis.ANY_BACKGROUND if np.isnan(pum.strength).all() else Basis.NORMAL
-        errors, most = pum.visible(np.sqrt(linear.variance)), pum.most_stderr(self.channel, cells, n)
-        masses, of_masses = pum.tag_masses(r_hat, self.channel, cells, n)
-        low, high = linear.interval(self._level_of_each(len(pum.tags)))
-        hidden = low[pum.size :], high[pum.size :]
-        return (
-            table(TableName.SHARE, shares, stderr, ends.share, basis, whole=True),
-            table(TableName.HIDDEN, masses, of_masses, hidden, Basis.EXACT, keys=pum.tags),
-            Table(TableName.BOUND, np.array([pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
-            table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, Basis.EXACT),
-            table(TableName.BAND, pum.most(r_hat), most, ends.band, Basis.ANY_BACKGROUND),
-        )
-
-    def _level_of_each(self, intervals: int) -> float:
-        """Return the level of each of so many intervals; Bonferroni's, if all are to hold at once."""
-        return 1 - (1 - INTERVAL_LEVEL) / intervals if self._simultaneous else INTERVAL_LEVEL
-
-    def _table(
-        self,
-        name: TableName,
-        values: Floats,
-        stderr: Floats,
-        ends: Ends,
-        basis: Basis,
-        *,
-        n: int,
-        keys: tuple[str, ...] | None = None,
-        whole: bool = False,
-    ) -> Table:
-        """Return a table of one dimension, whose intervals are cut to [0, 1]."""
-        low, high = (end.clip(0.0, 1.0) for end in ends)
-        return Table(
-            name,
-            values,
-            stderr,
-            n,
-            shape=values.shape,
-            keys=keys,
-            low=low,
-            high=high,
-            whole=whole,
-            basis=basis,
-            simultaneous=self._simultaneous,
-        )
+        linear = self.linear(cells, n)
+        return share_tables(self.pum, r_hat, linear, basis=Basis.EXACT, simultaneous=self.simultaneous)
