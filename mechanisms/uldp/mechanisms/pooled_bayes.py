@@ -1,0 +1,97 @@
+"""The published shares of several versions: ``auto`` for a pooled estimate; see ``uldp.mechanisms.estimators``."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from uldp.mechanisms.empirical_bayes import SMALLEST_CLASS, STEPS
+from uldp.mechanisms.pooling import PooledShares
+from uldp.mechanisms.projection import onto_simplex
+from uldp.mechanisms.pure import PureLinear
+from uldp.schemas.arrays import Floats, Symbols
+
+# The l1 errors of the pooled unbiased estimate between which empirical Bayes takes over; as ``auto`` of one version.
+_BETWEEN = (0.4, 4.0)
+# The grid has two points a standard deviation. A share of so many standard deviations or more needs no prior.
+_POINTS_PER_DEVIATION, _CLEAR = 2, 10
+# The variances of a projection are at least this part of the largest, so that it is stable.
+_LEAST_VARIANCE = 1e-6
+
+
+def pooled_auto(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
+    """Return the projection where n suffices, ``pooled_bayes`` where it is small, and a mixture of both in between.
+
+    Args:
+        mean: The pooled unbiased estimate.
+        nearest: Shape (|Z|,): its projection, as ``pool`` returns it.
+        bots: The number of bots, which are the last symbols of Z.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+    """
+    low, high = _BETWEEN
+    uniform = np.full(len(nearest), 1 / len(nearest))
+    error = math.sqrt(2 / math.pi) * float(np.sqrt(_variance(mean.parts, uniform)).sum())
+    part = float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
+    return (1 - part) * nearest + part * pooled_bayes(mean, nearest, bots) if part else nearest
+
+
+def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
+    """Estimate r by posterior means, and project these onto the simplex, as ``empirical_bayes`` of one version.
+
+    The symbols of a class have the same p and q in each version. The counts of a symbol are independent binomials, one
+    of each version, so their likelihoods multiply. Shares of ``_CLEAR`` standard deviations stay unbiased.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+    """
+    means, variances = mean.values.copy(), mean.variance.copy()
+    noisy = means < _CLEAR * np.sqrt(variances)
+    for members in _classes(mean.parts, len(means) - bots):
+        usual = max(float(nearest[members].sum()), 1 / float(mean.n[0])) / len(members)
+        kept = members[noisy[members]]
+        if len(kept) >= SMALLEST_CLASS:
+            means[kept], variances[kept] = _posterior(mean.parts, kept, float(means[kept].max()), usual)
+    return onto_simplex(means, np.maximum(variances, _LEAST_VARIANCE * variances.max()), np.zeros_like(means))
+
+
+def _variance(parts: Sequence[PureLinear], r: Floats) -> Floats:
+    """Return the variance of the best weighted mean at ``r``."""
+    precision: Floats = np.sum([1 / part.channel.variance(r, part.reports) for part in parts], axis=0)
+    return 1 / precision
+
+
+def _classes(parts: Sequence[PureLinear], values: int) -> list[Symbols]:
+    """Return the values with noise in all versions and the same p and q in each, for each such class."""
+    rows = np.array([probabilities[:values] for part in parts for probabilities in (part.channel.p, part.channel.q)])
+    different, of = np.unique(rows, axis=1, return_inverse=True)
+    return [np.flatnonzero(of.ravel() == i) for i in np.flatnonzero((different[1::2] > 0).all(axis=0))]
+
+
+def _posterior(parts: Sequence[PureLinear], members: Symbols, largest: float, usual: float) -> tuple[Floats, Floats]:
+    """Return the posterior mean and variance of each share of a class, both of shape (len(members),)."""
+    first = members[0]
+    p, q = (np.array([getattr(part.channel, name)[first] for part in parts]) for name in ("p", "q"))
+    n = np.array([part.reports for part in parts])
+
+    def deviation(share: float) -> float:
+        m = q + (p - q) * share
+        return 1 / math.sqrt(np.sum(n * (p - q) ** 2 / (m * (1 - m))))
+
+    shares = [0.0]
+    while shares[-1] < min(largest + 4 * deviation(shares[-1]), 1.0):
+        shares.append(shares[-1] + deviation(shares[-1]) / _POINTS_PER_DEVIATION)
+    grid = np.minimum(shares, 1.0)
+    # Inside (0, 1), so that the logarithms are finite.
+    m = np.clip(q[:, np.newaxis] + np.multiply.outer(p - q, grid), 1e-300, 1 - 1e-16)
+    counts = np.array([part.cells[members] for part in parts])
+    log_likelihood = counts.T @ np.log(m) + (n[:, np.newaxis] - counts).T @ np.log1p(-m)
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    prior = 1 / (1 + grid / usual)
+    prior /= prior.sum()
+    for _ in range(STEPS):
+        prior *= (1 / (likelihood @ prior)) @ likelihood / len(members)
+    evidence = likelihood @ prior
+    mean = likelihood @ (prior * grid) / evidence
+    return mean, np.maximum(likelihood @ (prior * grid**2) / evidence - mean**2, 0)
