@@ -50,7 +50,7 @@ class StrataLinear:
         return np.concatenate([part.times(block) for part, block in zip(self.parts, blocks, strict=True)])
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """What a part of a statistic holds: its name and decoder, its cells, and the number of its reports."""
 
     name: str
@@ -81,7 +81,7 @@ class StrataDecoder(Decoder):
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells: each part is checked, and the sum of their reports."""
-        for part in self._parts(cells, n):
+        for part in self.parts(cells, n):
             try:
                 part.decoder.check(part.cells, part.n)
             except ValueError as error:
@@ -93,7 +93,7 @@ class StrataDecoder(Decoder):
         Raises:
             ValueError: if a part has no reports, or the cells do not fit.
         """
-        parts = self._parts(cells, n)
+        parts = self.parts(cells, n)
         if empty := [part.name for part in parts if not part.n]:
             raise ValueError(f"no reports of {', '.join(empty)}, so there is no estimate of the whole record")
         return StrataLinear(tuple(part.decoder.linear(part.cells, part.n) for part in parts))
@@ -104,7 +104,7 @@ class StrataDecoder(Decoder):
         from uldp.mechanisms.plausibility import excess_p_value
 
         found: dict[Flag, list[float]] = {}
-        parts = self._parts(cells, n)
+        parts = self.parts(cells, n)
         for part in parts:
             for flag, p_value in part.decoder.p_values(part.cells, part.n).items() if part.n else ():
                 found.setdefault(flag, []).append(p_value)
@@ -145,12 +145,12 @@ class StrataDecoder(Decoder):
             raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
         return tuple(
             replace(table, of=(part.name,))
-            for part in self._parts(cells, n)
+            for part in self.parts(cells, n)
             if part.n
             for table in part.decoder.tables(part.cells, part.n, part.decoder.known(estimator))
         )
 
-    def _parts(self, cells: Counts, n: int) -> list[_Part]:
+    def parts(self, cells: Counts, n: int) -> list[Part]:
         """Split a statistic.
 
         Raises:
@@ -160,7 +160,7 @@ class StrataDecoder(Decoder):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self._strata.statistic_size} cells")
         split = self._strata.split_cells(cells)
         parts = [
-            _Part(name, decoder, *own) for name, decoder, own in zip(self._names, self._decoders, split, strict=True)
+            Part(name, decoder, *own) for name, decoder, own in zip(self._names, self._decoders, split, strict=True)
         ]
         if min(part.n for part in parts) < 0 or sum(part.n for part in parts) != n:
             numbers = ", ".join(f"{part.name} {part.n}" for part in parts)
