@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     "--top", default=10, show_default=True, type=click.IntRange(1), help="Number of values to show per window."
 )
 @selection_options
-def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
+@click.option("--pooled", is_flag=True, help="Print one estimate more of each window that several versions counted.")
+def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> None:
     """Print the newest pane of each window.
 
     A damaged file hides only its own window. The command names the file at the end, and its exit code is 1.
@@ -38,6 +40,7 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
     from uldp.pipelines.results.json_lines import to_json
+    from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
     from uldp.pipelines.results.read import current
     from uldp.pipelines.results.selection import ALL, Selection
     from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
@@ -47,11 +50,15 @@ def show(out: Path, as_json: bool, top: int, **chosen: Any) -> None:
     check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
     found = current(out, specs, selection, damaged.append)
-    for estimate, spec in with_specs(found.estimates, specs, damaged.append):
+    estimates = list(with_specs(found.estimates, specs, damaged.append))
+    for estimate, spec in estimates:
         if as_json:
             say(json.dumps(to_json(estimate, found.statistic_of(estimate), spec)))
         else:
             say(estimate_text(estimate, spec, top=top))
+    if pooled:
+        for each in pool_versions(estimates, found, partial(say, err=True)):
+            say(json.dumps(pooled_json(each)) if as_json else pooled_text(each, top=top))
     for pane in found.unpublished:
         say(unpublished_text(pane), err=as_json)
     if not (found.estimates or found.unpublished or damaged):

@@ -9,6 +9,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import Privacy
 from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.pipelines.results.pooled import Pooled, pool_versions
 from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
 from uldp.pipelines.results.tables import WITH_SHARES, entry_text, percent, table_name, value_labels
@@ -42,7 +43,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Section:
-    """One estimate as the page shows it."""
+    """One estimate as the page shows it; ``pooled`` says more about a pooled one."""
 
     anchor: str
     estimate: Estimate
@@ -50,11 +51,12 @@ class Section:
     accounting: str
     shares: Sequence[Shares]
     others: Sequence[Other]
+    pooled: Pooled | None = None
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One version of one collection: its spec, its privacy guarantee, and its estimates."""
+    """One version of one collection: its spec, its privacy guarantee, and its estimates, pooled ones at the end."""
 
     spec: CollectionSpec
     mechanism: str
@@ -103,10 +105,16 @@ def write_report(
         unread += 1
 
     found = current(out, specs, damaged=leave_out)
+    estimates = list(with_specs(found.estimates, specs, leave_out))
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
-    for estimate, spec in with_specs(found.estimates, specs, leave_out):
+    for estimate, spec in estimates:
         shown = _at_once(estimate, found.statistic_of(estimate), spec) if simultaneous else estimate
         by_spec.setdefault(spec.key, []).append(shown)
+    not_pooled: list[str] = []
+    pooled: dict[tuple[str, int], list[Pooled]] = {}
+    to_pool = [(each, spec.with_intervals("simultaneous") if simultaneous else spec) for each, spec in estimates]
+    for each in pool_versions(to_pool, found, not_pooled.append):
+        pooled.setdefault(each.spec.key, []).append(each)
     sizes_by_spec = {key: [each.size for each in specs[key].variables.values()] for key in by_spec}
     if grid is not None and by_spec and not any(math.prod(grid) in sizes for sizes in sizes_by_spec.values()):
         sizes = ", ".join(
@@ -115,7 +123,9 @@ def write_report(
         raise ReportError(
             f"a grid of {grid[0]} x {grid[1]} has {math.prod(grid)} cells, but |X| is {sizes}; correct the grid"
         )
-    chapters = [_chapter(specs[key], mine, (truth or {}).get(key), grid) for key, mine in by_spec.items()]
+    chapters = [
+        _chapter(specs[key], mine, pooled.get(key, ()), (truth or {}).get(key), grid) for key, mine in by_spec.items()
+    ]
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("uldp.pipelines.report"),
         autoescape=True,  # labels, flags and file names are data
@@ -137,6 +147,7 @@ def write_report(
             for section in chapter.sections
             for shares in section.shares
         ),
+        not_pooled=not_pooled,
         unpublished=found.unpublished,
         flag_meanings=flags.MEANING,
         rejected=rejected,
@@ -169,6 +180,7 @@ def _shown(value: object) -> object:
 def _chapter(
     spec: CollectionSpec,
     estimates: Sequence[Estimate],
+    pooled: Sequence[Pooled],
     truth: KnownShares | None,
     grid: tuple[int, int] | None,
 ) -> Chapter:
@@ -180,7 +192,10 @@ def _chapter(
         mechanism=MECHANISM_TITLES[spec.mechanism.name] + ("" if theta is None else f", θ = {theta:g}"),
         guarantee=guarantee(spec),
         truth=truth is not None,
-        sections=[_section(estimate, spec, truth, grid) for estimate in estimates],
+        sections=[
+            *(_section(estimate, spec, truth, grid) for estimate in estimates),
+            *(_pooled_section(each, spec, truth, grid) for each in pooled),
+        ],
     )
 
 
@@ -245,6 +260,13 @@ def _section(
         ],
         others=[_other(table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
     )
+
+
+def _pooled_section(
+    pooled: Pooled, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
+) -> Section:
+    section = _section(pooled.estimate, spec, truth, grid)
+    return replace(section, window=f"{section.window}, {pooled.title}", pooled=pooled)
 
 
 def _other(table: Table, spec: CollectionSpec) -> Other:

@@ -93,15 +93,19 @@ def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) ->
         spec: The spec that it was made under.
         top: How many values of each table of shares to show, the most frequent first.
     """
-    epsilon = "no privacy" if estimate.epsilon is None else f"epsilon {estimate.epsilon:g}"
     lines = [
         f"{_window_name(estimate)}  {estimate.estimator}",
-        f"  n {estimate.n:,}  {_pane_text(estimate)}  {estimate.mechanism}, {epsilon}",
+        f"  n {estimate.n:,}  {_pane_text(estimate)}  {mechanism_text(estimate)}",
         f"  {accounting_text(estimate.accounting)}",
         *_notes(estimate),
         *tables_text(estimate, spec, top=top),
     ]
     return "\n".join(map(printable, lines))
+
+
+def mechanism_text(estimate: Estimate) -> str:
+    """Return the mechanism of an estimate and its epsilon."""
+    return f"{estimate.mechanism}, {'no privacy' if estimate.epsilon is None else f'epsilon {estimate.epsilon:g}'}"
 
 
 def unpublished_text(pane: PaneHeader) -> str:

@@ -1,0 +1,101 @@
+"""Versions of one collection side by side, from devices to the pooled estimate that the commands show."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tests import build
+from tests.build import MINUTE, START
+from tests.pipelines.command import Run
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.encoding import Held
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report
+from uldp.transforms.io.local.stream import LocalStream
+
+SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+#: Of the users, one in five hides the value.
+HIDDEN, USERS = 0.2, 1500
+KEYS: dict[str, Any] = {
+    "sensitive": [0],
+    "tags": [{"name": "home"}],
+    "limits": {"min_reports": 10},
+}
+MECHANISMS: list[dict[str, Any]] = [
+    {"mechanism": {"name": "urr", "epsilon": 1.0}},
+    {"mechanism": {"name": "urap", "epsilon": 2.0}},
+    {"mechanism": {"name": "urr", "epsilon": 3.0}, "sensitive": [1, 2]},
+]
+
+
+def sent(spec: CollectionSpec, rng: np.random.Generator) -> list[Message]:
+    """The reports of USERS devices within two hours, published at their event time."""
+    protocol = build_protocol(spec)
+    hidden = np.where(rng.random(USERS) < HIDDEN, 0, -1)
+    payloads = protocol.perturb([Held(rng.choice(5, USERS, p=SHARES), hidden)], rng)
+    times = START + rng.integers(0, 120, USERS) * MINUTE
+    sendable = (payload.tobytes() if payload.ndim else int(payload) for payload in payloads)
+    return [
+        Message(Report(*spec.key, rng.bytes(16), int(time), payload).encode(), int(time))
+        for time, payload in zip(times, sendable, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stream of three versions, with their specs beside it."""
+    folder, rng, messages = tmp_path_factory.mktemp("versions"), np.random.default_rng(9), list[Message]()
+    for number, keys in enumerate(MECHANISMS, 1):
+        path = folder / f"v{number}.yaml"
+        path.write_text(yaml.safe_dump(build.MINIMAL | KEYS | keys | {"version": number}), encoding="utf-8")
+        messages += sent(CollectionSpec.load(path), rng)
+    messages.sort(key=lambda message: message.publish_time)
+    stream = LocalStream.create(folder / "stream", simulated_clock=True)
+    for part in np.array_split(np.arange(len(messages)), 4):
+        stream.append([messages[index] for index in part])
+    stream.close()
+    return stream.path
+
+
+def test_stream_and_backfill_of_three_versions_show_one_pooled_estimate_a_window(
+    uldp: Run, stream: Path, tmp_path: Path
+) -> None:
+    specs = [option for path in sorted(stream.parent.glob("*.yaml")) for option in ("--spec", path)]
+    lines = []
+    for job in ("stream", "backfill"):
+        assert uldp(job, *specs, "--from", stream, "--to", tmp_path / job)[0] == 0
+        code, out, err = uldp("show", tmp_path / job, "--pooled", "--json")
+        assert (code, err) == (0, "")
+        estimates = [json.loads(line) for line in out.splitlines()]
+        assert [line["version"] for line in estimates[:-2]] == [1, 1, 2, 2, 3, 3]
+        lines.append(estimates[-2:])
+    streamed, backfilled = lines
+    assert streamed == backfilled
+    assert sum(line["n"] for line in backfilled) == 3 * USERS
+    for line in backfilled:
+        assert line["versions"] == [1, 2, 3]
+        assert line["flags"] == []
+        tables = {table["name"]: table for table in line["tables"]}
+        for name, truth in (("visible", (1 - HIDDEN) * SHARES), ("hidden", np.array([HIDDEN]))):
+            low, high = np.array(tables[name]["low"]), np.array(tables[name]["high"])
+            # Twice the 95 % intervals are some 4 standard errors.
+            assert (np.abs((low + high) / 2 - truth) <= high - low).all()
+
+    # Without the option, each version is shown alone.
+    _, alone, _ = uldp("show", tmp_path / "backfill")
+    _, beside, _ = uldp("show", tmp_path / "backfill", "--pooled")
+    assert beside.startswith(alone)
+    assert "c versions 1, 2 and 3  2026-01-01 09:00 to 10:00 UTC  pooled\n" in beside.removeprefix(alone)
+
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    assert uldp("report", tmp_path / "backfill", "--out", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (
+        page.count("09:00 to 10:00 UTC, versions 1, 2 and 3") == 2
+    )  # in the table of the newest version, and as title
+    assert page.index("versions 1, 2 and 3") > page.index('id="c-v3"')
