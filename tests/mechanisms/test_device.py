@@ -37,8 +37,7 @@ class Quiet:
         return np.full(size, 1 - 2**-53)
 
     def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
-        assert size == 0, "there is no noise to draw"
-        return np.empty(0, dtype=np.int64)
+        return np.full(size, high - 1)
 
 
 def decode(message: bytes) -> dict[str, Any]:

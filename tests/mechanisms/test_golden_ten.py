@@ -1,8 +1,9 @@
 """The first ten mechanisms are what they were before a mechanism could be anything else, to the last count.
 
-``golden_ten.json`` was made by commit 00d3a3b. Payloads (SHA-256 of their bytes) and counts are integers, and must be
-equal. Floats are written as hexadecimal numbers; the last digits of a logarithm or of a sum depend on the processor.
-Intervals are others since then.
+``golden_ten.json`` was made by commit 00d3a3b. Its entries rr, warner and urr were made anew when randomized response
+began to draw a symbol of noise for each report; ``test_draws`` has their law, which is that of before. Payloads (their
+SHA-256) and counts are integers, and must be equal. Floats are written as hexadecimal numbers; the last digits of a
+logarithm or of a sum depend on the processor. Intervals are others since then.
 """
 
 import hashlib

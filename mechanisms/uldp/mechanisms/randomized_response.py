@@ -70,15 +70,18 @@ class RandomizedResponse(PureMechanism):
     def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Perturb true symbols of shape (n,) into symbols of shape (n,).
 
+        The method draws the same numbers for each report, whatever its symbol and whether noise replaces it. Otherwise
+        the time that a report takes would tell noise from truth.
+
         Raises:
             ValueError: if a symbol is outside of Z.
         """
         self.check_symbols(symbols)
-        payloads = symbols.astype(np.uint32)
-        if self.noise_probability:
-            noisy = np.flatnonzero(randomness.random(len(symbols)) < self.noise_probability)
-            payloads[noisy] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), len(noisy))]
-        return payloads
+        if not self.noise_probability:
+            return symbols.astype(np.uint32)
+        noisy = randomness.random(len(symbols)) < self.noise_probability
+        noise = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), len(symbols))]
+        return np.where(noisy, noise, symbols).astype(np.uint32)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol, in all groups at once."""

@@ -1,0 +1,100 @@
+"""Whether the time that a report takes tells noise from truth, or one value from another.
+
+    python -m benchmarks.timing --calls 10000
+
+A report of one device is drawn by the system's randomness and timed, again and again. For each mechanism the table has
+the area under the curve (AUC) of two guesses from the time alone: whether the report supports its true value, and which
+of two values the device held. A guess by chance has .5. Calls of both values alternate, so that other work on the
+machine meets both alike. The budget is such that about half of the reports support their value.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from scipy.stats import rankdata
+
+from uldp.mechanisms.block import Block
+from uldp.mechanisms.duchi import GRID, Duchi
+from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.mechanism import Mechanism, PureMechanism
+from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.schemas.arrays import Floats, Mask, Payloads
+
+CALLS = 10_000
+SIZE = 17
+#: At this budget a report by randomized response over 17 symbols is noise with probability 1/2.
+EPSILON = float(np.log(SIZE + 1))
+
+_ALL = np.ones(SIZE, dtype=np.bool_)
+_SOME = np.arange(SIZE) < SIZE - 1
+
+MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
+    "rr": lambda: RandomizedResponse(_ALL, EPSILON),
+    "urr": lambda: RandomizedResponse(_SOME, EPSILON),
+    "rr, memoized": lambda: Memoized(RandomizedResponse(_ALL, 2 * EPSILON), RandomizedResponse(_ALL, EPSILON)),
+    "oue": lambda: UnaryEncoding(_ALL, EPSILON, OUE_THETA),
+    "uoue": lambda: UnaryEncoding(_SOME, EPSILON, OUE_THETA),
+    "ss": lambda: SubsetSelection(SIZE, 1.0),
+    "olh": lambda: LocalHashing(SIZE, 1.0),
+    "duchi": lambda: Duchi(0.1),
+    "block": lambda: Block(1.0, SIZE, "auto"),
+}
+
+
+def area(times: Floats, positive: Mask) -> float:
+    """Return the probability that a time of one group is above a time of the other, from 1/2 on; ties count half."""
+    n = int(positive.sum())
+    ranks = rankdata(times)[positive].sum()
+    found = float((ranks - n * (n + 1) / 2) / (n * (len(times) - n)))
+    return max(found, 1 - found)
+
+
+def measure(mechanism: Mechanism, calls: int = CALLS) -> tuple[float, float]:
+    """Time one report of one device ``calls`` times.
+
+    Returns:
+        The AUC of noise against truth, and of the first symbol against the last one.
+    """
+    randomness, symbols = SystemRandomness(), (0, mechanism.size - 1)
+    inputs = [np.array([symbol]) for symbol in symbols]
+    times, true = np.empty(calls), np.empty(calls, dtype=np.bool_)
+    for call in range(-calls // 10, calls):  # those below 0 are not counted: caches and clocks get warm
+        value = inputs[call % 2]
+        began = time.perf_counter_ns()
+        payload = mechanism.perturb(value, randomness)
+        took = time.perf_counter_ns() - began
+        if call >= 0:
+            times[call], true[call] = took, _supports(mechanism, payload, int(value[0]))
+    # Each value alone, because noise and truth must not be told apart for either; the worse of both.
+    held = np.arange(calls) % 2
+    return max(area(times[held == each], true[held == each]) for each in (0, 1)), area(times, held == 1)
+
+
+def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
+    """Return whether a report speaks for the true symbol of its device."""
+    if isinstance(mechanism, PureMechanism):
+        return bool(mechanism.statistic(payload)[symbol])
+    if isinstance(mechanism, Block):
+        return symbol <= int(payload[0]) < symbol + mechanism.width
+    return bool(payload[0]) == (symbol == GRID)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=CALLS)
+    arguments = parser.parse_args()
+    print(f"AUC of {arguments.calls:,} calls each     noise or truth     one value or another")
+    for name, build in MECHANISMS.items():
+        truth, value = measure(build(), arguments.calls)
+        print(f"{name:28}{truth:18.3f}{value:25.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

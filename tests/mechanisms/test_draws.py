@@ -1,0 +1,97 @@
+"""The draws of a device: their number depends neither on what it holds, nor on whether its report is noise or truth.
+
+Otherwise the time that a report takes would tell. ``benchmarks/timing.py`` measures the time itself.
+"""
+
+import math
+import os
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests.mechanisms.protocols import alternatives, examples
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomness import SystemRandomness
+
+EXAMPLES = examples()
+
+Size = int | tuple[int, ...]
+
+
+class Scripted:
+    """Randomness that gives one float and one place in every range, and keeps a list of what was drawn."""
+
+    def __init__(self, drawn: float, place: int) -> None:
+        self._drawn, self._place = drawn, place
+        self.calls: list[tuple[str, Size]] = []
+
+    def random(self, size: Size) -> npt.NDArray[np.float64]:
+        self.calls.append(("random", size))
+        return np.full(size, self._drawn)
+
+    def integers(self, low: int, high: int, size: Size) -> npt.NDArray[np.int64]:
+        self.calls.append((f"integers from {low} to {high}", size))
+        return np.full(size, low + self._place % (high - low))
+
+
+#: The least float gives noise, and the greatest one truth.
+NOISE, TRUTH = 0.0, 1 - 2**-53
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_noise_and_truth_take_the_same_draws(name: str) -> None:
+    mechanism = EXAMPLES[name].protocol.mechanism
+    for inputs in alternatives(mechanism):
+        calls = []
+        for drawn in (NOISE, TRUTH):
+            for symbol in inputs[[0, len(inputs) // 2, -1]]:
+                randomness = Scripted(drawn, 1)
+                mechanism.perturb(np.array([symbol]), randomness)
+                calls.append(randomness.calls)
+        assert all(each == calls[0] for each in calls)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_noise_and_truth_read_the_same_bytes_of_the_system(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of bytes 0 all floats are 0, and of bytes 255 all are 1 - 2^-53. A range rejects words of an integer, and draws
+    # them again, with a probability that depends on the range alone; here no range rejects the words of integers.
+    mechanism = EXAMPLES[name].protocol.mechanism
+    integers = SystemRandomness.integers
+    lengths: list[int] = []
+
+    def source(byte: bytes) -> Callable[[int], bytes]:
+        def urandom(n: int) -> bytes:
+            lengths.append(n)
+            return byte * n
+
+        return urandom
+
+    def accepted(self: SystemRandomness, low: int, high: int, size: Size) -> npt.NDArray[np.int64]:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "urandom", source(b"\x05"))
+            return integers(self, low, high, size)
+
+    monkeypatch.setattr(SystemRandomness, "integers", accepted)
+    for inputs in alternatives(mechanism):
+        read = []
+        for byte in (b"\x00", b"\xff"):
+            lengths.clear()
+            monkeypatch.setattr(os, "urandom", source(byte))
+            mechanism.perturb(inputs[:1], SystemRandomness())
+            read.append(list(lengths))
+        assert read[0] == read[1]
+
+
+@pytest.mark.parametrize(("k", "v", "epsilon"), [(2, 2, 1.0), (2, 1, 0.5), (5, 5, 2.0), (6, 3, 0.1), (9, 8, 4.0)])
+def test_the_law_of_randomized_response_is_definition_4_exactly(k: int, v: int, epsilon: float) -> None:
+    E, sensitive = math.exp(epsilon), np.arange(k) >= k - v
+    mechanism = RandomizedResponse(sensitive, epsilon)
+    law = np.zeros((k, k))
+    for x in range(k):
+        for drawn, weight in ((NOISE, mechanism.noise_probability), (TRUTH, 1 - mechanism.noise_probability)):
+            for place in range(v):  # each is drawn with the same probability
+                law[x, mechanism.perturb(np.array([x]), Scripted(drawn, place))[0]] += weight / v
+    expected = np.where(sensitive, 1 / (v + E - 1), 0) + np.diag(np.full(k, (E - 1) / (v + E - 1)))
+    np.testing.assert_allclose(law, expected, rtol=1e-12, atol=1e-15)
