@@ -25,7 +25,7 @@ def spec(collection: str, version: int, mechanism: str, **keys: object) -> Colle
     return build.spec(**base | named | keys)
 
 
-SYMBOL = spec("symbol", 1, "urr", tags=[{"name": "home"}])  # 11 symbols
+SYMBOL = spec("symbol", 1, "urr", tags=[{"name": "home"}], event_time="exact")  # 11 symbols
 BITS = spec("bits", 1, "urap")  # 10 bits in 2 bytes
 UPGRADED = spec("symbol", 2, "urap")
 SLIDING = spec(

@@ -257,7 +257,7 @@ def test_clock_skew_is_published_by_window(tmp_path: Path) -> None:
         .add_elements([report(3, 59, published=90)])
         .advance_watermark_to_infinity()
     )
-    panes = run(stream, [PLAIN], tmp_path)
+    panes = run(stream, [make_spec(event_time="exact")], tmp_path)
     (window,) = {pane.window_start for pane in panes}
     assert window == START
     assert panes[-1].accounting == Accounting(received=5, counted=2, duplicate=1, late=1, rejected=1)

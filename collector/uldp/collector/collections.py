@@ -42,7 +42,7 @@ class ServedCollection:
     @cached_property
     def slice_size(self) -> int:
         """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
-        return milliseconds(self.spec.window.period or self.spec.window.size)
+        return milliseconds(self.spec.window.slice)
 
     @cached_property
     def closes_after(self) -> int:

@@ -141,7 +141,7 @@ class ReportDecoder:
         """Distribute the reports of one collection to the fields of ``out`` by their verdicts."""
         parsed, verdicts = judged.parsed, judged.verdicts
         spec = parsed.served.spec
-        signals = signal_bits(parsed.event_times, judged.published, judged.improbable)
+        signals = signal_bits(judged.observed, judged.published, judged.improbable)
         columns = ReportColumns(*spec.key, parsed.report_ids, judged.slices, parsed.payloads, signals)
         slots = judged.slots()
         if senders is not None and spec.limits.max_reports_per_sender is not None:

@@ -52,6 +52,18 @@ class Judged:
     improbable: Mask
     judge_lateness: bool
 
+    @property
+    def observed(self) -> Times:
+        """Shape (n,): when the devices made their observations, by their clocks.
+
+        If they send the slice alone, it is the time of the slice that is nearest to the publish time. So only what is
+        certain counts as a wrong clock or a delay.
+        """
+        served = self.parsed.served
+        if served.spec.event_time == "exact":
+            return self.parsed.event_times
+        return np.clip(self.published, self.slices, self.slices + (served.slice_size - 1))
+
     def slots(self) -> Times:
         """Return the start of the time slice in whose accounting each report is, late and rejected ones included.
 

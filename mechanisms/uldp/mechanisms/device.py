@@ -54,7 +54,7 @@ class Device:
     The device does not protect:
 
     - a value that is neither in X_S nor in X_S^(i): a report outside Y_P reveals it, and so that it is not hidden;
-    - the fact that a report is sent, its time and place of sending, and its event time;
+    - the fact that a report is sent, its time and place of sending, and the time slice of its event;
     - with a ledger, the fact that a value has changed, and from readers of the ledger the values themselves;
     - conclusions from correlation, between a user's values (a visit next door to home) or between users.
     """
@@ -101,8 +101,9 @@ class Device:
         Args:
             value: The true value: an index into the domain, or a number, which becomes the nearest end of the range if
                 it is outside. For a record, the value of each attribute.
-            event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds it
-                unperturbed.
+            event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds the
+                beginning of its time slice (the period of sliding windows, or the size of others), or with
+                ``event_time: exact`` in the spec this time itself.
 
         Returns:
             The message to send: a framed ``uldp.schemas.records.Report`` with a fresh random id.
@@ -121,7 +122,7 @@ class Device:
         return Report(
             *self._spec.key,
             report_id=secrets.token_bytes(16),
-            event_time=event_time_ms,
+            event_time=self._spec.sent_time(event_time_ms),
             payload=payload.tobytes() if isinstance(payload, np.ndarray) else int(payload),
         ).encode()
 
@@ -144,7 +145,7 @@ class Device:
     def _window_end(self, event_time_ms: int) -> int:
         """Return the end of the last window that holds a time; windows begin at multiples of their period."""
         window = self._spec.window
-        period = milliseconds(window.period or window.size)
+        period = milliseconds(window.slice)
         return event_time_ms // period * period + milliseconds(window.size)
 
     def _key(self, entry: int | str) -> str:

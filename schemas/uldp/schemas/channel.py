@@ -1,8 +1,8 @@
 """The half of a spec that devices must know. Reports under another one cannot be added to the same statistic.
 
 The other half is how the collector reads the statistic: estimators, backgrounds, limits, and whether a version is
-retired. It may change while the version stays. Windows are in neither half: devices need not know them, but the state
-of a job depends on them.
+retired. It may change while the version stays. Windows are in neither half: the state of a job depends on them. Nor are
+``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be added.
 """
 
 import hashlib

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.arrays import Floats, Mask, Times
 from uldp.schemas.channel import device_half, digest
 from uldp.schemas.domains import Domain, Sensitive, Tag
-from uldp.schemas.durations import Duration, format_duration
+from uldp.schemas.durations import Duration, format_duration, milliseconds
 from uldp.schemas.mechanisms import (
     MAX_EMS_BINS,
     BlockSpec,
@@ -32,6 +32,9 @@ from uldp.schemas.variable import Variable, read_variable
 
 #: A collection and one of its versions.
 CollectionKey = tuple[str, int]
+
+#: One time, or many.
+AnyTime = TypeVar("AnyTime", int, Times)
 
 #: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
 #: this, so the decoder rejects it.
@@ -55,6 +58,11 @@ class WindowSpec(Strict):
     period: Duration | None = None
     early_every: Duration | None = None
     allowed_lateness: Duration = timedelta(0)
+
+    @property
+    def slice(self) -> timedelta:
+        """The length of a time slice: windows begin and end at multiples of it."""
+        return self.period or self.size
 
     @model_validator(mode="after")
     def _fits(self) -> "WindowSpec":
@@ -99,6 +107,8 @@ class CollectionSpec(Strict):
     mechanism: Annotated[MechanismSpec, Field(discriminator="name")]
     tags: list[Tag] = Field(default_factory=list)
     window: WindowSpec
+    #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
+    event_time: Literal["slice", "exact"] = "slice"
     estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "auto"
     #: Whether each interval of a table alone covers the truth with the level of the table, or all of them together.
     intervals: Literal["each", "simultaneous"] = "each"
@@ -251,8 +261,15 @@ class CollectionSpec(Strict):
             return self.limits.max_age
         window = self.window
         # A year is no more slices than that if a slice is longer; a product of all sizes would overflow.
-        slices = MAX_SLICES * min(window.period or window.size, MAX_AGE)
+        slices = MAX_SLICES * min(window.slice, MAX_AGE)
         return max(min(MAX_AGE, slices), window.size + window.allowed_lateness)
+
+    def sent_time(self, time: AnyTime) -> AnyTime:
+        """Return the event time that a device sends of an observation; both are milliseconds since 1970-01-01 UTC."""
+        if self.event_time == "exact":
+            return time
+        size = milliseconds(self.window.slice)
+        return time // size * size
 
     @property
     def variables(self) -> Mapping[str, Variable]:

@@ -31,7 +31,13 @@ START = build.START + 7 * MINUTE  # inside of a window, as is the end
 
 
 def make_spec(
-    name: str = "urr", domain: int = 12, *, collection: str = "small", version: int = 2, **window: str
+    name: str = "urr",
+    domain: int = 12,
+    *,
+    collection: str = "small",
+    version: int = 2,
+    event_time: str = "slice",
+    **window: str,
 ) -> CollectionSpec:
     optimized = name in {"urr", "urap"}
     return build.spec(
@@ -42,11 +48,13 @@ def make_spec(
         mechanism={"name": name} if name == "identity" else {"name": name, "epsilon": 1.5},
         tags=[{"name": "home"}, {"name": "work"}] if optimized else [],
         window={"size": "1h", "allowed_lateness": "30m"} | window,
+        event_time=event_time,
         limits={"max_age": "365d"},  # a copy may come long after a short window
     )
 
 
 SPEC = make_spec()
+EXACT = make_spec(event_time="exact")
 
 
 def make_truth(spec: CollectionSpec) -> Truth:
@@ -190,7 +198,7 @@ def delays_of_singles(messages: Sequence[Message]) -> npt.NDArray[np.int64]:
 @pytest.mark.parametrize("late", [0.0, 1.0])
 def test_users_report_uniformly_over_the_duration(late: float) -> None:
     n = 10_000
-    messages, _ = run(make_fleet(users=n, late=late))
+    messages, _ = run(make_fleet(EXACT, users=n, late=late))
     observed = np.array([message.publish_time for message in messages]) - delays_of_singles(messages)
     counts, _ = np.histogram(observed, START + np.arange(181) * MINUTE)
     assert counts.sum() == n
@@ -200,7 +208,7 @@ def test_users_report_uniformly_over_the_duration(late: float) -> None:
 
 def test_the_network_delays_reports_by_two_seconds_on_average() -> None:
     n = 5000
-    delays = delays_of_singles(run(make_fleet(users=n))[0])
+    delays = delays_of_singles(run(make_fleet(EXACT, users=n))[0])
     assert delays.min() >= 0
     assert abs(delays.mean() - 2000) < 4 * 2000 / np.sqrt(n)  # an exponential's deviation is its mean
     assert (np.diff(delays) < 0).any()

@@ -149,6 +149,7 @@ class _Network:
         payloads = self._collection.protocol.perturb(self._fleet.truth.sample(n, self.rng), self.rng)
         faults = np.zeros(n, dtype=np.int8)
         faults[:damaged] = self._injector.draw(damaged, self.rng)
+        times = self._fleet.spec.sent_time(times)
         self._injector.damage_columns(faults, times, payloads)
         ids = self._ids.integers(0, 1 << 64, (n, 2), dtype=np.uint64)
         return _Arrivals(at, np.full(n, way, dtype=np.int8), faults, ids, times, payloads)

@@ -66,7 +66,8 @@ class FaultInjector:
     def damage_columns(self, faults: Faults, event_times: Times, payloads: Payloads) -> None:
         """Damage event times and payloads in place, by the faults that a batch can hold."""
         skew = milliseconds(self._collection.spec.limits.max_clock_skew)
-        event_times[faults == Fault.TOO_EARLY] += skew + CLOCK_ERROR
+        # Devices have rounded their event times down by up to a slice.
+        event_times[faults == Fault.TOO_EARLY] += skew + CLOCK_ERROR + self._collection.slice_size
         if self._layout.width is None:
             payloads[faults == Fault.OUT_OF_DOMAIN] += self._collection.mechanism.form.symbols
         else:

@@ -1,0 +1,43 @@
+"""Reports that name the slice of their event time alone: what the collector knows of clocks, and which it counts."""
+
+import pytest
+
+from tests import build
+from tests.build import HOUR, MINUTE, START
+from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.mechanisms.device import Device
+from uldp.schemas.pane import SKEW_RANGES, Signals
+from uldp.schemas.records import Message
+
+SPEC = build.spec(
+    window={"size": "1h", "allowed_lateness": "1h"}, limits={"max_clock_skew": "5m", "max_age": "2h"}, sensitive=[0]
+)
+
+
+def decode(observed: int, published: int) -> Decoded:
+    """Decode a report of a device that observes something at one time, and whose report arrives at another."""
+    message = Message(Device(SPEC, {}).report(3, observed), published)
+    return ReportDecoder([SPEC], judge_lateness=True).decode([message])
+
+
+@pytest.mark.parametrize(
+    ("published", "doublings"),
+    [(START, 0), (START + HOUR - 1, 0), (START + HOUR + 15 * MINUTE - 1, 10), (START - 4 * MINUTE, SKEW_RANGES + 8)],
+)
+def test_a_clock_is_wrong_by_the_distance_of_the_slice(published: int, doublings: int) -> None:
+    (columns,) = decode(START + 30 * MINUTE, published).columns
+    assert columns.signals.tolist() == [doublings]
+
+
+def test_a_slice_that_is_far_ahead_is_rejected() -> None:
+    decoded = decode(START + HOUR, START + 54 * MINUTE)
+    (partial,) = decoded.partials.values()
+    assert decoded.rejected_reports == 1
+    assert partial.signals.published() == Signals(early=(*[0] * 9, 1))
+
+
+@pytest.mark.parametrize("observed", [START, START + HOUR - 1])
+def test_limits_count_whatever_a_window_counts(observed: int) -> None:
+    # Rounding makes a report up to an hour older, and max_age is the least that a spec may have.
+    assert len(decode(observed, START + 2 * HOUR - 1).columns) == 1
+    assert decode(observed, START + 2 * HOUR).late_reports == 1
