@@ -15,8 +15,8 @@ from uldp.schemas.framing import report_store
 NOON = 1_767_268_800_000
 HOURS: dict[str, Any] = {"number": {"low": -10, "high": 24}}
 APP: dict[str, Any] = {"labels": ["mail", "maps", "clinic"], "sensitive": ["clinic"], "tags": [{"name": "home"}]}
-#: At this epsilon a report of a sensitive value is noise with a probability below 1e-19.
-CERTAIN = 50.0
+#: At this epsilon a report of a sensitive value is noise with a probability below 1e-8.
+CERTAIN = 20.0
 
 
 def number(name: str, epsilon: float = CERTAIN, **parameters: Any) -> CollectionSpec:

@@ -57,6 +57,21 @@ def test_the_error_is_that_of_the_published_estimator() -> None:
     assert float(of_auto.split(" is ")[1].split(" ")[0]) < 1 < float(of_empirical.split(" is ")[1].split(" ")[0]) <= 2
 
 
+@pytest.mark.parametrize(("epsilon", "warnings"), [(6.44, 0), (8.0, 0), (8.01, 1), (20.0, 1)])
+def test_an_epsilon_that_protects_hardly_anybody(epsilon: float, warnings: int) -> None:
+    assert len(warned(mechanism={"name": "urr", "epsilon": epsilon})) == warnings
+
+
+def test_the_warning_about_an_epsilon_gives_the_odds() -> None:
+    one, lasting = warned(mechanism={"name": "rr", "epsilon": 9.0, "lasting_epsilon": 12.0}, sensitive="all")
+    assert one == (
+        "mechanism.epsilon is 9: a reader of one report has odds of up to e^9 = 8,103 to 1 between two values; 8 or"
+        " less leaves a doubt"
+    )
+    assert "mechanism.lasting_epsilon is 12: a reader of all reports of one value together has odds" in lasting
+    assert "162,755 to 1" in lasting
+
+
 def test_an_epsilon_that_lets_nothing_through() -> None:
     (warning,) = warned(mechanism={"name": "urr", "epsilon": 1e-14})
     assert "the expected l1 error" in warning

@@ -10,6 +10,7 @@ from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
 from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
+from uldp.schemas.mechanisms import MemoizableSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.variable import Variable
 
@@ -19,6 +20,8 @@ _FEW_REPORTS = 10
 _FEW_WINDOWS = 100
 #: The search for a number of users that suffices: the factor between two tries, and where it ends.
 _USERS_STEP, _MOST_USERS = 1.2, 10**10
+#: A budget above this protects hardly anybody.
+_LARGE_EPSILON = 8.0
 
 
 def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
@@ -29,9 +32,23 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"window.early_every, {format_duration(window.early_every)}, is longer than the window, "
             f"{format_duration(window.size)}: no estimate comes early; make it shorter, or leave it out"
         )
+    yield from _large_budgets(spec)
     for attribute, variable in spec.variables.items():
         of = f"{attribute}: " if attribute else ""
         yield from (of + line for line in _caveats_of(variable, users, spec.estimators[0]))
+
+
+def _large_budgets(spec: CollectionSpec) -> Iterator[str]:
+    lasting = spec.mechanism.lasting_epsilon if isinstance(spec.mechanism, MemoizableSpec) else None
+    for key, epsilon, reports in (
+        ("epsilon", spec.mechanism.epsilon, "one report"),
+        ("lasting_epsilon", lasting, "all reports of one value together"),
+    ):
+        if epsilon is not None and epsilon > _LARGE_EPSILON:
+            yield (
+                f"mechanism.{key} is {epsilon:g}: a reader of {reports} has odds of up to e^{epsilon:g} = "
+                f"{math.exp(epsilon):,.0f} to 1 between two values; {_LARGE_EPSILON:g} or less leaves a doubt"
+            )
 
 
 def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]:

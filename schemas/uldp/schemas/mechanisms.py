@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.domains import AttributeName, DomainKind
 from uldp.schemas.mistakes import quote
@@ -59,6 +59,21 @@ _MOST_CELLS = 1 << 16
 MAX_EMS_BINS = 1024
 #: The least epsilon of block. Below it, a report says almost nothing, and floats cannot represent widths.
 MIN_BLOCK_EPSILON = 1e-6
+#: The largest epsilon of a report, and of all reports of a value.
+MAX_EPSILON = 20.0
+
+
+def _protects(epsilon: float) -> float:
+    if not epsilon <= MAX_EPSILON:
+        raise ValueError(
+            f"must be {MAX_EPSILON:g} or less: with more, a reader can take each report for the truth, and above 30 the"
+            " noise is finer than the draws of a device; choose identity for reports without privacy"
+        )
+    return epsilon
+
+
+#: A privacy budget in nats, of one report or of all reports of a value.
+Epsilon = Annotated[float, Field(gt=0), AfterValidator(_protects)]
 
 
 class _MechanismSpec(Strict):
@@ -117,7 +132,7 @@ class _PrivateSpec(_MechanismSpec):
     """
 
     name: str
-    epsilon: float = Field(gt=0, le=50)
+    epsilon: Epsilon
     share: float | None = Field(default=None, gt=0, le=1)
 
     @model_validator(mode="before")
@@ -136,7 +151,7 @@ class MemoizableSpec(_PrivateSpec):
             response, and each report spends ``epsilon`` anew.
     """
 
-    lasting_epsilon: float | None = Field(default=None, gt=0, le=50)
+    lasting_epsilon: Epsilon | None = None
 
     @field_validator("lasting_epsilon")
     @classmethod
@@ -256,7 +271,7 @@ class BlockSpec(_PrivateSpec):
     estimators = ("auto", "empirical", "ems")
 
     name: Literal["block"]
-    epsilon: float = Field(ge=MIN_BLOCK_EPSILON, le=50)
+    epsilon: Annotated[Epsilon, Field(ge=MIN_BLOCK_EPSILON)]
     bins: int = Field(default=1024, ge=2, le=_MOST_CELLS)
     width: Literal["auto", "piecewise", "square-wave"] = "auto"
 
