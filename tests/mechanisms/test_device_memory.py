@@ -1,5 +1,9 @@
 """Devices that report again: what they keep, what they send, and when they refuse."""
 
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +12,7 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import FileLedger, Ledger, MemoryLedger
+from uldp.mechanisms.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import report_store
 
@@ -96,7 +100,10 @@ def test_sliding_windows_do_not_share_two_reports() -> None:
 
 def test_a_report_that_cannot_be_remembered_is_not_made() -> None:
     class Full(MemoryLedger):
-        def remember(self, key: str, payload: bytes) -> None:
+        @contextmanager
+        def change(self) -> Iterator[LedgerContent]:
+            with super().change() as content:
+                yield content
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
@@ -115,26 +122,23 @@ def test_versions_with_one_channel_share_the_response() -> None:
 
 
 def test_keys_name_no_value_and_writes_do_not_depend_on_what_is_known() -> None:
-    class Observed(MemoryLedger):
-        def __init__(self) -> None:
-            super().__init__()
-            self.calls: list[str] = []
-
-        def recall(self, key: str) -> bytes | None:
-            self.calls.append(f"recall {len(key)}")
-            assert "7777" not in key
-            return super().recall(key)
-
-        def remember(self, key: str, payload: bytes) -> None:
-            self.calls.append(f"remember {len(key)} {len(payload)}")
-            super().remember(key, payload)
-
-    ledger, calls = Observed(), []
+    ledger, sizes = MemoryLedger(), []
     for hours, value in enumerate([HOME, HOME, 3]):
         report(make_spec(), ledger, value, hours)
-        calls.append(ledger.calls)
-        ledger.calls = []
-    assert calls[0] == calls[1] == calls[2]
+        with ledger.change() as content:
+            sizes.append((len(content.kept), len(content.spent)))
+            assert not any("7777" in key for key in content.kept)
+    # A new value adds its response, and each report the time at which it may be repeated and what it has spent.
+    assert sizes == [(2, 1), (2, 2), (3, 3)]
+
+
+def test_the_keys_of_a_ledger_without_a_salt_are_those_of_before(tmp_path: Path) -> None:
+    # A ledger of the first format: JSON of hashes of collection, channel and symbol, to responses.
+    spec, path = make_spec(), tmp_path / "ledger.json"
+    key = hashlib.sha256(json.dumps(["c", spec.channel, 5]).encode()).hexdigest()
+    path.write_text(json.dumps({key: np.array([4242], np.uint32).tobytes().hex()}))
+    path.chmod(0o600)
+    assert [report(spec, FileLedger(path), 5, hours) for hours in range(3)] == [4242] * 3
 
 
 def test_memory_needs_a_ledger() -> None:
@@ -142,7 +146,9 @@ def test_memory_needs_a_ledger() -> None:
         Device(make_spec(), {})
 
 
-def test_without_lasting_epsilon_nothing_is_remembered() -> None:
+def test_without_lasting_epsilon_no_response_is_kept() -> None:
     ledger = MemoryLedger()
     spec = build.spec(domain={"size": SIZE}, mechanism={"name": "rr", "epsilon": 0.1})
     assert len({report(spec, ledger, 5, 0) for _ in range(8)}) > 1
+    with ledger.change() as content:
+        assert content.kept == {}

@@ -6,17 +6,20 @@ This package uses NumPy and special functions, never Beam. Of this project it im
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import FileLedger, Ledger, MemoryLedger
+from uldp.mechanisms.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.spending import BudgetExceededError
 
 __all__ = [
+    "BudgetExceededError",
     "Channel",
     "Device",
     "FileLedger",
     "LdpProtocol",
     "Ledger",
+    "LedgerContent",
     "Mechanism",
     "MemoryLedger",
     "Pum",

@@ -4,8 +4,8 @@ Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mecha
 (USENIX Security 2019), section 5 for the Personalized ULDP Mechanism (PUM), section 7 for several reports per user.
 """
 
-import hashlib
 import json
+import math
 import operator
 import secrets
 from collections.abc import Mapping
@@ -16,10 +16,11 @@ import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.ledger import Ledger
+from uldp.mechanisms.ledger import Ledger, LedgerContent
 from uldp.mechanisms.mechanism import Randomness
 from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.spending import BudgetExceededError, admitted_at, record
 from uldp.schemas.arrays import Payloads, Values
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
@@ -44,18 +45,22 @@ class Device:
     The guarantee requires unpredictable randomness, and requires that ``hidden`` never leaves the device.
 
     Every call spends epsilon: t reports spend t * epsilon together (Proposition 1, section 7). To send a report again,
-    keep its bytes and send them.
+    keep its bytes and send them. With a ledger, the device enters what it spends, over all collections that share the
+    ledger. If the spec has a ``budget``, the device refuses a report with which more than this budget would be spent in
+    the period before it.
 
     If the spec has ``lasting_epsilon``, the device keeps its response to each symbol in a ledger. All reports of one
     value together then spend at most this budget (see ``Memoized``). Values behind one tag share a response. The device
     reports once a window, because two of its reports would not be independent. It draws and writes the same, whether or
-    not it has reported the value before.
+    not it has reported the value before. For a budget, a new response spends ``lasting_epsilon``, and later reports of
+    it spend nothing.
 
     The device does not protect:
 
     - a value that is neither in X_S nor in X_S^(i): a report outside Y_P reveals it, and so that it is not hidden;
     - the fact that a report is sent, its time and place of sending, and the time slice of its event;
-    - with a ledger, the fact that a value has changed, and from readers of the ledger the values themselves;
+    - with ``lasting_epsilon``, the fact that a value has changed, also if the budget refuses the new one, and from
+      readers of the ledger the values themselves;
     - conclusions from correlation, between a user's values (a visit next door to home) or between users.
     """
 
@@ -73,11 +78,13 @@ class Device:
             hidden: f_pre^(i) (eq. 20): the index of each value that this user hides, and the name of its tag. For a
                 record, such a mapping for each attribute in which the user hides values. This object keeps it private.
             randomness: The source of randomness; the default is the operating system's.
-            ledger: Where the device keeps its responses if the spec has ``lasting_epsilon``; otherwise unused.
+            ledger: Where the device keeps its responses if the spec has ``lasting_epsilon``, and what its reports have
+                spent. All devices of one user share it.
 
         Raises:
             ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
-                neither the value nor the tag. Or if the spec has ``lasting_epsilon`` and there is no ledger.
+                neither the value nor the tag. Or if the spec has ``lasting_epsilon`` or ``budget``, and there is no
+                ledger.
         """
         self._spec = spec
         of_attributes = cast(Mapping[str, Mapping[int, str]], {"": hidden} if "" in spec.variables else hidden)
@@ -86,8 +93,9 @@ class Device:
         self._hidden = {name: _hidden(each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
         self._protocol = build_protocol(spec)
         self._randomness = SystemRandomness() if randomness is None else randomness
-        if self._protocol.mechanism.memory and ledger is None:
-            raise ValueError(f"{spec.collection} has lasting_epsilon, so its devices need a ledger, such as FileLedger")
+        asked = "lasting_epsilon" if self._protocol.mechanism.memory else "budget" if spec.budget else None
+        if asked is not None and ledger is None:
+            raise ValueError(f"{spec.collection} has {asked}, so its devices need a ledger, such as FileLedger")
         self._ledger = ledger
         # A digest of the spec takes long if there are many labels.
         self._channel = spec.channel if self._protocol.mechanism.memory else ""
@@ -110,7 +118,9 @@ class Device:
 
         Raises:
             ValueError: if a value is outside of its domain or is no finite number, or an attribute is missing. The
-                message contains no value. With a ledger, also if the device has reported in this window or a later one.
+                message contains no value. With ``lasting_epsilon``, also if the device has reported in this window or
+                a later one.
+            BudgetExceededError: if the report would exceed the budget. The message contains no value.
             TypeError: if an index is no integer, or a number is no number. The message contains no value.
         """
         values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
@@ -129,18 +139,40 @@ class Device:
     def _perturb(self, symbols: Values, event_time_ms: int) -> Payloads:
         """Perturb the symbol of this device, from its permanent response if the mechanism has one."""
         mechanism, ledger = self._protocol.mechanism, self._ledger
-        if not isinstance(mechanism, Memoized) or ledger is None:
+        if ledger is None:
             return mechanism.perturb(symbols, self._randomness)
-        if event_time_ms < int.from_bytes(ledger.recall(self._key("reported until")) or b""):
+        # The ledger is written before the report is drawn, so that no report leaves that it does not know.
+        if isinstance(mechanism, Memoized):
+            with ledger.change() as content:
+                response = self._permanent(content, mechanism, symbols, event_time_ms)
+            return mechanism.again(response, self._randomness)
+        with ledger.change() as content:
+            self._spend(content, mechanism.guarantee.epsilon, event_time_ms)
+        return mechanism.perturb(symbols, self._randomness)
+
+    def _permanent(self, content: LedgerContent, mechanism: Memoized, symbols: Values, event_time_ms: int) -> Payloads:
+        """Return the permanent response to the symbol, and keep it; a new one spends the lasting budget."""
+        key, reported_until = self._key(content, int(symbols[0])), self._key(content, "reported until")
+        if event_time_ms < int.from_bytes(content.kept.get(reported_until, b"")):
             raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
-        response, key = mechanism.permanent(symbols, self._randomness), self._key(int(symbols[0]))
-        kept = ledger.recall(key)
+        response = mechanism.permanent(symbols, self._randomness)
+        kept = content.kept.get(key)
+        self._spend(content, mechanism.guarantee.lasting if kept is None else 0.0, event_time_ms)
         if kept is not None:
             response[:] = np.frombuffer(kept, response.dtype)
-        ledger.remember(key, response.tobytes())
-        ledger.remember(self._key("reported until"), self._window_end(event_time_ms).to_bytes(8))
-        return mechanism.again(response, self._randomness)
+        content.kept[key] = response.tobytes()
+        content.kept[reported_until] = self._window_end(event_time_ms).to_bytes(8)
+        return response
+
+    def _spend(self, content: LedgerContent, epsilon: float | None, event_time_ms: int) -> None:
+        """Enter what a report spends, or refuse it; without privacy, it spends more than any budget has."""
+        epsilon = math.inf if epsilon is None else epsilon
+        if self._spec.budget is not None:
+            until = admitted_at(content.spent, epsilon, event_time_ms, self._spec.budget)
+            if until > event_time_ms:
+                raise BudgetExceededError(self._spec, until)
+        content.spent = record(content.spent, epsilon, event_time_ms)
 
     def _window_end(self, event_time_ms: int) -> int:
         """Return the end of the last window that holds a time; windows begin at multiples of their period."""
@@ -148,10 +180,9 @@ class Device:
         period = milliseconds(window.slice)
         return event_time_ms // period * period + milliseconds(window.size)
 
-    def _key(self, entry: int | str) -> str:
-        """Return the name of an entry in the ledger. Versions with one channel share entries, and so the budget."""
-        text = json.dumps([self._spec.collection, self._channel, entry])
-        return hashlib.sha256(text.encode()).hexdigest()
+    def _key(self, content: LedgerContent, entry: int | str) -> str:
+        """Return the key of an entry in the ledger. Versions with one channel share entries, and so the budget."""
+        return content.key(json.dumps([self._spec.collection, self._channel, entry]))
 
 
 def _hidden(variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:

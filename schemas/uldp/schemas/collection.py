@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from uldp.schemas.arrays import Floats, Mask, Times
+from uldp.schemas.budget import Budget
 from uldp.schemas.channel import device_half, digest
 from uldp.schemas.domains import Domain, Sensitive, Tag
 from uldp.schemas.durations import Duration, format_duration, milliseconds
@@ -21,6 +22,7 @@ from uldp.schemas.mechanisms import (
     BlockSpec,
     EstimatorName,
     MechanismSpec,
+    MemoizableSpec,
     SampleOneSpec,
     UoueSpec,
     UrapSpec,
@@ -109,6 +111,8 @@ class CollectionSpec(Strict):
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
     event_time: Literal["slice", "exact"] = "slice"
+    #: What a user may spend over all collections before devices refuse to report to this one.
+    budget: Budget | None = None
     estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "auto"
     #: Whether each interval of a table alone covers the truth with the level of the table, or all of them together.
     intervals: Literal["each", "simultaneous"] = "each"
@@ -125,9 +129,23 @@ class CollectionSpec(Strict):
                 f"limits.max_age must be {format_duration(lasting)} or more, which is window.size +"
                 " window.allowed_lateness, because a window counts reports of this age"
             )
+        self._check_budget()
         if len(set(self.estimators)) != len(self.estimators):
             raise ValueError(f"estimators must differ, got {self.estimators}")
         return self
+
+    def _check_budget(self) -> None:
+        if self.budget is None:
+            return
+        spent, key = self.mechanism.epsilon, "epsilon"
+        if isinstance(self.mechanism, MemoizableSpec) and self.mechanism.lasting_epsilon is not None:
+            spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"
+        if spent is None:
+            raise ValueError("budget: identity gives no privacy, so nothing bounds what it spends; remove budget")
+        if self.budget.epsilon < spent:
+            raise ValueError(
+                f"budget.epsilon must be {spent:g} or more, which is mechanism.{key}: a first report spends this much"
+            )
 
     @classmethod
     def load(cls, path: str | Path) -> "CollectionSpec":
