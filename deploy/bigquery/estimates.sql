@@ -22,6 +22,8 @@ SELECT
   pane,
   mechanism,
   epsilon,
+  lasting_epsilon,
+  budget,
   estimator,
   n,
   tables,

@@ -14,7 +14,7 @@ from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_finge
 #: What identifies each schema on the wire and in files. A change here is a new version of the schema: keep the old one
 #: as a writer for as long as anything written with it may be read.
 FINGERPRINTS = {
-    "estimate": "dbe3d72cffd10ed0",
+    "estimate": "20dfcc7d71c6e1aa",
     "message": "c6bb28b27986b4f9",
     "rejected": "be8e1900e25e9957",
     "report": "e6a3dbfe76e5d390",

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from uldp.schemas.arrays import Floats
+from uldp.schemas.budget import Budget
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -22,6 +23,8 @@ class Estimate(PaneHeader):
 
     mechanism: str
     epsilon: float | None
+    lasting_epsilon: float | None = None
+    budget: Budget | None = None
     estimator: str
     tables: tuple[Table, ...]
 
@@ -37,6 +40,8 @@ class Estimate(PaneHeader):
         return PaneHeader.to_avro(self) | {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon,
+            "lasting_epsilon": self.lasting_epsilon,
+            "budget": None if self.budget is None else self.budget.to_avro(),
             "estimator": self.estimator,
             "tables": [_table_to_avro(table) for table in self.tables],
         }
@@ -52,6 +57,8 @@ class Estimate(PaneHeader):
             **cls.header_from_avro(value),
             mechanism=value["mechanism"],
             epsilon=value["epsilon"],
+            lasting_epsilon=value["lasting_epsilon"],
+            budget=None if value["budget"] is None else Budget.from_avro(value["budget"]),
             estimator=value["estimator"],
             tables=tuple(map(_table_from_avro, value["tables"])),
         )

@@ -43,6 +43,8 @@ class TestJson:
             "n": 100,
             "mechanism": "urr",
             "epsilon": 1.5,
+            "lasting_epsilon": None,
+            "budget": None,
             "estimator": "empirical",
             "channel": CHANNEL,
             "distribution": [0.25, 0.7512, -0.0012],
@@ -93,6 +95,7 @@ class TestText:
             [
                 "c v1  2026-01-01 09:00 to 10:00 UTC  empirical",
                 "  n 100  pane on_time, revision 2  urr, epsilon 1.5",
+                "  reports of one user add up: t reports spend t times epsilon",
                 "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
                 "  flags: improbable_counts",
                 "  supersedes revision 1, n 90",

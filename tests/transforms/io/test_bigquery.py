@@ -79,6 +79,8 @@ def test_a_row_holds_all_of_an_estimate() -> None:
         "pane": {"kind": "late", "revision": 3},
         "mechanism": "urr",
         "epsilon": 1.0,
+        "lasting_epsilon": None,
+        "budget": None,
         "estimator": "mle",
         "n": 6,
         "tables": [

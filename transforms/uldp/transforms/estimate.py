@@ -29,6 +29,8 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
             **statistic.header(),
             mechanism=served.spec.mechanism.name,
             epsilon=served.mechanism.guarantee.epsilon,
+            lasting_epsilon=served.mechanism.guarantee.lasting,
+            budget=served.spec.budget,
             estimator=estimator,
             tables=tuple(table for table in tables if table.n >= served.spec.limits.min_reports),
         )

@@ -211,7 +211,7 @@ def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
 
 
 def guarantee(spec: CollectionSpec) -> str:
-    """Return a sentence about the privacy of one report; if devices memoize, also about that of all reports.
+    """Return sentences about the privacy of one report, and of all reports of a user.
 
     Source: Murakami & Kawamoto (USENIX Security 2019), Definitions 1 and 2, and Proposition 11 for tags.
     """
@@ -219,10 +219,14 @@ def guarantee(spec: CollectionSpec) -> str:
     if promise.epsilon is None:
         return "Nobody is protected: every report is the true value."
     one = _guarantee_of_one_report(spec, promise.privacy, f"exp(ε) = {_factor(promise.epsilon)}")
-    if promise.lasting is None:
-        return one
-    of_all = _factor(promise.lasting)
-    return f"{one} This is about one report; for all reports of one value together, the factor is {of_all}."
+    if promise.lasting is not None:
+        one += " This is about one report; for all reports of one value together, the factor is "
+        one += f"{_factor(promise.lasting)}."
+    if spec.budget is not None:
+        one += f" All reports of a user, over all collections, spend at most {spec.budget}."
+    if promise.lasting is None and spec.budget is None:
+        one += " Reports of one user add up: t reports spend t·ε."
+    return one
 
 
 def _factor(epsilon: float) -> str:

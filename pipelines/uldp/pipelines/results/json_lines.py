@@ -34,6 +34,8 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         "n": estimate.n,
         "mechanism": estimate.mechanism,
         "epsilon": estimate.epsilon,
+        "lasting_epsilon": estimate.lasting_epsilon,
+        "budget": value["budget"],
         "estimator": estimate.estimator,
         "channel": estimate.channel,
         "distribution": None if share is None else share.values.tolist(),

@@ -8,6 +8,7 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoder import DEPENDS_ON_N
 from uldp.pipelines.results.tables import tables_text
+from uldp.schemas.budget import Budget
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
@@ -35,10 +36,13 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     rows.append(f"  report      {'one symbol' if form.width is None else f'{form.width:,} bytes'}")
     if protocol.mechanism.memory:
         rows.append("  memory      each device keeps its response to a value, so errors of its windows are correlated")
+    if spec.budget is not None:
+        rows.append(f"  budget      {spec.budget} for each user, over all collections; devices refuse more")
     period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
     early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
-    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}")
+    exact = ", with exact event times" if spec.event_time == "exact" else ""
+    rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}{exact}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
     rows.append(f"  limits      {', '.join(_limits(spec))}")
     rows += [_row(*fact) for fact in last]
@@ -96,6 +100,7 @@ def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) ->
     lines = [
         f"{_window_name(estimate)}  {estimate.estimator}",
         f"  n {estimate.n:,}  {_pane_text(estimate)}  {mechanism_text(estimate)}",
+        *(f"  {line}" for line in over_time(estimate.epsilon, estimate.lasting_epsilon, estimate.budget)),
         f"  {accounting_text(estimate.accounting)}",
         *_notes(estimate),
         *tables_text(estimate, spec, top=top),
@@ -106,6 +111,18 @@ def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) ->
 def mechanism_text(estimate: Estimate) -> str:
     """Return the mechanism of an estimate and its epsilon."""
     return f"{estimate.mechanism}, {'no privacy' if estimate.epsilon is None else f'epsilon {estimate.epsilon:g}'}"
+
+
+def over_time(epsilon: float | None, lasting: float | None, budget: Budget | None) -> Iterator[str]:
+    """Yield what is guaranteed about all reports of one user together; nothing if there is no guarantee about one."""
+    if epsilon is None:
+        return
+    if lasting is not None:
+        yield f"all reports of one value of a user together spend at most epsilon {lasting:g}"
+    if budget is not None:
+        yield f"all reports of a user, over all collections, spend at most {budget}"
+    if lasting is None and budget is None:
+        yield "reports of one user add up: t reports spend t times epsilon"
 
 
 def unpublished_text(pane: PaneHeader) -> str:

@@ -1,0 +1,70 @@
+"""What results and specs say about all reports of one user together."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests import build
+from uldp.collector.collections import serve
+from uldp.pipelines.report.page import guarantee
+from uldp.pipelines.results.json_lines import to_json
+from uldp.pipelines.results.text import estimate_text, spec_text
+from uldp.schemas.budget import Budget
+from uldp.schemas.estimate import Estimate
+from uldp.transforms.estimate import estimates_of
+
+LASTING: dict[str, Any] = {"mechanism": {"name": "urr", "epsilon": 1.0, "lasting_epsilon": 3.0}}
+BUDGET: dict[str, Any] = {"budget": {"epsilon": 4, "every": "30d"}}
+ADD_UP = "reports of one user add up: t reports spend t times epsilon"
+OF_A_VALUE = "all reports of one value of a user together spend at most epsilon 3"
+OF_A_USER = "all reports of a user, over all collections, spend at most epsilon 4 every 30d"
+
+
+def estimate(**keys: Any) -> Estimate:
+    spec = build.spec(limits={"min_reports": 1}, **keys)
+    (found,) = estimates_of(serve([spec])[spec.key], build.pane([3, 2, 1, 0, 0]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("keys", "lasting", "budget", "lines"),
+    [
+        ({}, None, None, {ADD_UP}),
+        (LASTING, 3.0, None, {OF_A_VALUE}),
+        (BUDGET, None, {"epsilon": 4.0, "every_ms": 30 * 24 * build.HOUR}, {OF_A_USER}),
+        (LASTING | BUDGET, 3.0, {"epsilon": 4.0, "every_ms": 30 * 24 * build.HOUR}, {OF_A_VALUE, OF_A_USER}),
+        ({"mechanism": {"name": "identity"}}, None, None, set()),
+    ],
+)
+def test_an_estimate_states_the_guarantee_over_time(
+    keys: dict[str, Any], lasting: float | None, budget: dict[str, float] | None, lines: set[str]
+) -> None:
+    found = estimate(**keys)
+    line = to_json(found, None)
+    assert (line["lasting_epsilon"], line["budget"]) == (lasting, budget)
+    assert Estimate.from_avro(found.to_avro()) == found
+    text = {each.strip() for each in estimate_text(found, build.spec(**keys)).splitlines()}
+    assert text & {ADD_UP, OF_A_VALUE, OF_A_USER} == lines
+
+
+def test_a_record_holds_the_budget() -> None:
+    assert estimate(**BUDGET).budget == Budget(epsilon=4, every=timedelta(days=30))
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({}, "Reports of one user add up: t reports spend t·ε."),
+        (BUDGET, "All reports of a user, over all collections, spend at most epsilon 4 every 30d."),
+        (LASTING, "for all reports of one value together, the factor is 20.1."),
+    ],
+)
+def test_the_page_says_it(keys: dict[str, Any], sentence: str) -> None:
+    assert guarantee(build.spec(**keys)).endswith(sentence)
+
+
+def test_check_prints_the_budget_and_exact_event_times() -> None:
+    lines = spec_text(build.spec(event_time="exact", **BUDGET), 1000).splitlines()
+    assert "  budget      epsilon 4 every 30d for each user, over all collections; devices refuse more" in lines
+    assert "  windows     1h, 0d for late ones, with exact event times" in lines
