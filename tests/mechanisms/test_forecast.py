@@ -27,7 +27,7 @@ MECHANISMS: dict[str, PureMechanism] = {
     "urap": UnaryEncoding(SENSITIVE, 1.0, sue_theta(1.0)),
     "ss": SubsetSelection(K, 1.0),
 }
-WITHOUT_TAGS = Pum(SENSITIVE, (), np.empty((0, K)))
+WITHOUT_TAGS = Pum(SENSITIVE, (), np.empty((0, K)), np.empty(0))
 
 
 @pytest.mark.parametrize("shares", [equal_shares, falling_shares])
@@ -83,7 +83,7 @@ def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
 
 def test_the_forecast_is_of_shares_with_what_is_behind_tags() -> None:
     # All users are behind one tag, and its background is right: there is no error but that of the tag's mass.
-    pum = Pum(np.zeros(4, dtype=np.bool_), ("home",), equal_shares(4)[np.newaxis])
+    pum = Pum(np.zeros(4, dtype=np.bool_), ("home",), equal_shares(4)[np.newaxis], np.array([np.inf]))
     channel = RandomizedResponse(np.array([False] * 4 + [True]), 1.0).channel
     hidden = np.array([0, 0, 0, 0, 1.0])
     assert (

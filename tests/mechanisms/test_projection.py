@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ def windows(name: str) -> list[Counts]:
     return [mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=TRUTH), rng)) for _ in range(20)]
 
 
-def nearest_by_search(aim: Floats, inverse: Floats) -> tuple[Floats, float]:
+def nearest_by_search(aim: Floats, inverse: npt.NDArray[np.floating]) -> tuple[Floats, float]:
     """The r on the simplex with the least (aim - r) @ inverse @ (aim - r), by SciPy, and this distance."""
     best = optimize.minimize(
         lambda r: float((aim - r) @ inverse @ (aim - r)),

@@ -117,10 +117,14 @@ def auto(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
         ValueError: under the same conditions as ``wls``.
     """
     nearest = wls(channel, counts, n)
-    low, high = AUTO_BETWEEN
-    error = channel.expected_l1(np.full(channel.size, 1 / channel.size), n)
-    part = float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
+    part = part_of_empirical_bayes(channel.expected_l1(np.full(channel.size, 1 / channel.size), n))
     return (1 - part) * nearest + part * empirical_bayes(channel, counts, n, bots) if part else nearest
+
+
+def part_of_empirical_bayes(error: float) -> float:
+    """Return the part of empirical Bayes in ``auto``, from 0 to 1, if the unbiased estimate has this l1 error."""
+    low, high = AUTO_BETWEEN
+    return float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
 
 
 _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {

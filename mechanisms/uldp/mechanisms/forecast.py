@@ -59,7 +59,7 @@ def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
     if channel.supported == 1:
         return rng.multinomial(n, m / m.sum())
     noise = rng.normal(0, np.sqrt(n * m * (1 - m)))
-    counts = np.clip(np.rint(n * m + noise - noise.mean()), 0, n).astype(np.int64)
+    counts: Counts = np.clip(np.rint(n * m + noise - noise.mean()), 0, n).astype(np.int64)
     while missing := n * channel.supported - int(counts.sum()):
         possible = np.flatnonzero(counts < n if missing > 0 else counts > 0)
         counts[rng.permutation(possible)[: abs(missing)]] += np.sign(missing)

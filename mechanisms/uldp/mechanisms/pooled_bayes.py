@@ -6,13 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp.mechanisms.empirical_bayes import SMALLEST_CLASS, STEPS
+from uldp.mechanisms.estimators import part_of_empirical_bayes
 from uldp.mechanisms.pooling import PooledShares
 from uldp.mechanisms.projection import onto_simplex
 from uldp.mechanisms.pure import PureLinear
 from uldp.schemas.arrays import Floats, Symbols
 
-# The l1 errors of the pooled unbiased estimate between which empirical Bayes takes over; as ``auto`` of one version.
-_BETWEEN = (0.4, 4.0)
 # The grid has two points a standard deviation. A share of so many standard deviations or more needs no prior.
 _POINTS_PER_DEVIATION, _CLEAR = 2, 10
 # The variances of a projection are at least this part of the largest, so that it is stable.
@@ -30,10 +29,9 @@ def pooled_auto(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
     Returns:
         Shape (|Z|,), on the probability simplex.
     """
-    low, high = _BETWEEN
     uniform = np.full(len(nearest), 1 / len(nearest))
     error = math.sqrt(2 / math.pi) * float(np.sqrt(_variance(mean.parts, uniform)).sum())
-    part = float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
+    part = part_of_empirical_bayes(error)
     return (1 - part) * nearest + part * pooled_bayes(mean, nearest, bots) if part else nearest
 
 

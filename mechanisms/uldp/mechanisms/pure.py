@@ -75,9 +75,7 @@ class PureDecoder(Decoder):
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
-    def __init__(
-        self, channel: Channel, pum: Pum, *, chance_support: float = 0.0, simultaneous: bool = False
-    ) -> None:
+    def __init__(self, channel: Channel, pum: Pum, *, chance_support: float = 0.0, simultaneous: bool = False) -> None:
         self.channel = channel
         self.pum = pum
         self._chance_support = chance_support

@@ -41,7 +41,7 @@ def test_an_estimate_states_the_guarantee_over_time(
     keys: dict[str, Any], lasting: float | None, budget: dict[str, float] | None, lines: set[str]
 ) -> None:
     found = estimate(**keys)
-    line = to_json(found, None)
+    line = to_json(found, None, build.spec(**keys))
     assert (line["lasting_epsilon"], line["budget"]) == (lasting, budget)
     assert Estimate.from_avro(found.to_avro()) == found
     text = {each.strip() for each in estimate_text(found, build.spec(**keys)).splitlines()}

@@ -24,7 +24,18 @@ from uldp.schemas.table import Table
 #: The estimator that a pooled estimate names.
 POOLED = "pooled"
 # What a line of JSON says about one version; the lines of the versions have it.
-_OF_ONE_VERSION = {"version", "pane", "mechanism", "epsilon", "channel", "counts", "supersedes", "signals"}
+_OF_ONE_VERSION = {
+    "version",
+    "pane",
+    "mechanism",
+    "epsilon",
+    "lasting_epsilon",
+    "budget",
+    "channel",
+    "counts",
+    "supersedes",
+    "signals",
+}
 
 
 @dataclass(frozen=True)
