@@ -27,7 +27,8 @@ from uldp.schemas.framing import Schema, parse_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
-from uldp.transforms.io.results import container_bytes, estimate_file, statistic_file
+from uldp.transforms.io.durable_files import container_bytes
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 SIZE, SENSITIVE, USERS, EPSILON = 12_800, 2_432, 240_000, 6.0
 REPEAT, EM_STEPS = 21, 5_000

@@ -11,7 +11,8 @@ from tests.pipelines.command import Run
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mistakes import printable
 from uldp.schemas.records import Rejected
-from uldp.transforms.io.results import encode_record, estimate_file, kept_file, statistic_file, write_file
+from uldp.transforms.io.durable_files import encode_record, write_file
+from uldp.transforms.io.results import estimate_file, kept_file, statistic_file
 
 #: Escape, C1's control sequence introducer, bell, delete, overrides, isolates, marks, and separators of lines.
 HOSTILE = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from uldp.collector import decoder
 from uldp.transforms import count, deduplicate
-from uldp.transforms.io import results as sinks
+from uldp.transforms.io import durable_files
 
 #: A step of the pipeline and which call of it.
 Call = tuple[str, int]
@@ -21,7 +21,7 @@ STEPS: dict[str, tuple[object, str, int]] = {
     "decode": (decoder.ReportDecoder, "decode", 10),
     "deduplicate": (deduplicate, "pack_ids", 200),
     "count": (count, "count_support", 200),
-    "write": (sinks, "write_file", 600),
+    "write": (durable_files, "write_file", 600),
 }
 
 

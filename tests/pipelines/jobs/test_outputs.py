@@ -8,7 +8,8 @@ from tests.build import HOUR
 from uldp.pipelines.jobs.outputs import mark_open_windows
 from uldp.pipelines.results.read import newest, read_estimates, read_statistics
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.results import estimate_file, statistic_file, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 
 def pane(hour: int, kind: str, revision: int, n: int) -> Statistic:

@@ -25,8 +25,9 @@ from uldp.pipelines.jobs.progress import (
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
+from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import statistic_file, write_file
+from uldp.transforms.io.results import statistic_file
 
 SPEC = build.spec(domain={"labels": ["often", "ne\x1b[2Jver"]}, limits={"min_reports": 200})
 COUNTS = build.pane([30, 70], revision=2, accounting=Accounting(107, 100, 4, 2, 1))

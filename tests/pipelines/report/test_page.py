@@ -18,7 +18,8 @@ from scipy import stats
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.transforms.io.results import estimate_file, statistic_file, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

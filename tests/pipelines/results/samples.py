@@ -15,7 +15,8 @@ from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.records import Rejected
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.results import estimate_file, statistic_file, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 SPEC = """
 collection: c

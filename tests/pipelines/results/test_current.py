@@ -11,7 +11,8 @@ from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPECS
 from uldp.pipelines.results.read import current
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.results import estimate_file, statistic_file, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 LATER: dict[str, Any] = {"pane": Pane(PaneKind.LATE, 3), "accounting": Accounting(110, 103, 4, 2, 1)}
 

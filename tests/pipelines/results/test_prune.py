@@ -18,14 +18,8 @@ from uldp.pipelines.results.read import newest, read_estimates, read_pane_files,
 from uldp.schemas.pane import Accounting, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.results import (
-    encode_record,
-    estimate_file,
-    kept_file,
-    shared_folder,
-    statistic_file,
-    write_file,
-)
+from uldp.transforms.io.durable_files import encode_record, write_file
+from uldp.transforms.io.results import estimate_file, kept_file, shared_folder, statistic_file
 
 HOUR, DAY = 3_600_000, 86_400
 NOW = 1_800_000_000.0

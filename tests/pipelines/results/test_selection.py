@@ -14,7 +14,8 @@ from uldp.pipelines.results.read import current
 from uldp.pipelines.results.selection import ALL, Selection, SelectionError, require, window_of
 from uldp.pipelines.results.specs import check_selection
 from uldp.schemas.framing import load_schema
-from uldp.transforms.io.results import statistic_file, window_folder, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import statistic_file, window_folder
 
 #: One hour of ``old``, three of ``new`` in two versions that overlap.
 WINDOWS = [("old", 1, 0, HOUR), ("new", 1, 0, HOUR), ("new", 1, HOUR, 2 * HOUR), ("new", 2, HOUR, 2 * HOUR)]

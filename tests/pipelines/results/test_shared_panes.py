@@ -9,7 +9,8 @@ from uldp.pipelines.results.read import current, newest, read_statistics
 from uldp.pipelines.results.selection import Selection
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.results import encode_record, kept_file, shared_folder, statistic_file, write_file
+from uldp.transforms.io.durable_files import encode_record, write_file
+from uldp.transforms.io.results import kept_file, shared_folder, statistic_file
 
 
 def pane(hour: int, n: int = 3, revision: int = 0) -> Statistic:

@@ -8,8 +8,8 @@ from stat import S_ISDIR
 import pytest
 
 from tests.fakes import memory
-from uldp.transforms.io import results
-from uldp.transforms.io.results import write_file, write_files
+from uldp.transforms.io import durable_files
+from uldp.transforms.io.durable_files import write_file, write_files
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_written_fails_all(tmp_path: Path) -> None:
 
 
 def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(results, "ThreadPoolExecutor")
+    monkeypatch.delattr(durable_files, "ThreadPoolExecutor")
     try:
         write_files([(f"mem://out/{n}", b"%d" % n) for n in range(3)])
         assert {f"mem://out/{n}": b"%d" % n for n in range(3)} == memory.FILES

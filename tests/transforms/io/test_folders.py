@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from uldp.transforms.io.durable_files import container_bytes
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import container_bytes
 
 
 def touch(path: Path, content: bytes = b"") -> None:

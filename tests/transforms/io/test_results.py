@@ -19,16 +19,8 @@ from uldp.schemas.records import Message, Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io import results as sinks
-from uldp.transforms.io.results import (
-    WriteResults,
-    container_bytes,
-    encode_record,
-    estimate_file,
-    kept_file,
-    statistic_file,
-    window_folder,
-    write_file,
-)
+from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
+from uldp.transforms.io.results import WriteResults, estimate_file, kept_file, statistic_file, window_folder
 
 FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
 

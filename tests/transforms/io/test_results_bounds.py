@@ -8,7 +8,8 @@ import pytest
 
 from uldp.schemas.codec.container import BLOCK_SIZE
 from uldp.schemas.records import Message
-from uldp.transforms.io.results import MAX_BYTES, MAX_RECORDS, _WritePrivateFn, container_bytes, encode_record
+from uldp.transforms.io.durable_files import container_bytes, encode_record
+from uldp.transforms.io.results import MAX_BYTES, MAX_RECORDS, _WritePrivateFn
 
 MEGABYTE = 1 << 20
 

@@ -22,9 +22,10 @@ from uldp.schemas.channel import changed_key
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
+from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import JOB, Kind, kind_of
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
-from uldp.transforms.io.results import estimate_file, statistic_file, write_file
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 #: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
 LOCK_SECONDS = 20.0

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.framing import load_schema, parse_schema
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
+from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
-from uldp.transforms.io.results import container_bytes, encode_record
 
 
 def messages(*numbers: int) -> list[Message]:

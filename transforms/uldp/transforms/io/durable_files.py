@@ -1,0 +1,123 @@
+"""Files that are there whole or not at all: container files as bytes, and writing bytes under a name in one step.
+
+A file gets a temporary name first, and is then renamed, so that a reader never sees half of one.
+"""
+
+import hashlib
+import io
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import fastavro
+from apache_beam.io.filesystems import FileSystems
+
+from uldp.schemas.codec.columnar import write_varint
+from uldp.schemas.codec.container import BLOCK_SIZE, write_header
+from uldp.schemas.framing import load_schema
+from uldp.transforms.io.remote import is_remote
+
+#: Files that are written at a time.
+_THREADS = 4
+
+
+def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
+    """Return a record as it is in a block of a container file."""
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, load_schema(schema), record)
+    return body.getvalue()
+
+
+def container_bytes(schema: str, encoded: Sequence[bytes]) -> bytes:
+    """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes."""
+    digest = hashlib.sha256()
+    for record in encoded:
+        digest.update(record)
+    marker = digest.digest()[:16]
+    header = io.BytesIO()
+    write_header(header, schema, marker, {})
+    parts = [header.getvalue()]
+    for block in _blocks(encoded):
+        parts += [write_varint(len(block)), write_varint(sum(map(len, block))), *block, marker]
+    return b"".join(parts)  # the only copy of the records
+
+
+def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Cut records into blocks of ``BLOCK_SIZE``, because a reader holds a whole block in memory."""
+    first = size = 0
+    for end, record in enumerate(encoded, 1):
+        size += len(record)
+        if size >= BLOCK_SIZE or end == len(encoded):
+            yield encoded[first:end]
+            first, size = end, 0
+
+
+def write_file(path: str, content: bytes, *, private: bool = False) -> None:
+    """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
+
+    On this machine, the disk then holds the file and its name. A power cut before leaves the file as it was.
+
+    Args:
+        path: A path, or a URL of another file system.
+        content: The bytes of the file.
+        private: Whether only the owner may read the file, and its folder if the function has to create it. Applies to
+            this machine; on other file systems, rights belong to a bucket and not to a file.
+    """
+    folder, name = FileSystems.split(path)
+    aside = FileSystems.join(folder, f".tmp-{secrets.token_hex(8)}-{name}")
+    if is_remote(path):
+        _write_remote(aside, path, content)
+    else:
+        _write_here(Path(aside), Path(path), content, private=private)
+
+
+def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) -> None:
+    """Write files, each as ``write_file`` does, several at a time if they are on this machine.
+
+    A thread waits for the disk for most of its time, and a disk commits the files of several threads at once: four
+    threads write as many files a second as one thread that waits for nothing.
+    """
+    if len(files) > 1 and not is_remote(files[0][0]):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(lambda file: write_file(*file, private=private), files))
+    else:
+        for path, content in files:
+            write_file(path, content, private=private)
+
+
+def _write_remote(aside: str, path: str, content: bytes) -> None:
+    try:
+        with FileSystems.create(aside) as file:
+            file.write(content)
+        FileSystems.rename([aside], [path])
+    except BaseException:
+        if FileSystems.exists(aside):
+            FileSystems.delete([aside])
+        raise
+
+
+def _write_here(aside: Path, path: Path, content: bytes, *, private: bool) -> None:
+    path.parent.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+    try:
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut could leave an empty file under the name
+        aside.replace(path)
+        _sync_folder(path.parent)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
