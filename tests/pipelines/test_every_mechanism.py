@@ -273,5 +273,5 @@ def test_a_table_with_too_few_reports_is_withheld_alone(tmp_path: Path) -> None:
     file = write_spec(tmp_path, CASES["record"][0] | {"limits": {"min_reports": 301}}, "limited.yaml")
     uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
     (estimate,) = read_estimates(tmp_path / "out")
-    assert (estimate.n, estimate.flags) == (1000, ())
+    assert (estimate.n, estimate.flags) == (1000, (Flag.FEW_OF_VARIABLE,))
     assert {(table.of, table.n) for table in estimate.tables} == {(("app",), 700)}

@@ -67,6 +67,14 @@ class Decoder(ABC):
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
 
+    def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
+        """Return the number of reports behind the tables, or the numbers, if strata have tables of their own.
+
+        Raises:
+            ValueError: if the cells do not fit.
+        """
+        return (n,)
+
     @abstractmethod
     def linear(self, cells: Counts, n: int) -> Linear:
         """Return the unbiased estimate.

@@ -87,6 +87,14 @@ class StrataDecoder(Decoder):
             except ValueError as error:
                 raise ValueError(f"{part.name}: {error}") from error
 
+    def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
+        """Return the number of reports of each part.
+
+        Raises:
+            ValueError: if the cells do not fit.
+        """
+        return tuple(part.n for part in self._parts(cells, n))
+
     def linear(self, cells: Counts, n: int) -> StrataLinear:
         """Return the unbiased estimates of all parts.
 

@@ -10,6 +10,7 @@ class Flag(StrEnum):
     """A reason to distrust a window. Names are stable, because jobs write them to disk."""
 
     FEW_REPORTS = "few_reports"
+    FEW_OF_VARIABLE = "few_of_variable"
     REJECTED_RATIO = "rejected_ratio"
     DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
@@ -21,7 +22,10 @@ class Flag(StrEnum):
 
 #: For each flag, one line that explains to a reader when a job raises it.
 MEANING: dict[Flag, str] = {
-    Flag.FEW_REPORTS: "fewer reports than limits.min_reports were counted; no estimate is published",
+    Flag.FEW_REPORTS: "fewer reports than limits.min_reports were counted, in all or of each variable of the record; "
+    "no estimate is published",
+    Flag.FEW_OF_VARIABLE: "fewer reports than limits.min_reports were counted of a variable of the record; it has no "
+    "tables",
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",

@@ -17,7 +17,7 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
     """Estimate what the devices hold by each estimator of the spec.
 
     Leaves out each table below the spec's ``min_reports``, because only the noise of the mechanism would be visible.
-    Yields nothing for a window below it, or for one that exceeds a limit at which the spec stops.
+    Yields nothing for a window without another table, or for one that exceeds a limit at which the spec stops.
     """
     if withheld(served.spec.limits, statistic.flags):
         return
@@ -25,15 +25,16 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
         statistic = replace(statistic, supersedes=None)  # no estimate of that pane was published
     for estimator in served.spec.estimators:
         tables = served.protocol.decoder.tables(statistic.cells, statistic.n, estimator)
-        yield Estimate(
-            **statistic.header(),
-            mechanism=served.spec.mechanism.name,
-            epsilon=served.mechanism.guarantee.epsilon,
-            lasting_epsilon=served.mechanism.guarantee.lasting,
-            budget=served.spec.budget,
-            estimator=estimator,
-            tables=tuple(table for table in tables if table.n >= served.spec.limits.min_reports),
-        )
+        if enough := tuple(table for table in tables if table.n >= served.spec.limits.min_reports):
+            yield Estimate(
+                **statistic.header(),
+                mechanism=served.spec.mechanism.name,
+                epsilon=served.mechanism.guarantee.epsilon,
+                lasting_epsilon=served.mechanism.guarantee.lasting,
+                budget=served.spec.budget,
+                estimator=estimator,
+                tables=enough,
+            )
 
 
 @dataclass

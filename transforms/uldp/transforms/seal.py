@@ -30,16 +30,20 @@ from uldp.transforms.windows import expires, pane_of
 def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Flag]:
     """Yield the flags that warn about a window, except ``INCOMPLETE``."""
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
-    if accounting.counted < limits.min_reports:
+    cells = None if partial.cells is None else as_dense(partial.cells)
+    reports = () if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
+    if max(reports, default=0) < limits.min_reports:
         yield Flag.FEW_REPORTS
+    elif any(0 < each < limits.min_reports for each in reports):  # a variable without reports has no table to withhold
+        yield Flag.FEW_OF_VARIABLE
     if _exceeds(limits.max_rejected_ratio, accounting.rejected, accounting.received):
         yield Flag.REJECTED_RATIO
     if _exceeds(limits.max_duplicate_ratio, accounting.duplicate, accounting.received):
         yield Flag.DUPLICATE_RATIO
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
-    if partial.cells is not None:
-        p_values = served.protocol.decoder.p_values(as_dense(partial.cells), accounting.counted)
+    if cells is not None:
+        p_values = served.protocol.decoder.p_values(cells, accounting.counted)
         yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = None if signals.senders is None else signals.senders.busiest()
