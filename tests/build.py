@@ -32,8 +32,8 @@ MINIMAL: dict[str, Any] = {
 
 
 def spec(**keys: Any) -> CollectionSpec:
-    """The spec ``MINIMAL``, with ``keys`` in place of its own or beside them."""
-    return CollectionSpec.parse(MINIMAL | keys)
+    """The spec ``MINIMAL``, with ``keys`` in place of its own or beside them; a window needs one report alone."""
+    return CollectionSpec.parse(MINIMAL | keys | {"limits": {"min_reports": 1} | keys.get("limits", {})})
 
 
 def pure_mechanism(spec: CollectionSpec) -> PureMechanism:

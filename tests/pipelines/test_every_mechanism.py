@@ -111,7 +111,9 @@ def uldp(*arguments: str | Path) -> None:
 def write_spec(folder: Path, keys: dict[str, Any], name: str = "spec.yaml") -> Path:
     (folder / "home.csv").write_text("mail,1\nclinic,1\n", encoding="utf-8")
     path = folder / name
-    path.write_text(yaml.safe_dump(build.MINIMAL | {"collection": "all"} | keys), encoding="utf-8")
+    path.write_text(
+        yaml.safe_dump(build.MINIMAL | {"collection": "all", "limits": {"min_reports": 1}} | keys), encoding="utf-8"
+    )
     return path
 
 

@@ -28,6 +28,7 @@ version: 1
 domain: {{size: {REPORTS}}}
 mechanism: {{name: identity}}
 window: {{size: 1h, early_every: 1s, allowed_lateness: 30m}}
+limits: {{min_reports: 1}}
 """
 
 

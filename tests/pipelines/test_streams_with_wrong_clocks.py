@@ -28,6 +28,7 @@ SPEC = CollectionSpec.parse(
         "mechanism": {"name": "rr", "epsilon": 1.5},
         "sensitive": "all",
         "window": {"size": "1h", "allowed_lateness": "30m"},
+        "limits": {"min_reports": 1},
     }
 )
 

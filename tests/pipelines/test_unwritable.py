@@ -23,6 +23,7 @@ version: 1
 domain: {{size: {REPORTS}}}
 mechanism: {{name: identity}}
 window: {{size: 1h}}
+limits: {{min_reports: 1}}
 """
 
 

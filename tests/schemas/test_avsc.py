@@ -19,7 +19,7 @@ FINGERPRINTS = {
     "rejected": "be8e1900e25e9957",
     "report": "e6a3dbfe76e5d390",
     "report_batch": "3008a78dd07701ed",
-    "statistic": "fdc0616a17e98458",
+    "statistic": "79116f97a9b64759",
 }
 
 

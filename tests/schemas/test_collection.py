@@ -55,13 +55,13 @@ def test_the_sample_says_all_that_there_is_to_say(sample: Path) -> None:
 
 
 def test_what_is_left_out_has_a_default() -> None:
-    spec = build.spec()
+    spec = CollectionSpec.parse(build.MINIMAL)
     assert spec.sensitive_mask.all()
     assert spec.tags == []
     assert spec.background.shape == (0, 5)
     assert (spec.window.early_every, spec.window.allowed_lateness) == (None, timedelta(0))
     assert spec.estimators == ["auto"]
-    assert (spec.limits.min_reports, spec.limits.max_rejected_ratio) == (1, None)
+    assert (spec.limits.min_reports, spec.limits.max_rejected_ratio) == (100, None)
     assert spec.limits.max_clock_skew == timedelta(minutes=10)
     assert spec.max_age == timedelta(days=365)
 

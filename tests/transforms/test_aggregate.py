@@ -55,7 +55,8 @@ def new_stream() -> ScriptedStream:
 def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: Any) -> list[Statistic]:
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream | Aggregate(specs, **settings) | WriteResults(str(out))
-    return sorted(read_statistics(out), key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
+    panes = read_statistics(out, private=out)
+    return sorted(panes, key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
 
 
 def kinds(panes: Sequence[Statistic]) -> list[tuple[str, int, int]]:

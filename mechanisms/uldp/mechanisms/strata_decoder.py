@@ -93,7 +93,7 @@ class StrataDecoder(Decoder):
         Raises:
             ValueError: if the cells do not fit.
         """
-        return tuple(part.n for part in self._parts(cells, n))
+        return tuple(part.n for part in self.parts(cells, n))
 
     def linear(self, cells: Counts, n: int) -> StrataLinear:
         """Return the unbiased estimates of all parts.

@@ -11,7 +11,7 @@ from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.mechanisms import MemoizableSpec
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.pane import PaneHeader
 from uldp.schemas.variable import Variable
 
 #: A window with fewer reports has no estimate that is of use.
@@ -96,7 +96,7 @@ def _useless_shares(decoder: PureDecoder, estimator: str, n: int, users: float) 
     )
 
 
-def few_reports(panes: Sequence[Statistic]) -> str | None:
+def few_reports(panes: Sequence[PaneHeader]) -> str | None:
     """Return a line if most windows of a collection count few reports: a sender may have chosen their event times."""
     counted = [pane.n for pane in panes if pane.n]
     few = sum(n < _FEW_REPORTS for n in counted)

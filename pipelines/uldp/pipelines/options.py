@@ -87,7 +87,8 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
                 "--private-to",
                 callback=results_place,
                 metavar="DIR_OR_URL",
-                help="Place of late and rejected reports, which hold what clients sent.  [default: --to]",
+                help="Place of late and rejected reports, which hold what clients sent, and of counts of few reports."
+                "  [default: --to]",
             ),
             click.option("--to", "out", required=True, callback=results_place, help=results),
             click.option("--from", "source", required=True, help=sources),

@@ -82,7 +82,7 @@ class WindowSpec(Strict):
 class Limits(Strict):
     """Limits at which the job withholds or flags an estimate, or rejects a report."""
 
-    min_reports: int = Field(default=1, ge=1)
+    min_reports: int = Field(default=100, ge=1)
     max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
     #: The reaction to a window above ``max_rejected_ratio``: flag its estimate, or publish no estimate.
     when_exceeded: Literal["flag", "stop"] = "flag"

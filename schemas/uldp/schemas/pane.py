@@ -146,6 +146,11 @@ class PaneHeader:
         """Number of counted reports."""
         return self.accounting.counted
 
+    @property
+    def apart(self) -> bool:
+        """Whether too few reports were counted, of all or of a variable, for their cells to be among the results."""
+        return self.n > 0 and not {Flag.FEW_REPORTS, Flag.FEW_OF_VARIABLE}.isdisjoint(self.flags)
+
     def header(self) -> dict[str, Any]:
         """Return the fields of the header by name, for another record of the same pane."""
         return {each.name: getattr(self, each.name) for each in fields(PaneHeader)}

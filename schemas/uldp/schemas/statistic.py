@@ -44,6 +44,20 @@ class Statistic(PaneHeader):
         return cls(**cls.header_from_avro(value), cells=unpack_cells(value["cells"]))
 
 
+def counts_to_avro(pane: PaneHeader) -> dict[str, Any]:
+    """Return a statistic, or the header alone of one whose cells are apart, as ``statistic.avsc`` describes it."""
+    return {"cells": None} | pane.to_avro()
+
+
+def counts_from_avro(value: Mapping[str, Any]) -> PaneHeader:
+    """Read what ``counts_to_avro`` returned: a ``Statistic``, or a header without cells if they are apart.
+
+    Raises:
+        ValueError: if its cells are none that ``pack_cells`` returns.
+    """
+    return PaneHeader(**PaneHeader.header_from_avro(value)) if value["cells"] is None else Statistic.from_avro(value)
+
+
 def itemsize_of(cells: Counts) -> int:
     """Return the fewest bytes, of 1, 2, 4 and 8, that hold each of the cells."""
     low, high = int(cells.min(initial=0)), int(cells.max(initial=0))

@@ -25,6 +25,7 @@ SPEC = CollectionSpec.parse(
         "domain": {"size": 5000},
         "mechanism": {"name": "identity"},
         "window": {"size": "1m"},
+        "limits": {"min_reports": 1},
     }
 )
 

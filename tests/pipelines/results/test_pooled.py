@@ -17,7 +17,8 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.table import TableName
 from uldp.transforms.estimate import estimates_of
-from uldp.transforms.io.results import estimate_file, statistic_file, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import estimate_file, statistic_file
 
 LABELS = {"labels": ["red", "green", "blue"]}
 RR: dict[str, Any] = {"domain": LABELS, "limits": {"min_reports": 10}}

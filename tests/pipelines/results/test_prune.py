@@ -152,6 +152,9 @@ def test_another_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).exists()
 
 
+NOTHING = "0 files of older panes, 0 of late reports, 0 of rejected reports, 0 of windows of few reports"
+
+
 def test_the_command_says_what_it_removes(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,8 +162,8 @@ def test_the_command_says_what_it_removes(
     save_late(out, 1, days=8)
     for options, said in (
         (["--dry-run"], "would remove 9 files of older panes, 0 of late"),
-        (["--keep", "7d"], "removed 9 files of older panes, 1 of late reports, 0 of rejected reports; "),
-        (["--keep", "7d"], "removed 0 files of older panes, 0 of late reports, 0 of rejected reports; 0 bytes\n"),
+        (["--keep", "7d"], "removed 9 files of older panes, 1 of late reports, 0 of rejected reports"),
+        (["--keep", "7d"], f"removed {NOTHING}; 0 bytes\n"),
     ):
         monkeypatch.setattr(sys, "argv", ["uldp", "prune", str(out), *options])
         main()

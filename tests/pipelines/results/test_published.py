@@ -17,8 +17,9 @@ from uldp.pipelines.results.selection import ALL, Selection
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.transforms.io.results import statistic_file, write_file
+from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import statistic_file
 
 NO_SPECS: Mapping[tuple[str, int], CollectionSpec] = {}
 
@@ -55,7 +56,7 @@ def test_a_window_that_is_withheld_is_not_published_and_its_cells_are_not_held(t
     write_file(str(tmp_path / name), content)
     found = published(tmp_path, SPECS)
     assert [each.key for each in found] == [at(1).key]
-    assert [(each.key, each.cells.size) for each in found.unpublished] == [(ESTIMATE.key, 0)]
+    assert [(each.key, type(each)) for each in found.unpublished] == [(ESTIMATE.key, PaneHeader)]
 
 
 def test_a_damaged_file_hides_its_window(tmp_path: Path) -> None:

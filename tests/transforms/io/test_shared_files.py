@@ -28,7 +28,7 @@ def estimates(supports: list[Statistic], *estimators: str) -> list[Estimate]:
 
 def write(out: Path, counts: list[Statistic], estimated: list[Estimate]) -> dict[str, int]:
     """Write a bundle of each; returns the number of files by kind, and of those that are shared."""
-    for fn, elements in ((_WriteStatisticFn(str(out)), counts), (_WriteEstimateFn(str(out)), estimated)):
+    for fn, elements in ((_WriteStatisticFn(str(out), str(out)), counts), (_WriteEstimateFn(str(out)), estimated)):
         fn.start_bundle()
         for element in elements:
             fn.process(element)  # type: ignore[arg-type]

@@ -31,8 +31,8 @@ def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Fl
     """Yield the flags that warn about a window, except ``INCOMPLETE``."""
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     cells = None if partial.cells is None else as_dense(partial.cells)
-    reports = () if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
-    if max(reports, default=0) < limits.min_reports:
+    reports = (accounting.counted,) if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
+    if max(reports) < limits.min_reports:
         yield Flag.FEW_REPORTS
     elif any(0 < each < limits.min_reports for each in reports):  # a variable without reports has no table to withhold
         yield Flag.FEW_OF_VARIABLE

@@ -184,13 +184,14 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
     show_default=True,
     type=duration_ms,
     metavar="DURATION",
-    help="How long late and rejected reports stay.",
+    help="How long late and rejected reports stay, and counts of few reports.",
 )
 @click.option("--dry-run", is_flag=True, help="Remove nothing; say what would be removed.")
 def prune(out: Path, keep: int, dry_run: bool) -> None:
-    """Remove older panes of each window, and old late and rejected reports. A job may run meanwhile.
+    """Remove older panes of each window, and old private files: late and rejected reports, and counts of few reports.
 
-    The newest pane of each window and estimator stays. OUT may also be the directory of --private-to.
+    The newest pane of each window and estimator stays. OUT may also be the directory of --private-to. A job may run
+    meanwhile.
 
     Example: uldp prune results --keep 7d --dry-run
     """

@@ -91,7 +91,7 @@ def backfill(
         source: The endpoint to read; a path is one of files.
         out: A directory, or a URL of another of Beam's file systems.
         options: Beam's.
-        private: Another directory or URL for late and rejected reports.
+        private: Another directory or URL for late and rejected reports, and for cells of few reports.
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.

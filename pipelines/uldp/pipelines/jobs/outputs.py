@@ -16,7 +16,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import READABLE, JobIdentity, name_of
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_statistics
+from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_panes
 from uldp.schemas.arrays import Floats
 from uldp.schemas.channel import changed_key
 from uldp.schemas.collection import CollectionSpec
@@ -36,7 +36,8 @@ class Claim(NamedTuple):
 
     Attributes:
         results: The location of the results directory for the workers: the URL, or an absolute path.
-        private: The location of the directory of late and rejected reports; it may be the same.
+        private: The location of the directory of late and rejected reports, and of cells of few reports; it may be the
+            same.
         shard_key: The key that the job gives to ``Aggregate``, now and when it resumes.
     """
 
@@ -229,12 +230,13 @@ def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
 def mark_open_windows(out: Path) -> int:
     """Flag the newest pane of each window without an on-time pane as incomplete, because its job has ended.
 
-    The function leaves out panes that count no report: they have no estimate, and no file of their own to replace.
+    The function leaves out panes that count no report: they have no estimate, and no file of their own to replace. Of
+    a pane whose cells are apart, it replaces the header, from which readers take the flags.
 
     Returns:
         The number of these windows.
     """
-    panes = [pane for pane in newest(read_statistics(out, _pass_over)) if pane.n]
+    panes = [pane for pane in newest(read_panes(out, _pass_over)) if pane.n]
     windows = {pane.key: pane for pane in panes if pane.pane.kind is PaneKind.EARLY}
     for pane in windows.values():
         _write(out, *statistic_file(_incomplete(pane)))

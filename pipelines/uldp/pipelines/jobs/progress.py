@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, refuse
-from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.pipelines.results.read import newest, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
@@ -169,7 +169,7 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
     """
     specs = read_specs(out)
     reasons = count_reasons(read_rejected(private or out, damaged))
-    panes = newest(read_statistics(out, damaged))
+    panes = newest(read_panes(out, damaged))
     lines = []
     total = Accounting()
     for key, spec in specs.items():

@@ -1,6 +1,7 @@
 """Remove files of a results directory that nobody reads again.
 
-These are panes that a newer pane replaces, and old late and rejected reports, which hold what clients sent.
+These are panes that a newer pane replaces; old late and rejected reports, which hold what clients sent; and old panes
+of few reports, whose cells are kept apart.
 
 This is safe beside a running job and beside readers. A job reads no pane back except the newest. A writer renames each
 new file into place, and a file that was replaced since it was read is not removed.
@@ -16,10 +17,12 @@ from stat import S_ISREG
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.read import estimate_key, read_pane_files
 from uldp.pipelines.results.text import number_of
-from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _KEPT = re.compile(r"(\.tmp-[0-9a-f]{16}-)?[0-9a-f]{32}\.avro")
+#: Files that a job writes into ``few``, likewise.
+_FEW = re.compile(r"(\.tmp-[0-9a-f]{16}-)?([0-9]{6,}|[0-9a-f]{32})\.avro")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,13 @@ class Pruned:
     panes: int = 0
     late: int = 0
     rejected: int = 0
+    few: int = 0
     nbytes: int = 0
 
     def __str__(self) -> str:
         return (
             f"{number_of(self.panes, 'file')} of older panes, {self.late:,} of late reports, "
-            f"{self.rejected:,} of rejected reports; {self.nbytes:,} bytes"
+            f"{self.rejected:,} of rejected reports, {self.few:,} of windows of few reports; {self.nbytes:,} bytes"
         )
 
 
@@ -65,11 +69,12 @@ def _listed(paths: Iterable[Path]) -> Iterator[_File]:
 
 
 def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged = refuse) -> Pruned:
-    """Remove all panes but the newest of each window and estimator, and old late and rejected reports.
+    """Remove all panes but the newest of each window and estimator, and all private files that are old.
 
     Args:
         out: A results directory, or the private directory of one.
-        before: A time in seconds since 1970; late and rejected reports that were written before it are removed.
+        before: A time in seconds since 1970. Late and rejected reports, and cells of few reports, that were written
+            before it are removed.
         dry_run: Whether to remove nothing, and only count.
         damaged: Called for each damaged file. The function leaves all panes of its folder alone.
 
@@ -87,24 +92,33 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
         ]
         for kind in ("late", "rejected")
     )
-    files = [*panes, *late, *rejected]
+    replaced = {file.path for file in panes}
+    few = [
+        file
+        for file in _listed((out / FEW).glob("*/*/*.avro"))
+        if _FEW.fullmatch(file.path.name) and file.path not in replaced and file.status.st_mtime < before
+    ]
+    files = [*panes, *late, *rejected, *few]
     if not dry_run:
         for file in files:
             file.remove()
-    return Pruned(len(panes), len(late), len(rejected), sum(file.status.st_size for file in files))
+    return Pruned(len(panes), len(late), len(rejected), len(few), sum(file.status.st_size for file in files))
 
 
 def _superseded(out: Path, damaged: Damaged) -> Iterator[_File]:
     """Yield each file if all of its panes have a newer pane in another file."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
-    listed = {file.path: file for kind in ("counts", "estimates") for file in _listed(out.glob(f"{kind}/*/*/*.avro"))}
+    listed = {
+        file.path: file for kind in (COUNTS, FEW, "estimates") for file in _listed(out.glob(f"{kind}/*/*/*.avro"))
+    }
     newest: dict[tuple[object, ...], tuple[tuple[object, ...], Path]] = {}
     read: list[Path] = []
     for files in read_pane_files(out, damaged):
         read += files
         for path, panes in files.items():
             for pane in panes:
-                key, found = estimate_key(pane), (pane.age, path)
+                # The header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
+                key, found = (*estimate_key(pane), path.relative_to(out).parts[0] == FEW), (pane.age, path)
                 newest[key] = max(newest.get(key, found), found)
     kept = {path for _, path in newest.values()}
     yield from (listed[path] for path in read if path in listed and path not in kept)

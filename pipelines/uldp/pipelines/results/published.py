@@ -5,12 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, read_container, refuse
 from uldp.pipelines.results.read import (
     ESTIMATES,
-    STATISTICS,
+    PANES,
     Panes,
     choose,
     estimate_key,
@@ -19,14 +17,14 @@ from uldp.pipelines.results.read import (
     read_window,
 )
 from uldp.pipelines.results.selection import ALL, Selection
-from uldp.pipelines.results.soundness import sound_estimate, sound_statistic
+from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.mistakes import plain
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.pane import PaneHeader
+from uldp.transforms.io.folders import COUNTS
 
-_NO_CELLS = np.zeros(0, np.int64)
-_HEADERS_OF_STATISTICS = Panes("counts", "statistic", lambda value: replace(sound_statistic(value), cells=_NO_CELLS))
+_HEADERS = Panes(COUNTS, "statistic", lambda value: PaneHeader(**sound_counts(value).header()))
 _HEADERS_OF_ESTIMATES = Panes("estimates", "estimate", lambda value: replace(sound_estimate(value), tables=()))
 
 
@@ -35,10 +33,10 @@ class Published:
     """The estimates that ``current`` returns, which iteration reads from their files one at a time.
 
     Attributes:
-        unpublished: The newest statistic of each window without a published estimate, without its cells.
+        unpublished: The header of the newest pane of each window without a published estimate.
     """
 
-    unpublished: list[Statistic]
+    unpublished: list[PaneHeader]
     _files: Mapping[Path, set[tuple[Any, ...]]]
 
     def __len__(self) -> int:
@@ -73,19 +71,19 @@ def published(
             Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    statistics: list[Statistic] = []
+    fired: list[PaneHeader] = []
     paths: dict[tuple[Any, ...], Path] = {}
     estimates: list[Estimate] = []
-    for folder in selection.folders(folders_of(out, STATISTICS) | folders_of(out, ESTIMATES)):
-        counted = read_window(out, _HEADERS_OF_STATISTICS, folder, selection, damaged)
+    for folder in selection.folders(folders_of(out, PANES) | folders_of(out, ESTIMATES)):
+        counted = read_window(out, _HEADERS, folder, selection, damaged)
         estimated = read_files(out, _HEADERS_OF_ESTIMATES, folder, selection, damaged)
         if counted is not None and estimated is not None:
-            statistics += counted
+            fired += counted
             for path, headers in estimated.items():
                 estimates += headers
                 for header in headers:
                     paths.setdefault(_pane_key(header), path)
-    newest_estimates, unpublished = choose(statistics, estimates, specs, selection)
+    newest_estimates, unpublished = choose(fired, estimates, specs, selection)
     files: dict[Path, set[tuple[Any, ...]]] = {}
     for key in map(_pane_key, newest_estimates):
         files.setdefault(paths[key], set()).add(key)

@@ -5,7 +5,12 @@
     OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
     OUT/estimates/<collection>-v<version>/shared/<digest>.<estimator>.avro
     OUT/counts/<collection>-v<version>/shared/<digest>.avro
-    OUT/rejected/*.avro
+    PRIVATE/few/<collection>-v<version>/<start>--<end>/<revision>.avro
+    PRIVATE/few/<collection>-v<version>/shared/<digest>.avro
+    PRIVATE/rejected/*.avro
+
+PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of its record, has fewer reports than
+``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
 
 The files in ``shared`` hold panes of several windows. Older jobs named the folder of such counts ``uncounted``.
 
@@ -14,7 +19,7 @@ file is damaged nevertheless, the readers leave out its window, because they wou
 window for the newest. All other windows stay readable.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,16 +27,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
-from uldp.pipelines.results.soundness import sound_estimate, sound_statistic
+from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
+from uldp.schemas.mistakes import plain
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Rejected
+from uldp.schemas.records import Rejected, iso
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
-PaneRecord = TypeVar("PaneRecord", Estimate, Statistic)
+PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
 
 
 def read_estimates(out: Path, damaged: Damaged = refuse) -> list[Estimate]:
@@ -47,17 +53,63 @@ def read_estimates(out: Path, damaged: Damaged = refuse) -> list[Estimate]:
     return _read(out, ESTIMATES, damaged)
 
 
-def read_statistics(out: Path, damaged: Damaged = refuse) -> list[Statistic]:
-    """Read the statistic of every pane of every window, ordered by path; see ``read_estimates``.
+def read_panes(out: Path, damaged: Damaged = refuse) -> list[PaneHeader]:
+    """Read every pane of every window, ordered by path: its statistic, or its header alone if its cells are apart.
+
+    Args:
+        out: A results directory.
+        damaged: As in ``read_estimates``.
 
     Raises:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
-    return _read(out, STATISTICS, damaged)
+    return _read(out, PANES, damaged)
 
 
-def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path, list[Estimate] | list[Statistic]]]:
-    """Yield the panes of each window by file, in a dictionary for its statistics and one for its estimates.
+def read_statistics(out: Path, damaged: Damaged = refuse, *, private: Path | None = None) -> list[Statistic]:
+    """Read the statistics of panes, ordered by path: of each window all that the directories hold, the newest included.
+
+    Args:
+        out: A results directory.
+        damaged: Called for each damaged file, and once if cells are apart that ``private`` does not hold. The list
+            omits all panes of a window with a damaged file, and of a window whose newest pane lacks its cells.
+        private: The directory with the cells of panes of few reports: ``out``, or that of ``--private-to``. None if
+            you may not read it.
+
+    Raises:
+        ResultsError: if a given path is not a directory. Errors that ``damaged`` raises pass through.
+    """
+    few = {} if private is None else {_firing(pane): pane for pane in _read(private, _FEW, damaged)}
+    panes = [_with_cells(pane, few.get(_firing(pane))) for pane in read_panes(out, damaged)]
+    lacking = {pane.key: pane for pane in newest(panes) if not isinstance(pane, Statistic)}
+    if lacking:
+        damaged(_apart(out, list(lacking.values()), private))
+    return [pane for pane in panes if isinstance(pane, Statistic) and pane.key not in lacking]
+
+
+def _with_cells(pane: PaneHeader, few: PaneHeader | None) -> PaneHeader:
+    """Return a pane with its cells if they are apart; the flag of a stopped job is in the header alone."""
+    if isinstance(few, Statistic) and not isinstance(pane, Statistic):
+        return Statistic(**pane.header(), cells=few.cells)
+    return pane
+
+
+def _apart(out: Path, panes: Sequence[PaneHeader], private: Path | None) -> ResultsError:
+    first = panes[0]
+    window = f"{first.collection} v{first.version} from {iso(first.window_start)}"
+    more = f" and {len(panes) - 1:,} more" if len(panes) > 1 else ""
+    remedy = (
+        "give the directory that holds them as private, or leave these windows out by damaged"
+        if private is None
+        else f"{plain(str(private / FEW))} does not hold them: restore it, or run the job again"
+    )
+    return ResultsError(
+        f"{plain(str(out))}: the counts of windows of too few reports are apart ({window}{more}); {remedy}"
+    )
+
+
+def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path, list[PaneHeader]]]:
+    """Yield the panes of each window by file, in a dictionary for each kind of pane.
 
     Args:
         out: A results directory.
@@ -67,10 +119,11 @@ def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path,
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    for folder in sorted(folders_of(out, STATISTICS)):
-        yield {**(read_files(out, STATISTICS, folder, ALL, damaged) or {})}
-    for folder in sorted(folders_of(out, ESTIMATES)):
-        yield {**(read_files(out, ESTIMATES, folder, ALL, damaged) or {})}
+    kinds: tuple[Panes[Any], ...] = (PANES, _FEW, ESTIMATES)
+    for kind in kinds:
+        for folder in sorted(folders_of(out, kind)):
+            files = read_files(out, kind, folder, ALL, damaged) or {}
+            yield {path: list(panes) for path, panes in files.items()}
 
 
 def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
@@ -106,7 +159,7 @@ def _rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
             damaged(error)
 
 
-def estimate_key(pane: Estimate | Statistic) -> tuple[str | int, ...]:
+def estimate_key(pane: PaneHeader) -> tuple[str | int, ...]:
     """Return what the panes share of which only the newest holds: their key, and the estimator if there is one."""
     return *pane.key, pane.estimator if isinstance(pane, Estimate) else ""
 
@@ -130,16 +183,17 @@ class Current(NamedTuple):
 
     Attributes:
         estimates: The newest estimate of each window and estimator.
-        unpublished: The newest statistic of each window without a published estimate.
-        statistics: The statistics of all panes, by the firing that made them.
+        unpublished: The newest pane of each window without a published estimate; only its header, if its cells are
+            apart.
+        statistics: The statistics of all panes whose cells are not apart, by the firing that made them.
     """
 
     estimates: list[Estimate]
-    unpublished: list[Statistic]
+    unpublished: list[PaneHeader]
     statistics: Mapping[tuple[Any, ...], Statistic]
 
     def statistic_of(self, estimate: Estimate) -> Statistic | None:
-        """Return the statistic that an estimate was computed from; None if its file is missing."""
+        """Return the statistic that an estimate was computed from; None if its cells are apart, or its file missing."""
         return self.statistics.get(_firing(estimate))
 
 
@@ -151,7 +205,7 @@ def _firing(pane: PaneHeader) -> tuple[Any, ...]:
 def current(
     out: Path, specs: Mapping[CollectionKey, CollectionSpec], selection: Selection = ALL, damaged: Damaged = refuse
 ) -> Current:
-    """Return the newest estimates in ``out``, and the newest statistics of the windows without a published estimate.
+    """Return the newest estimates in ``out``, and the newest panes of the windows without a published estimate.
 
     A window may have estimates of earlier panes and still be unpublished now, if its collection was stopped since
     then. Both lists are empty if no window has fired.
@@ -166,28 +220,29 @@ def current(
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    statistics: list[Statistic] = []
+    fired: list[PaneHeader] = []
     estimates: list[Estimate] = []
-    for folder in selection.folders(folders_of(out, STATISTICS) | folders_of(out, ESTIMATES)):
-        counted = read_window(out, STATISTICS, folder, selection, damaged)
+    for folder in selection.folders(folders_of(out, PANES) | folders_of(out, ESTIMATES)):
+        counted = read_window(out, PANES, folder, selection, damaged)
         estimated = read_window(out, ESTIMATES, folder, selection, damaged)
         if counted is not None and estimated is not None:
-            statistics += counted
+            fired += counted
             estimates += estimated
-    newest_estimates, unpublished = choose(statistics, estimates, specs, selection)
-    return Current(newest_estimates, unpublished, {_firing(statistic): statistic for statistic in statistics})
+    newest_estimates, unpublished = choose(fired, estimates, specs, selection)
+    statistics = {_firing(pane): pane for pane in fired if isinstance(pane, Statistic)}
+    return Current(newest_estimates, unpublished, statistics)
 
 
 def choose(
-    statistics: Iterable[Statistic],
+    fired: Iterable[PaneHeader],
     estimates: Iterable[Estimate],
     specs: Mapping[CollectionKey, CollectionSpec],
     selection: Selection,
-) -> tuple[list[Estimate], list[Statistic]]:
-    """Return the newest estimates of the selected windows, and the newest statistics of those without one."""
-    statistics, estimates = newest(statistics), newest(estimates)
-    chosen = selection.windows({pane.key for pane in (*statistics, *estimates)})
-    panes = [pane for pane in statistics if pane.key in chosen]
+) -> tuple[list[Estimate], list[PaneHeader]]:
+    """Return the newest estimates of the selected windows, and the newest panes of those without one."""
+    fired, estimates = newest(fired), newest(estimates)
+    chosen = selection.windows({pane.key for pane in (*fired, *estimates)})
+    panes = [pane for pane in fired if pane.key in chosen]
     unpublished = [pane for pane in panes if pane.key[:2] in specs and withheld(specs[pane.key[:2]].limits, pane.flags)]
     published = chosen - {pane.key for pane in unpublished}
     return [estimate for estimate in estimates if estimate.key in published], unpublished
@@ -202,7 +257,8 @@ class Panes(Generic[PaneRecord]):
     read: Callable[[Mapping[str, Any]], PaneRecord]
 
 
-STATISTICS = Panes("counts", "statistic", sound_statistic)
+PANES = Panes(COUNTS, "statistic", sound_counts)
+_FEW = Panes(FEW, "statistic", sound_counts)
 ESTIMATES = Panes("estimates", "estimate", sound_estimate)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, PaneHeader
 from uldp.schemas.records import iso
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.statistic import Statistic, counts_from_avro
 from uldp.schemas.table import Basis, Table, TableName
 
 #: A limit far above every real figure or standard error. Larger numbers would overflow in figures and in products.
@@ -19,15 +19,18 @@ _FIGURE_LIMIT = 1e15
 _STEP_LIMIT = 1 << 23
 
 
-def sound_statistic(value: Mapping[str, Any]) -> Statistic:
-    """Read a statistic from the value that ``statistic.avsc`` describes.
+def sound_counts(value: Mapping[str, Any]) -> PaneHeader:
+    """Read a statistic, or a header without cells, from the value that ``statistic.avsc`` describes.
 
     Raises:
-        Exception: if no job can have written this statistic.
+        Exception: if no job can have written it.
     """
-    statistic = Statistic.from_avro(value)
+    statistic = counts_from_avro(value)
     _check_header(statistic)
-    if (
+    if not isinstance(statistic, Statistic):
+        if not statistic.apart:
+            raise ValueError("the cells are missing")
+    elif (
         not -_STEP_LIMIT * statistic.n
         <= int(statistic.cells.min())
         <= int(statistic.cells.max())

@@ -264,18 +264,28 @@ def _writer_of(text: bytes) -> tuple[str, Schema]:
 def _writers() -> dict[Any, tuple[str, Schema]]:
     """Return the known writer schemas by canonical form: the shipped ones, and older forms of these.
 
-    An older form lacks fields that have a default, because such fields may have been added since.
+    An older form lacks fields that have a default, because such fields may have been added since. Fields without a
+    default that may be null could not be null.
     """
     found = {}
     for name in _BOUNDS:
         shipped = load_schema(name)
         found[_canonical(shipped)] = name, shipped
         added = [field["name"] for field in shipped["fields"] if "default" in field]
-        for missing in chain.from_iterable(combinations(added, n) for n in range(1, len(added) + 1)):
+        for missing in chain.from_iterable(combinations(added, n) for n in range(len(added) + 1)):
             fields = [field for field in shipped["fields"] if field["name"] not in missing]
-            older = {"type": "record", "name": shipped["name"], "fields": fields}
-            found[_canonical(older)] = name, parse_schema(older)
+            for form in (fields, [_never_null(field) for field in fields]):
+                older = {"type": "record", "name": shipped["name"], "fields": form}
+                found.setdefault(_canonical(older), (name, parse_schema(older)))
     return found
+
+
+def _never_null(field: dict[str, Any]) -> dict[str, Any]:
+    """Return a field as it was before it could be null, if it has no default and can be now."""
+    match field:
+        case {"type": ["null", kind]} if "default" not in field:
+            return field | {"type": kind}
+    return field
 
 
 def _canonical(node: Any, namespace: str = "") -> Any:

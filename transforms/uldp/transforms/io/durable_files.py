@@ -63,7 +63,7 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     Args:
         path: A path, or a URL of another file system.
         content: The bytes of the file.
-        private: Whether only the owner may read the file, and its folder if the function has to create it. Applies to
+        private: Whether only the owner may read the file, and the folders that the function has to create. Applies to
             this machine; on other file systems, rights belong to a bucket and not to a file.
     """
     folder, name = FileSystems.split(path)
@@ -100,8 +100,9 @@ def _write_remote(aside: str, path: str, content: bytes) -> None:
 
 
 def _write_here(aside: Path, path: Path, content: bytes, *, private: bool) -> None:
-    path.parent.parent.mkdir(parents=True, exist_ok=True)
-    path.parent.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+    if not path.parent.is_dir():
+        for folder in reversed(path.parents):
+            folder.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
     try:
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666), "wb") as file:
             file.write(content)

@@ -10,6 +10,10 @@ from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 STREAM_SETTINGS = "stream.json"
 #: The file that identifies the job of a results directory.
 JOB = "job.json"
+#: The folder of statistics, for analysts. If a statistic is of too few reports, its header alone is there.
+COUNTS = "counts"
+#: The folder of the statistics of too few reports, with their cells. Only the owner may read it.
+FEW = "few"
 #: The maximum number of a folder's entries to look at.
 _MAX_ENTRIES = 1000
 

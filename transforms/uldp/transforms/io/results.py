@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -19,9 +20,11 @@ from apache_beam.io.filesystems import FileSystems
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import Message, Rejected
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_files
+from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.remote import is_remote
 
 #: The maximum number of records that a bundle holds for files of several records, such as late reports.
 MAX_RECORDS = 10_000
@@ -29,7 +32,7 @@ MAX_RECORDS = 10_000
 #: memory of a bundle, whatever clients send.
 MAX_BYTES = 8 << 20
 #: Panes that count fewer reports may share a file. So a sender has to send 2,800 bytes for each window with files of
-#: its own, which take 4,200 bytes if the domain is small.
+#: its own, which take 4,700 bytes if the domain is small. A larger domain adds 32 bytes for each value to an estimate.
 FEW_REPORTS = 100
 #: If a bundle has more panes of few reports than this, of one collection and estimator, they share a file. Bundles of
 #: streams and of small backfills have no more, so that their files are named by window.
@@ -61,20 +64,26 @@ def _estimate_name(estimate: Estimate) -> str:
     return FileSystems.join("estimates", window_folder(estimate), name)
 
 
-def statistic_file(statistic: Statistic) -> tuple[str, bytes]:
-    """Return the name of the file of a pane's statistic, below the results' folder, and its content."""
-    return _statistic_name(statistic), container_bytes("statistic", [encode_record("statistic", statistic.to_avro())])
+def statistic_file(pane: PaneHeader, kind: str = COUNTS) -> tuple[str, bytes]:
+    """Return the name of the file of a pane's statistic, below a folder of results, and its content.
+
+    Args:
+        pane: A statistic, or a header alone.
+        kind: ``COUNTS`` or ``FEW``.
+    """
+    content = container_bytes("statistic", [encode_record("statistic", counts_to_avro(pane))])
+    return _statistic_name(pane, kind), content
 
 
-def _statistic_name(statistic: Statistic) -> str:
-    return FileSystems.join("counts", window_folder(statistic), f"{statistic.pane.revision:06d}.avro")
+def _statistic_name(pane: PaneHeader, kind: str) -> str:
+    return FileSystems.join(kind, window_folder(pane), f"{pane.pane.revision:06d}.avro")
 
 
 def shared_folder(kind: str, pane: PaneHeader) -> str:
     """Return the folder, below the results' folder, of files in which panes of a collection are together.
 
     Args:
-        kind: ``counts`` or ``estimates``.
+        kind: ``COUNTS``, ``FEW`` or ``estimates``.
         pane: One of the panes.
     """
     return FileSystems.join(kind, f"{pane.collection}-v{pane.version}", "shared")
@@ -88,13 +97,15 @@ def kept_file(folder: str, encoded: Sequence[bytes], schema: str, ending: str = 
 
 @dataclass
 class WriteResults(beam.PTransform[Any, None]):
-    """Write all outputs of ``Aggregate`` below one folder, or late and rejected reports below another one.
+    """Write all outputs of ``Aggregate`` below one folder, or those that are private below another one.
 
-    Late and rejected reports hold whatever clients have sent, so only the owner may read their files.
+    Late and rejected reports hold whatever clients have sent, and the cells of windows of few reports may be those of
+    single users, so only the owner may read their files.
 
     Attributes:
         out: The folder, on any of Beam's file systems.
-        private: Another folder for late and rejected reports; None to write them below ``out`` too.
+        private: Another folder for late and rejected reports and for cells of few reports; None to write them below
+            ``out`` too.
     """
 
     out: str
@@ -104,8 +115,8 @@ class WriteResults(beam.PTransform[Any, None]):
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
         _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEstimateFn(self.out))
-        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteStatisticFn(self.out))
         private = self.private or self.out
+        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteStatisticFn(self.out, private))
         _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message"))
         _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
 
@@ -131,6 +142,8 @@ class _WriteFn(beam.DoFn):
         self._write_added()
 
     def _write_added(self) -> None:
+        if self._private and self._files and not is_remote(self._out):
+            Path(self._out).mkdir(parents=True, exist_ok=True)  # the root itself may be for others too
         write_files(self._files, private=self._private)
         self._files, self._file_bytes = [], 0
 
@@ -147,7 +160,7 @@ class _WriteBundleFn(_WriteFn):
         self._encoded: dict[SharedFile, list[bytes]] = defaultdict(list)
         self._records = self._nbytes = 0
 
-    def encode(self, record: Message | Rejected | Statistic | Estimate) -> bytes:
+    def encode(self, record: Message | Rejected | Estimate | PaneHeader) -> bytes:
         """Return a record as it is in a block of the files."""
         return encode_record(self._schema, record.to_avro())
 
@@ -190,27 +203,27 @@ class _WritePaneFn(_WriteBundleFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._few: dict[SharedFile, int] = defaultdict(int)
+        self._small: dict[SharedFile, int] = defaultdict(int)
         self._waiting: dict[SharedFile, list[tuple[str, bytes]]] = defaultdict(list)
         self._waiting_bytes = 0
 
-    def write(self, name: str, folder: str, pane: Statistic | Estimate, ending: str = ".avro") -> None:
+    def write(self, name: str, folder: str, pane: PaneHeader, ending: str = ".avro") -> None:
         """Write a pane to a file of its own, or to one with other panes of a folder."""
         encoded = self.encode(pane)
         # A job that is stopped replaces early panes, and so has to find their files.
         if pane.n >= FEW_REPORTS or (pane.n and pane.pane.kind is PaneKind.EARLY):
             self.add(name, container_bytes(self._schema, [encoded]))
         elif pane.n:
-            self._write_few(name, (folder, ending), encoded)
+            self._write_small(name, (folder, ending), encoded)
         else:
             self.hold(folder, encoded, ending)
 
-    def _write_few(self, name: str, shared: SharedFile, encoded: bytes) -> None:
+    def _write_small(self, name: str, shared: SharedFile, encoded: bytes) -> None:
         """Let a pane wait until the end of the bundle, or until the bundle has too many of them."""
-        self._few[shared] += 1
+        self._small[shared] += 1
         self._waiting[shared].append((name, encoded))
         self._waiting_bytes += len(encoded)
-        if self._few[shared] > MAX_OWN_FILES:
+        if self._small[shared] > MAX_OWN_FILES:
             for _, waiting in self._waiting.pop(shared):
                 self._waiting_bytes -= len(waiting)
                 self.hold(shared[0], waiting, shared[1])
@@ -238,9 +251,41 @@ class _WriteEstimateFn(_WritePaneFn):
         self.write(_estimate_name(estimate), folder, estimate, f".{estimate.estimator}.avro")
 
 
-class _WriteStatisticFn(_WritePaneFn):
-    def __init__(self, out: str) -> None:
-        super().__init__(out, "statistic")
+class _WriteCellsFn(_WritePaneFn):
+    """Writes statistics, or headers alone, to files of one kind."""
+
+    def __init__(self, out: str, kind: str, *, private: bool = False) -> None:
+        super().__init__(out, "statistic", private=private)
+        self._kind = kind
+
+    def encode(self, record: Message | Rejected | Estimate | PaneHeader) -> bytes:
+        assert isinstance(record, PaneHeader)
+        return encode_record(self._schema, counts_to_avro(record))
+
+    def process(self, pane: PaneHeader) -> None:
+        self.write(_statistic_name(pane, self._kind), shared_folder(self._kind, pane), pane)
+
+
+class _WriteStatisticFn(beam.DoFn):
+    """Writes the statistics of panes, and keeps the cells apart if a pane has too few reports.
+
+    One step writes both, so that the graph of a job is the same as before, and the job can be updated in place.
+    """
+
+    def __init__(self, out: str, private: str) -> None:
+        self._counts, self._few = _WriteCellsFn(out, COUNTS), _WriteCellsFn(private, FEW, private=True)
+
+    def start_bundle(self) -> None:
+        self._counts.start_bundle()
+        self._few.start_bundle()
 
     def process(self, statistic: Statistic) -> None:
-        self.write(_statistic_name(statistic), shared_folder("counts", statistic), statistic)
+        if statistic.apart:
+            self._few.process(statistic)
+            self._counts.process(PaneHeader(**statistic.header()))
+        else:
+            self._counts.process(statistic)
+
+    def finish_bundle(self) -> None:
+        self._few.finish_bundle()
+        self._counts.finish_bundle()

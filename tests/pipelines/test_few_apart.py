@@ -1,0 +1,176 @@
+"""The cells of windows with too few reports are in a folder of their own, and nobody adds windows without them."""
+
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from stat import S_IMODE
+from typing import Any
+
+import fastavro
+import numpy as np
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from tests.pipelines.command import Run
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.outputs import mark_open_windows
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.prune import prune
+from uldp.pipelines.results.read import newest, read_panes, read_statistics
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting, PaneHeader
+from uldp.schemas.records import Message, Report
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.results import _WriteEstimateFn, _WriteStatisticFn
+
+SPEC = """
+collection: c
+version: 1
+domain: {size: 3}
+mechanism: {name: identity}
+window: {size: 1h}
+"""
+#: Reports of value 1 by window: too few, enough, none.
+WINDOWS = {START: 99, START + HOUR: 100}
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Path:
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    made = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    ids = iter(range(1000))
+    times = [time for time, n in WINDOWS.items() for _ in range(n)]
+    made.append([Message(Report("c", 1, next(ids).to_bytes(16, "big"), at, 1).encode(), at) for at in times])
+    made.close()
+    return made.path
+
+
+def backfill(uldp: Run, stream: Path, *options: str | Path) -> str:
+    folder = stream.parent
+    command = "backfill", "--spec", folder / "spec.yaml", "--from", stream, "--to", folder / "out"
+    code, text, _ = uldp(*command, *options)
+    assert code == 0
+    return text
+
+
+@pytest.mark.parametrize("private", ["out", "private"])
+def test_analysts_read_no_cells_of_few_reports(private: str, stream: Path, uldp: Run, tmp_path: Path) -> None:
+    out, place = tmp_path / "out", tmp_path / private
+    text = backfill(uldp, stream, "--private-to", place)
+    assert "in all: 199 received = 199 counted + 0 duplicate + 0 late + 0 rejected" in text
+    assert "no estimate is published of 1 window" in text
+    records: list[Any] = []
+    for path in out.glob("counts/*/*/*.avro"):
+        with path.open("rb") as file:
+            records += fastavro.reader(file)
+    cells = {record["n"]: record["cells"] for record in records}
+    assert cells[99] is None
+    assert cells[100]["values"] == bytes([0, 100, 0])
+    modes = {path.name: S_IMODE(path.stat().st_mode) for path in [place / "few", *place.glob("few/**/*")]}
+    assert len(modes) == 4
+    assert {mode for name, mode in modes.items() if not name.endswith(".avro")} == {0o700}
+    assert [mode for name, mode in modes.items() if name.endswith(".avro")] == [0o600]
+    assert {path.parent.parent.parent.name for path in tmp_path.rglob("000000.avro")} == {"counts", "few"}
+    code, shown, _ = uldp("show", out)
+    assert code == 0
+    assert "n 99" in shown
+    assert "flags: few_reports" in shown
+
+
+def test_a_sum_of_windows_needs_the_cells_that_are_apart(stream: Path, uldp: Run, tmp_path: Path) -> None:
+    out, private = tmp_path / "out", tmp_path / "private"
+    backfill(uldp, stream, "--private-to", private)
+    with pytest.raises(ResultsError, match=r"out: the counts of windows of too few reports are apart \(c v1 from"):
+        read_statistics(out)
+    with pytest.raises(ResultsError, match=r"apart .*/out/few does not hold them: restore it"):
+        read_statistics(out, private=out)
+    whole = newest(read_statistics(out, private=private))
+    assert sum(pane.cells for pane in whole).tolist() == [0, 199, 0]  # type: ignore[union-attr]
+    left_out: list[ResultsError] = []
+    assert [pane.n for pane in read_statistics(out, left_out.append)] == [100]
+    assert len(left_out) == 1
+    assert sum((pane.accounting for pane in newest(read_panes(out))), Accounting()) == Accounting(199, 199)
+
+
+def few(n: int, kind: str = "on_time", revision: int = 0) -> Statistic:
+    return build.pane([n, 0], kind, revision, flags=("few_reports",) if n < 100 else ())
+
+
+def write(out: Path, *panes: Statistic) -> None:
+    made: list[Estimate] = [build.estimate(pane, [1, 0], [0.1, 0.1]) for pane in panes if not pane.flags]
+    for fn, elements in ((_WriteStatisticFn(str(out), str(out)), panes), (_WriteEstimateFn(str(out)), made)):
+        fn.start_bundle()
+        for element in elements:
+            fn.process(element)  # type: ignore[arg-type]
+        fn.finish_bundle()
+
+
+def test_a_window_that_grows_is_read_without_its_early_cells(tmp_path: Path) -> None:
+    early, full = few(3, "early"), few(150, revision=1)
+    write(tmp_path, early, full)
+    assert read_statistics(tmp_path) == [full]
+    assert read_statistics(tmp_path, private=tmp_path) == [early, full]
+    assert [type(pane) for pane in read_panes(tmp_path)] == [PaneHeader, Statistic]
+
+
+def test_a_stopped_job_marks_windows_whose_cells_are_apart(tmp_path: Path) -> None:
+    write(tmp_path, few(3, "early"), few(4, "early", 1))
+    assert mark_open_windows(tmp_path) == 1
+    (pane,) = newest(read_panes(tmp_path))
+    assert (type(pane), pane.flags) == (PaneHeader, ("few_reports", "incomplete"))
+    (statistic,) = newest(read_statistics(tmp_path, private=tmp_path))
+    assert (statistic.cells.tolist(), statistic.flags) == ([4, 0], ("few_reports", "incomplete"))
+
+
+def test_a_rerun_writes_the_same_files(tmp_path: Path) -> None:
+    starts = [START + hour * HOUR for hour in range(80)]
+    panes = [replace(few(3), window_start=start, window_end=start + HOUR) for start in starts]
+    write(tmp_path, *panes)
+    once = {path: path.read_bytes() for path in tmp_path.rglob("*.avro")}
+    assert {path.parent.name for path in once} == {"shared"}  # of many windows, the cells share files too
+    write(tmp_path, *panes)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.avro")} == once
+    assert len(read_statistics(tmp_path, private=tmp_path)) == 80
+
+
+def test_prune_removes_cells_that_are_replaced_or_old(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_bytes(JobIdentity("stream", "s", "c", {}).encode())
+    write(tmp_path, few(3, "early"), few(4, "early", 1), few(5, revision=2))
+    foreign = tmp_path / "few/c-v1/w/notes.avro"
+    foreign.parent.mkdir()
+    foreign.write_bytes(b"")
+    os.utime(foreign, (0, 0))
+    day = 86_400
+    pruned = prune(tmp_path, before=time.time() - day, damaged=lambda _: None)
+    assert (pruned.panes, pruned.few) == (4, 0)
+    assert [pane.n for pane in read_statistics(tmp_path, lambda _: None, private=tmp_path)] == [5]
+    pruned = prune(tmp_path, before=time.time() + day, damaged=lambda _: None)
+    assert (pruned.panes, pruned.few) == (0, 1)
+    assert foreign.exists()
+    assert [pane.n for pane in read_panes(tmp_path)] == [5]
+
+
+def test_a_record_with_few_reports_of_a_variable_keeps_all_its_cells_apart(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        SPEC.replace("domain: {size: 3}", "domain: {record: {a: {size: 3}, b: {size: 3}}}").replace(
+            "{name: identity}", "{name: sample-one, epsilon: 20.0, of: {a: {name: rr}, b: {name: rr}}}"
+        )
+    )
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    symbols = np.repeat([1, 4], [120, 30]).tolist()
+    stream.append(
+        [Message(Report("c", 1, n.to_bytes(16, "big"), START, s).encode(), START) for n, s in enumerate(symbols)]
+    )
+    stream.close()
+    backfill(uldp, stream.path)
+    (pane,) = read_panes(tmp_path / "out")
+    assert (type(pane), pane.n) == (PaneHeader, 150)
+    shown = json.loads(uldp("show", tmp_path / "out", "--json")[1])
+    assert (shown["counts"], "few_of_variable" in shown["flags"]) == (None, True)
+    assert {(tuple(table["of"]), table["n"]) for table in shown["tables"]} == {(("a",), 120)}
+    (statistic,) = read_statistics(tmp_path / "out", private=tmp_path / "out")
+    assert statistic.cells.sum() == 150
