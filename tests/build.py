@@ -22,6 +22,9 @@ MINUTE, HOUR = 60_000, 3_600_000
 #: 2026-01-01T09:00:00Z in milliseconds: the beginning of an hour.
 START = 1_767_258_000_000
 
+#: The key of digests of senders.
+SENDER_KEY = bytes(range(32))
+
 MINIMAL: dict[str, Any] = {
     "collection": "c",
     "version": 1,

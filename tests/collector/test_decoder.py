@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.build import HOUR, MINUTE, START, batch
+from tests.build import HOUR, MINUTE, SENDER_KEY, START, batch
 from tests.collector.decoding import (
     BITS,
     ID,
@@ -165,12 +165,12 @@ def test_senders_are_counted_by_report_where_a_spec_asks() -> None:
         Message(report(3, id_=ID[::-1]), START + 2 * HOUR),
         Message(report(3, key=BITS.key), START + 2 * HOUR, {SENDER: "gateway"}),
     ]
-    decoded = ReportDecoder([asked, BITS], judge_lateness=False).decode(messages)
+    decoded = ReportDecoder([asked, BITS], judge_lateness=False, sender_key=SENDER_KEY).decode(messages)
     found = {}
     for slot, partial in decoded.partials.items():
         if (senders := partial.signals.senders) is not None:
             found[slot] = dict(zip(senders.digests.tolist(), senders.reports.tolist(), strict=True))
-    gateway, phone = sender_digest("gateway"), sender_digest("phone")
+    gateway, phone = (sender_digest(sender, SENDER_KEY) for sender in ("gateway", "phone"))
     assert found == {(asked.key, START): {gateway: 3, phone: 1}, (asked.key, START + HOUR): {gateway: 2}}
 
 

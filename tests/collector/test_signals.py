@@ -1,6 +1,5 @@
 """Clock skew and senders, against counting one report at a time."""
 
-import hashlib
 import math
 from collections import Counter
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import START
+from tests.build import SENDER_KEY, START
 from uldp.collector.signals import (
     IMPROBABLE,
     PartialSignals,
@@ -71,8 +70,10 @@ def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...],
 
 
 def test_the_digest_of_a_key_is_stable() -> None:
-    assert f"{sender_digest('gateway-1'):016x}" == hashlib.blake2b(b"gateway-1", digest_size=8).hexdigest()
-    assert sender_digest("\udcff") != sender_digest("")  # what no text encoding can write is a key all the same
+    assert f"{sender_digest('gateway-1', SENDER_KEY):016x}" == "95a142e83aefedc9"
+    assert sender_digest("gateway-1", SENDER_KEY) != sender_digest("gateway-1", bytes(32))
+    # What no text encoding can write is a key all the same.
+    assert sender_digest("\udcff", SENDER_KEY) != sender_digest("", SENDER_KEY)
 
 
 def summary(senders: list[int]) -> SenderCounts:

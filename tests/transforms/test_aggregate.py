@@ -272,9 +272,11 @@ def test_clock_skew_is_published_by_window(tmp_path: Path) -> None:
 def test_a_busy_sender_is_flagged(tmp_path: Path) -> None:
     spec = make_spec(limits={"max_reports_per_sender": 2})
     sent = [report(n, 5)._replace(attributes={SENDER: "b" if n else "a"}) for n in range(4)]
-    (pane,) = run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
+    (pane,) = run(
+        new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path, sender_key=build.SENDER_KEY
+    )
     assert pane.flags == ("busy_sender",)
-    assert pane.signals.busiest_sender == Sender(f"{sender_digest('b'):016x}", 3)
+    assert pane.signals.busiest_sender == Sender(f"{sender_digest('b', build.SENDER_KEY):016x}", 3)
 
 
 def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:

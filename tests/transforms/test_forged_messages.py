@@ -47,7 +47,7 @@ def run(out: Path, specs: Sequence[CollectionSpec], *bundles: Sequence[Message] 
             stream.add_elements(list(bundle))
     stream.advance_watermark_to_infinity()
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
-        _ = pipeline | stream | Aggregate(specs) | WriteResults(str(out))
+        _ = pipeline | stream | Aggregate(specs, sender_key=build.SENDER_KEY) | WriteResults(str(out))
     return sorted(read_statistics(out), key=lambda pane: (pane.version, pane.window_start, pane.pane.revision))
 
 
@@ -110,7 +110,7 @@ def test_a_sender_writes_its_key_itself(keys: list[str], busiest: str | None, tm
     assert pane.flags == (("busy_sender",) if busiest else ())
     assert pane.signals.busiest_sender is not None
     if busiest:
-        assert pane.signals.busiest_sender.digest == f"{sender_digest(busiest):016x}"
+        assert pane.signals.busiest_sender.digest == f"{sender_digest(busiest, build.SENDER_KEY):016x}"
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

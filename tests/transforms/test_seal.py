@@ -79,7 +79,7 @@ def test_improbable_counts() -> None:
 @pytest.mark.parametrize(("limit", "raised"), [(3, []), (2, [Flag.BUSY_SENDER])])
 def test_busy_sender(limit: int, raised: list[Flag]) -> None:
     of = target(max_reports_per_sender=limit)
-    senders = SenderCounts.of(np.array([sender_digest(key) for key in "abaca"], dtype=np.uint64))
+    senders = SenderCounts.of(np.array([sender_digest(key, build.SENDER_KEY) for key in "abaca"], dtype=np.uint64))
     assert flags(of, honest(of, 100) + PartialStatistic(signals=PartialSignals(senders=senders))) == raised
 
 

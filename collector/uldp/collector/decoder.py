@@ -25,7 +25,14 @@ from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
 from uldp.collector.parse import MessageParser, Unparsed
 from uldp.collector.partial import PartialStatistic
-from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest, signal_bits, skew_counts
+from uldp.collector.signals import (
+    PartialSignals,
+    SenderCounts,
+    checked_sender_key,
+    sender_digest,
+    signal_bits,
+    skew_counts,
+)
 from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.collection import CollectionKey, CollectionSpec
@@ -74,13 +81,20 @@ class ReportDecoder:
         specs: The served collections; the decoder rejects reports of other collections.
         judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
             window has closed, and every report is counted.
+        sender_key: The key of ``sender_digest``; needed if a spec limits reports per sender.
+
+    Raises:
+        ValueError: if the key is needed and missing, or too short.
     """
 
-    def __init__(self, specs: Iterable[CollectionSpec], *, judge_lateness: bool) -> None:
+    def __init__(
+        self, specs: Iterable[CollectionSpec], *, judge_lateness: bool, sender_key: bytes | None = None
+    ) -> None:
+        specs = list(specs)
         served = serve(specs)
         self._parser = MessageParser(served)
         self._judge_lateness = judge_lateness
-        self._limits_senders = any(each.spec.limits.max_reports_per_sender is not None for each in served.values())
+        self._sender_key = checked_sender_key(specs, sender_key)
         self._software = metadata.version("uldp-stream")
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
@@ -107,10 +121,11 @@ class ReportDecoder:
 
     def _senders(self, messages: Sequence[Message]) -> Digests | None:
         """Return a digest of each message's sender key, 0 for no key; or None if no spec limits reports per sender."""
-        if not self._limits_senders:
+        if self._sender_key is None:
             return None
-        keys = [message.attributes.get(SENDER) for message in messages]
-        return np.array([0 if key is None else sender_digest(key) for key in keys], dtype=np.uint64)
+        senders = [message.attributes.get(SENDER) for message in messages]
+        digests = {None: 0} | {each: sender_digest(each, self._sender_key) for each in {*senders} if each is not None}
+        return np.array([digests[each] for each in senders], dtype=np.uint64)
 
     def _reject(self, unparsed: Unparsed, messages: Sequence[Message], out: Decoded) -> None:
         out.received += 1

@@ -4,15 +4,19 @@ The stages may add partial signals in any order, like partial counts. The signal
 counted.
 """
 
-import hashlib
+import hmac
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from uldp.schemas.arrays import Counts, Digests, Mask, SignalBits, Times
+from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 
+#: The fewest bytes of the key of ``sender_digest``.
+SENDER_KEY_BYTES = 32
 #: This bit marks a report with an improbable number of set bits. The bits below it hold the range of its clock skew.
 IMPROBABLE = 0x80
 
@@ -53,9 +57,38 @@ def improbable_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
     return np.bincount(groups[signals >= IMPROBABLE], minlength=k).astype(np.int64, copy=False)
 
 
-def sender_digest(key: str) -> int:
-    """Return 8 bytes of BLAKE2b of a sender key, as a number; a reader who knows the key can find it in the results."""
-    return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+def sender_digest(sender: str, key: bytes) -> int:
+    """Return the first 8 bytes of HMAC-SHA-256 of a sender's key, as a number.
+
+    Whoever has no ``key`` cannot try senders until one fits.
+
+    Args:
+        sender: The value of ``uldp-sender``.
+        key: The secret of the deployment, ``SENDER_KEY_BYTES`` or more.
+    """
+    return int.from_bytes(hmac.digest(key, sender.encode("utf-8", "surrogatepass"), "sha256")[:8], "big")
+
+
+def limits_senders(specs: Iterable[CollectionSpec]) -> bool:
+    """Return whether a spec limits reports per sender, so that its job needs a key of ``sender_digest``."""
+    return any(spec.limits.max_reports_per_sender is not None for spec in specs)
+
+
+def checked_sender_key(specs: Iterable[CollectionSpec], key: bytes | None) -> bytes | None:
+    """Return the key with which the senders of these collections are digested; None if no spec limits reports of one.
+
+    Raises:
+        ValueError: if the key is needed and missing, or too short. The error does not show it.
+    """
+    if not limits_senders(specs):
+        return None
+    if key is None or len(key) < SENDER_KEY_BYTES:
+        found = "none is given" if key is None else f"it has {len(key)}"
+        raise ValueError(
+            f"limits.max_reports_per_sender needs a sender_key of {SENDER_KEY_BYTES} bytes or more, and {found};"
+            f" draw it once with secrets.token_bytes({SENDER_KEY_BYTES}), and keep it"
+        )
+    return key
 
 
 @dataclass(frozen=True, slots=True, eq=False)

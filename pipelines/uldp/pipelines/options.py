@@ -84,6 +84,12 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
         for option in (
             KAFKA_CONFIG,
             click.option(
+                "--sender-key",
+                type=SPEC,
+                metavar="FILE",
+                help="File of 32 bytes or more, the key of digests of senders.  [default: drawn, in --private-to]",
+            ),
+            click.option(
                 "--private-to",
                 callback=results_place,
                 metavar="DIR_OR_URL",

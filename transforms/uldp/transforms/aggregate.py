@@ -65,6 +65,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         shard_key: A secret integer of up to 128 bits, so that devices cannot choose ids that all fall into one shard.
             Draw it once with ``secrets.randbits(128)``, and keep it with the job: the state of the shards holds ids, so
             a job that resumes with another key counts copies of earlier reports again. The default protects nothing.
+        sender_key: A secret of 32 bytes or more, with which the job digests sender keys for its results; see
+            ``uldp.collector.signals.sender_digest``. Needed if a spec sets ``limits.max_reports_per_sender``.
         spill: A folder through which the job groups ids for deduplication, instead of in state. It is for a bounded job
             on several workers of Beam's local runner, because that runner gives all steps with state to one worker.
         simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
@@ -78,6 +80,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     deduplicate: bool = True
     shards: int = 16
     shard_key: int = field(default=0, repr=False)
+    sender_key: bytes | None = field(default=None, repr=False)
     spill: Path | None = None
     simulated_clock: bool = False
     freeze_heap: bool = False
@@ -93,7 +96,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
         """Decode, deduplicate, count, window, estimate."""
         decoded = messages | "Decode" >> DecodeReports(
-            self.specs, self.shards if self.deduplicate else 1, self.freeze_heap, self.shard_key
+            self.specs, self.shards if self.deduplicate else 1, self.freeze_heap, self.shard_key, self.sender_key
         )
         accounting = [decoded.accounting]
         if self.deduplicate:

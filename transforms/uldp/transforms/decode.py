@@ -3,7 +3,7 @@
 import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.signals import checked_sender_key
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import NO_ATTRIBUTES, Message, Rejected, count_reasons
@@ -52,7 +53,8 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
     specs: Sequence[CollectionSpec]
     shards: int
     freeze_heap: bool = False
-    shard_key: int = 0
+    shard_key: int = field(default=0, repr=False)
+    sender_key: bytes | None = field(default=None, repr=False)
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
@@ -63,6 +65,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
             self.shard_key,
             judge_lateness=not messages.is_bounded,
             freeze_heap=self.freeze_heap,
+            sender_key=self.sender_key,
         )
         decoded = messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
             "accounting", "late", "rejected", main="columns"
@@ -84,11 +87,19 @@ class _DecodeFn(beam.DoFn):
     MAX_HELD = 64 << 20
 
     def __init__(
-        self, specs: list[CollectionSpec], shards: int, shard_key: int, *, judge_lateness: bool, freeze_heap: bool
+        self,
+        specs: list[CollectionSpec],
+        shards: int,
+        shard_key: int,
+        *,
+        judge_lateness: bool,
+        freeze_heap: bool,
+        sender_key: bytes | None = None,
     ) -> None:
         self._specs = specs
         self._shards = shards
         self._shard_key = key_of(shard_key)
+        self._sender_key = checked_sender_key(specs, sender_key)
         self._judge_lateness = judge_lateness
         self._freeze_heap = freeze_heap
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
@@ -96,7 +107,7 @@ class _DecodeFn(beam.DoFn):
 
     def setup(self) -> None:
         self._served = serve(self._specs)
-        self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness)
+        self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness, sender_key=self._sender_key)
         # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
         # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time.
         # Freeze once in a process, because the garbage of that moment is never freed. Freeze only if the job asks for

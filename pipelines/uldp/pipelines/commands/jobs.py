@@ -25,6 +25,7 @@ def backfill(
     source: str,
     out: str,
     private_to: str | None,
+    sender_key: Path | None,
     kafka_config: Path | None,
 ) -> None:
     """Aggregate an archive, or all messages of a stream; each window has one pane. Other options go to Beam.
@@ -38,7 +39,8 @@ def backfill(
     reading.setLevel(logging.INFO)
     reading.handlers, reading.propagate = [logging.StreamHandler()], False
     archive = parse_endpoint(source, kafka_config)
-    local.backfill(load(specs), archive, out, local.pipeline_options(ctx.args), private=private_to)
+    options = local.pipeline_options(ctx.args)
+    local.backfill(load(specs), archive, out, options, private=private_to, sender_key=sender_key)
     summarize(out, private_to)
 
 
@@ -69,6 +71,7 @@ def stream(
     source: str,
     out: str,
     private_to: str | None,
+    sender_key: Path | None,
     kafka_config: Path | None,
     watermark_delay: int,
     simulated_clock: bool,
@@ -98,7 +101,7 @@ def stream(
     if here is None:
         job = cluster.BrokerJob(loaded, followed, watermark_delay, simulated_clock, **named)
         options = cluster.cluster_options(ctx.args)
-        cluster.follow_broker(job, out, options, say, private=private_to, run_apart=run_apart)
+        cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
         return
     if named or simulated_clock:
         raise click.UsageError(
@@ -111,6 +114,7 @@ def stream(
         FOLDER.convert(out, None, None),
         options,
         private=private_to,
+        sender_key=sender_key,
         watermark_delay_ms=watermark_delay,
         say=say,
     )

@@ -104,10 +104,8 @@ class BrokerJob:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = Aggregate(
-            self.specs, shard_key=claim.shard_key, simulated_clock=self.simulated_clock, freeze_heap=True
-        )
-        aggregated: Aggregated = messages | "Aggregate" >> aggregate
+        aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock, freeze_heap=True)
+        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
         if self.estimates_to is not None:
             _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, following.native)
@@ -123,6 +121,7 @@ def follow_broker(
     *,
     run_apart: Callable[[beam.Pipeline], PipelineResult],
     private: str | None = None,
+    sender_key: Path | None = None,
 ) -> None:
     """Follow a broker's stream into ``out``, a folder or URL that all workers share, until the job ends.
 
@@ -143,7 +142,7 @@ def follow_broker(
     identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
-    claiming = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint)
+    claiming = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint, sender_key=sender_key)
     with claiming as claim, loopback_servers():
         job.build(pipeline, claim)
         say(following(specs, source, claim.results))

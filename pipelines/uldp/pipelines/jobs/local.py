@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,6 +82,7 @@ def backfill(
     options: PipelineOptions,
     *,
     private: str | None = None,
+    sender_key: Path | None = None,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
@@ -92,6 +92,7 @@ def backfill(
         out: A directory, or a URL of another of Beam's file systems.
         options: Beam's.
         private: Another directory or URL for late and rejected reports, and for cells of few reports.
+        sender_key: A file with the key of senders; None to draw it when it is needed, and to keep it.
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
@@ -105,10 +106,10 @@ def backfill(
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill, freeze_heap=True)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
-        claim = stack.enter_context(claimed_both(str(out), private, specs, job))
+        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         stack.enter_context(loopback_servers())
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
-        aggregated = messages | "Aggregate" >> replace(aggregate, shard_key=claim.shard_key)
+        aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
 
 
@@ -120,6 +121,7 @@ def follow(
     *,
     watermark_delay_ms: int,
     private: str | None = None,
+    sender_key: Path | None = None,
     say: Callable[[str], None],
 ) -> None:
     """Aggregate a local stream into ``out`` until the stream is closed, and announce each pane when it fires.
@@ -143,12 +145,12 @@ def follow(
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs)
     with ExitStack() as stack:
-        claim = stack.enter_context(claimed_both(str(out), private, specs, job))
+        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         say(following(specs, source, out))
         events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
-        aggregated: Aggregated = messages | "Aggregate" >> replace(aggregate, shard_key=claim.shard_key)
+        aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
         by_key = {spec.key: spec for spec in specs}
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, by_key))

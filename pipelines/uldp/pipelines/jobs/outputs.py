@@ -6,15 +6,17 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 import yaml
 from apache_beam.io.filesystems import FileSystems
 
+from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.identity import READABLE, JobIdentity, name_of
+from uldp.pipelines.jobs.sender_key import kept_sender_key, read_sender_key
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_panes
 from uldp.schemas.arrays import Floats
@@ -22,6 +24,7 @@ from uldp.schemas.channel import changed_key
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
+from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import JOB, Kind, kind_of
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
@@ -31,42 +34,69 @@ from uldp.transforms.io.results import estimate_file, statistic_file
 LOCK_SECONDS = 20.0
 
 
-class Claim(NamedTuple):
-    """The places of a job's results, and the secret that the job keeps there.
+@dataclass(frozen=True)
+class Claim:
+    """The places of a job's results, and the secrets of the job.
 
     Attributes:
         results: The location of the results directory for the workers: the URL, or an absolute path.
         private: The location of the directory of late and rejected reports, and of cells of few reports; it may be the
             same.
         shard_key: The key that the job gives to ``Aggregate``, now and when it resumes.
+        sender_key: Likewise; None if no spec limits reports per sender.
     """
 
     results: str
     private: str
-    shard_key: int
+    shard_key: int = field(repr=False)
+    sender_key: bytes | None = field(default=None, repr=False)
+
+    def keyed(self, aggregate: Aggregate) -> Aggregate:
+        """Return a transform with the keys of the job."""
+        return replace(aggregate, shard_key=self.shard_key, sender_key=self.sender_key)
 
 
 @contextmanager
 def claimed_both(
-    out: str, private: str | None, specs: Sequence[CollectionSpec], job: JobIdentity, *, from_savepoint: bool = False
+    out: str,
+    private: str | None,
+    specs: Sequence[CollectionSpec],
+    job: JobIdentity,
+    *,
+    from_savepoint: bool = False,
+    sender_key: Path | None = None,
 ) -> Iterator[Claim]:
     """Claim the results directory of a job, and its directory of late and rejected reports if that is another one.
 
     A private directory is a results directory of the same job, without specs. So it is locked and refused as one, and
     the commands that take a results directory take it too.
 
+    Args:
+        out: The results directory, as in ``claimed``.
+        private: The directory of late and rejected reports; None if it is ``out``.
+        specs: The specs of the job.
+        job: The identity of the job.
+        from_savepoint: As in ``claimed``.
+        sender_key: A file with the key of senders. None to draw it when it is needed, and to keep it in ``private``.
+
     Raises:
-        ResultsError, RemoteError: as ``claimed``.
+        ResultsError, RemoteError: as ``claimed``; and as ``read_sender_key`` and ``kept_sender_key``.
     """
-    with claimed(out, specs, job, from_savepoint=from_savepoint) as (results, begun):
-        if private is None or _same_place(out, private):
-            yield Claim(results, results, begun.shard_key)
-        else:
-            if not is_remote(private):
-                Path(private).parent.mkdir(parents=True, exist_ok=True)
-                Path(private).mkdir(mode=0o700, exist_ok=True)
-            with claimed(private, (), begun, option="--private-to") as (kept, _):
-                yield Claim(results, kept, begun.shard_key)
+    place = out if private is None else private
+    needed = limits_senders(specs)
+    key = read_sender_key(sender_key) if sender_key is not None else None
+    if needed and key is None and is_remote(place):
+        kept_sender_key(place)  # refuse before anything is written
+    with claimed(out, specs, job, from_savepoint=from_savepoint) as (results, begun), ExitStack() as stack:
+        kept = results
+        if not _same_place(out, place):
+            if not is_remote(place):
+                Path(place).parent.mkdir(parents=True, exist_ok=True)
+                Path(place).mkdir(mode=0o700, exist_ok=True)
+            kept, _ = stack.enter_context(claimed(place, (), begun, option="--private-to"))
+        if needed and key is None:
+            key = kept_sender_key(kept)
+        yield Claim(results, kept, begun.shard_key, key if needed else None)
 
 
 def _same_place(one: str, other: str) -> bool:

@@ -1,0 +1,57 @@
+"""The key with which a job digests the keys of senders: from a file of the operator, or drawn once and kept."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from uldp.collector.signals import SENDER_KEY_BYTES
+from uldp.pipelines.results.files import ResultsError
+from uldp.schemas.mistakes import plain
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.remote import is_remote
+
+#: The file of a key that a job has drawn, beside its private results.
+SENDER_KEY = "sender.key"
+
+
+def read_sender_key(path: Path) -> bytes:
+    """Read the file of a key: all its bytes.
+
+    Raises:
+        ResultsError: if the file cannot be read, is no file, is too short, or other users may read it.
+    """
+    name = plain(str(path))
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            key = file.read() if stat.S_ISREG(status.st_mode) else b""
+    except OSError as error:
+        raise ResultsError(f"{name}: {error.strerror or error}; check the path of the sender key") from error
+    if status.st_mode & 0o007:
+        raise ResultsError(f"{name}: other users may read this sender key; run chmod 600 {name}")
+    if len(key) < SENDER_KEY_BYTES:
+        raise ResultsError(
+            f"{name}: a sender key is a file of {SENDER_KEY_BYTES} bytes or more, and this holds {len(key)}; make one"
+            f" with: head -c {SENDER_KEY_BYTES} /dev/urandom"
+        )
+    return key
+
+
+def kept_sender_key(private: str) -> bytes:
+    """Return the key that a job keeps in its private directory; the first time, draw it.
+
+    Raises:
+        ResultsError: if the directory is behind a URL, where this process cannot say who reads a file; or if the key
+            that it holds cannot be used, as ``read_sender_key``.
+    """
+    if is_remote(private):
+        raise ResultsError(
+            f"{private}: limits.max_reports_per_sender needs a key, which a job keeps in no directory behind a URL;"
+            f" make one with: head -c {SENDER_KEY_BYTES} /dev/urandom > sender.key; chmod 600 sender.key; and add"
+            " --sender-key sender.key"
+        )
+    path = Path(private) / SENDER_KEY
+    if not path.exists():
+        write_file(str(path), secrets.token_bytes(SENDER_KEY_BYTES), private=True)
+    return read_sender_key(path)
