@@ -40,7 +40,7 @@ class Judged:
         verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
         slices: Shape (n,): start of the time slice that holds each event time.
         admitted: Shape (n,): which event times the collection admits, and are of the newest slices of their message.
-        improbable: Shape (n,): which payloads have an improbable number of set bits.
+        improbable: Shape (n,): which payloads are improbable.
         judge_lateness: Whether a report can be late.
     """
 

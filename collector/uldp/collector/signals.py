@@ -17,7 +17,7 @@ from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 
 #: The fewest bytes of the key of ``sender_digest``.
 SENDER_KEY_BYTES = 32
-#: This bit marks a report with an improbable number of set bits. The bits below it hold the range of its clock skew.
+#: This bit marks a report with an improbable payload. The bits below it hold the range of its clock skew.
 IMPROBABLE = 0x80
 
 
@@ -144,7 +144,7 @@ class PartialSignals:
 
     Attributes:
         skew: Shape (2 SKEW_RANGES,): number of reports by range, as in ``signal_bits``; None for no reports.
-        improbable: Number of counted reports with an improbable number of set bits.
+        improbable: Number of counted reports with an improbable payload.
         senders: Number of reports by sender; None if no sender is known, or the spec does not limit reports per sender.
     """
 

@@ -81,7 +81,7 @@ class Signals:
     Attributes:
         early: Number of reports by the time from publish time to event time: below 1 s, then in powers of two.
         past: Number of reports by the time from event time to publish time, in the same ranges, if it is 0 or more.
-        improbable_reports: Number of counted reports with an improbable number of set bits.
+        improbable_reports: Number of counted reports with an improbable payload.
         busiest_sender: The sender key with the most reports, if keys are known and the spec limits reports per sender.
     """
 
