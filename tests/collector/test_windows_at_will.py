@@ -6,7 +6,7 @@ import pytest
 from tests.build import HOUR, START
 from tests.collector.decoding import BITS, RETIRED, SLIDING, SYMBOL, YEAR, accounting, decode, report
 from uldp.collector.decoder import Decoded
-from uldp.collector.judge import MAX_SLICES
+from uldp.collector.judge import MAX_MESSAGE_SLICES
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
@@ -27,12 +27,12 @@ def counted(decoded: Decoded, size: int = HOUR) -> list[int]:
     return sorted((START - start) // size for columns in decoded.columns for start in columns.slices.tolist())
 
 
-@pytest.mark.parametrize("n", [1, MAX_SLICES - 1, MAX_SLICES, MAX_SLICES + 1, 4_000])
+@pytest.mark.parametrize("n", [1, MAX_MESSAGE_SLICES - 1, MAX_MESSAGE_SLICES, MAX_MESSAGE_SLICES + 1, 4_000])
 @pytest.mark.parametrize(("key", "size"), [(SYMBOL.key, HOUR), (SLIDING.key, QUARTER)])
 def test_a_message_has_reports_of_so_many_slices(n: int, key: tuple[str, int], size: int) -> None:
     slices = np.random.default_rng(1).permutation(n)
     decoded = decode(batch(slices, key, size), judge_lateness=False)
-    over = max(n - MAX_SLICES, 0)
+    over = max(n - MAX_MESSAGE_SLICES, 0)
     assert counted(decoded, size) == [*range(n - over)]
     assert [(each.reason, each.reports) for each in decoded.rejected] == [(Reason.TOO_MANY_WINDOWS, over)] * bool(over)
     assert decoded.received == n
@@ -41,23 +41,25 @@ def test_a_message_has_reports_of_so_many_slices(n: int, key: tuple[str, int], s
 
 
 def test_the_detail_names_the_time_and_the_limit() -> None:
-    (rejected,) = decode(batch(np.arange(MAX_SLICES + 1)), judge_lateness=False).rejected
-    time = START - MAX_SLICES * HOUR
+    (rejected,) = decode(batch(np.arange(MAX_MESSAGE_SLICES + 1)), judge_lateness=False).rejected
+    time = START - MAX_MESSAGE_SLICES * HOUR
     assert rejected.detail == f"event time {time} is not in the newest 600 time slices of its message"
 
 
 def test_many_reports_of_few_slices_are_counted() -> None:
-    slices = np.repeat(np.arange(MAX_SLICES) * 2, 5)  # every other hour of 2,000
+    slices = np.repeat(np.arange(MAX_MESSAGE_SLICES) * 2, 5)  # every other hour of 2,000
     assert counted(decode(batch(slices), judge_lateness=False)) == slices.tolist()
 
 
 def test_each_message_has_a_limit_of_its_own() -> None:
-    first, second = np.arange(MAX_SLICES), np.arange(MAX_SLICES) + 3 * MAX_SLICES
-    small, large = np.array([5 * MAX_SLICES]), np.arange(2 * MAX_SLICES)
+    first, second = np.arange(MAX_MESSAGE_SLICES), np.arange(MAX_MESSAGE_SLICES) + 3 * MAX_MESSAGE_SLICES
+    small, large = np.array([5 * MAX_MESSAGE_SLICES]), np.arange(2 * MAX_MESSAGE_SLICES)
     sent = [batch(slices) for slices in (first, second, small, large)]
     decoded = decode(*sent, judge_lateness=False)
     assert counted(decoded) == sorted([*first, *second, *small, *first])
-    assert [(each.data, each.reports) for each in decoded.rejected] == [(batch_of_rows(large, MAX_SLICES), MAX_SLICES)]
+    assert [(each.data, each.reports) for each in decoded.rejected] == [
+        (batch_of_rows(large, MAX_MESSAGE_SLICES), MAX_MESSAGE_SLICES)
+    ]
 
 
 def batch_of_rows(slices: np.ndarray, start: int) -> bytes:
@@ -68,9 +70,9 @@ def batch_of_rows(slices: np.ndarray, start: int) -> bytes:
 
 
 def test_times_that_are_refused_displace_no_report() -> None:
-    slices = np.concatenate([np.arange(MAX_SLICES), -1 - np.arange(3_000), YEAR // HOUR + 1 + np.arange(3_000)])
+    slices = np.concatenate([np.arange(MAX_MESSAGE_SLICES), -1 - np.arange(3_000), YEAR // HOUR + 1 + np.arange(3_000)])
     decoded = decode(batch(slices), judge_lateness=False)
-    assert counted(decoded) == [*range(MAX_SLICES)]
+    assert counted(decoded) == [*range(MAX_MESSAGE_SLICES)]
     assert {each.reason: each.reports for each in decoded.rejected} == {Reason.TOO_EARLY: 3_000, Reason.EXPIRED: 3_000}
 
 
@@ -85,26 +87,31 @@ def test_times_that_are_refused_displace_no_report() -> None:
 def test_an_earlier_reason_stays_and_opens_no_more_windows(key: tuple[str, int], payload: int, reason: Reason) -> None:
     decoded = decode(batch(np.arange(4_000), key, payload=payload), judge_lateness=False)
     assert [(each.reason, each.reports) for each in decoded.rejected] == [(reason, 4_000)]
-    assert len(accounting(decoded)) <= MAX_SLICES
+    assert len(accounting(decoded)) <= MAX_MESSAGE_SLICES
     assert sum(each.rejected for each in accounting(decoded).values()) == 4_000
 
 
 def test_it_is_found_before_lateness() -> None:
     """So a stream and a backfill reject the same reports."""
     decoded = decode(batch(np.arange(4_000)))
-    assert {each.reason: each.reports for each in decoded.rejected} == {Reason.TOO_MANY_WINDOWS: 4_000 - MAX_SLICES}
-    assert decoded.late_reports + len(counted(decoded)) == MAX_SLICES
+    assert {each.reason: each.reports for each in decoded.rejected} == {
+        Reason.TOO_MANY_WINDOWS: 4_000 - MAX_MESSAGE_SLICES
+    }
+    assert decoded.late_reports + len(counted(decoded)) == MAX_MESSAGE_SLICES
 
 
 def test_rejected_reports_that_are_sent_again_are_counted_in_turn() -> None:
-    message, found = batch(np.arange(2 * MAX_SLICES + 500)), []
+    message, found = batch(np.arange(2 * MAX_MESSAGE_SLICES + 500)), []
     for _ in range(3):
         decoded = decode(message, judge_lateness=False)
         found.append(len(counted(decoded)))
         message = Message(decoded.rejected[0].data, START) if decoded.rejected else message
-    assert found == [MAX_SLICES, MAX_SLICES, 500]
+    assert found == [MAX_MESSAGE_SLICES, MAX_MESSAGE_SLICES, 500]
 
 
 def test_messages_of_one_report_have_any_slices() -> None:
-    sent = [Message(report(time=START - hour * HOUR, id_=hour.to_bytes(16)), START) for hour in range(2 * MAX_SLICES)]
-    assert len(counted(decode(*sent, judge_lateness=False))) == 2 * MAX_SLICES
+    sent = [
+        Message(report(time=START - hour * HOUR, id_=hour.to_bytes(16)), START)
+        for hour in range(2 * MAX_MESSAGE_SLICES)
+    ]
+    assert len(counted(decode(*sent, judge_lateness=False))) == 2 * MAX_MESSAGE_SLICES

@@ -20,7 +20,7 @@ _REASONS = tuple(Reason)
 _VERDICTS = {reason: LATE + 1 + index for index, reason in enumerate(_REASONS)}
 #: The reports of one message may fall into so many time slices: those of a device that was offline for 25 days, with
 #: windows of an hour. Without a limit, a batch of 112 kB opened a window for each of its 4,000 reports.
-MAX_SLICES = 600
+MAX_MESSAGE_SLICES = 600
 #: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
 _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 
@@ -93,7 +93,7 @@ class Judged:
                 unit = _other_unit(served, time, published)
                 return f"event time is {published - time} ms before the stream's clock{unit}"
             case Reason.TOO_MANY_WINDOWS:
-                return f"event time {time} is not in the newest {MAX_SLICES:,} time slices of its message"
+                return f"event time {time} is not in the newest {MAX_MESSAGE_SLICES:,} time slices of its message"
         if parsed.fault is not None:
             return parsed.fault[1]
         if reason is Reason.OUT_OF_DOMAIN:
@@ -144,20 +144,20 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
 
 
 def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None:
-    """Return which reports are before the newest ``MAX_SLICES`` slices of their message, or None if there are none.
+    """Return which reports are before the newest ``MAX_MESSAGE_SLICES`` slices of their message, or None if there are none.
 
     Only slices of event times that the collection admits count: times in the far future displace no report.
     """
-    width = MAX_SLICES * parsed.served.slice_size
-    if not parsed.batched or len(slices) <= MAX_SLICES or int(slices.max()) - int(slices.min()) < width:
+    width = MAX_MESSAGE_SLICES * parsed.served.slice_size
+    if not parsed.batched or len(slices) <= MAX_MESSAGE_SLICES or int(slices.max()) - int(slices.min()) < width:
         return None
     excess = np.zeros(len(slices), dtype=np.bool_)
-    for origin in np.flatnonzero(np.bincount(parsed.origins[admitted]) > MAX_SLICES).tolist():
+    for origin in np.flatnonzero(np.bincount(parsed.origins[admitted]) > MAX_MESSAGE_SLICES).tolist():
         first, end = np.searchsorted(parsed.origins, [origin, origin + 1])
         of_message = slices[first:end]
         found = np.unique(of_message[admitted[first:end]])
-        if len(found) > MAX_SLICES:
-            excess[first:end] = of_message < found[-MAX_SLICES]
+        if len(found) > MAX_MESSAGE_SLICES:
+            excess[first:end] = of_message < found[-MAX_MESSAGE_SLICES]
     return excess if excess.any() else None
 
 

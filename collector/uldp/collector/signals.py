@@ -53,7 +53,7 @@ def skew_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
 
 
 def improbable_counts(signals: SignalBits, groups: Times, k: int) -> Counts:
-    """Count the reports with an improbable number of set bits in each of k groups, shape (k,)."""
+    """Count the reports with an improbable payload in each of k groups, shape (k,)."""
     return np.bincount(groups[signals >= IMPROBABLE], minlength=k).astype(np.int64, copy=False)
 
 
