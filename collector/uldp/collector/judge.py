@@ -144,7 +144,7 @@ def judge(parsed: ParsedReports, published: Times, *, judge_lateness: bool) -> J
 
 
 def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None:
-    """Return which reports are before the newest ``MAX_MESSAGE_SLICES`` slices of their message, or None if there are none.
+    """Return which reports are before the newest ``MAX_MESSAGE_SLICES`` slices of their message, or None if none are.
 
     Only slices of event times that the collection admits count: times in the far future displace no report.
     """

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.decoder import Decoder, Linear
+from uldp.mechanisms.intervals import lower_tail
 from uldp.mechanisms.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -108,9 +109,6 @@ class StrataDecoder(Decoder):
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return the p-values of the parts with Bonferroni's correction, and that of the numbers of their reports."""
-        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.plausibility import excess_p_value
-
         found: dict[Flag, list[float]] = {}
         parts = self.parts(cells, n)
         for part in parts:
@@ -119,7 +117,7 @@ class StrataDecoder(Decoder):
         if n and len(parts) > 1:
             # Exact binomial tests, because a chi-square of few reports is far from its distribution.
             tails = [
-                (excess_p_value(part.n, n, share), excess_p_value(n - part.n, n, 1 - share))
+                (lower_tail(part.n, n, share), lower_tail(n - part.n, n, 1 - share))
                 for part, share in zip(parts, self._strata.shares.tolist(), strict=True)
             ]
             found[Flag.IMPROBABLE_STRATA] = [2 * min(pair) for pair in tails]
