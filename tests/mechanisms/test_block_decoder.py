@@ -7,9 +7,9 @@ import pytest
 
 from uldp.mechanisms.block import Block, Width
 from uldp.mechanisms.block_decoder import QUANTILE_LEVELS, BlockDecoder
-from uldp.mechanisms.duchi import NumberEncoding
 from uldp.mechanisms.ems import BinChannel
 from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.number import NumberEncoding
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag

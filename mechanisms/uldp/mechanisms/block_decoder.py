@@ -9,9 +9,9 @@ import numpy as np
 
 from uldp.mechanisms.block import Block
 from uldp.mechanisms.decoder import Decoder
-from uldp.mechanisms.duchi import check_range
 from uldp.mechanisms.ems import BinChannel, EmsErrors, ems
 from uldp.mechanisms.intervals import lower_tail
+from uldp.mechanisms.number import check_range, mean_table
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.mechanisms import MAX_EMS_BINS
@@ -123,19 +123,7 @@ class BlockDecoder(Decoder):
         if estimator not in self.estimators:
             names = ", ".join(self.estimators)
             raise ValueError(f"a block of {self.block.grid} bins has the estimators {names}, not {estimator!r}")
-        mean = self.linear(cells, n)
-        low, high = mean.interval(INTERVAL_LEVEL)
-        table = Table(
-            name=TableName.MEAN,
-            values=mean.values,
-            stderr=np.sqrt(mean.variance),
-            n=n,
-            shape=(1,),
-            low=low,
-            high=high,
-            level=INTERVAL_LEVEL,
-            basis=Basis.NORMAL,
-        )
+        table = mean_table(self.linear(cells, n), n, Basis.NORMAL)
         return (table, *self._ems_tables(cells, n)) if estimator == "ems" else (table,)
 
     def _ems_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:

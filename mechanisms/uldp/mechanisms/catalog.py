@@ -7,10 +7,11 @@ import numpy as np
 
 from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_decoder import BlockDecoder
-from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder, NumberEncoding
+from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
 from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.number import NumberEncoding
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder

@@ -15,63 +15,16 @@ import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.decoder import Decoder
-from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.intervals import clopper_pearson, lower_tail
 from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.number import check_range, mean_table
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 from uldp.schemas.flags import Flag
-from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+from uldp.schemas.table import Basis, Table
 
 #: The steps of the grid of ``Duchi``. Rounding to it costs no accuracy: Pr(1 | i) is linear in i, so a report has the
 #: same law as without a grid.
 GRID = 1 << 16
-
-#: ``NumberEncoding`` divides the range into at most 2^52 parts, which a float counts exactly.
-_PART_BITS = 52
-
-
-@dataclass(frozen=True)
-class NumberEncoding(Encoding):
-    """Rounds numbers in [low, high] to the points of a grid, at random and without bias.
-
-    A number between two points becomes the upper one with the probability of its distance from the lower one, in steps.
-    So the mean of the symbols, mapped back, is the number itself, up to 2^-51 of the range. Numbers outside of
-    [low, high] become its nearest end first.
-
-    Rounding is before the mechanism, so it spends no epsilon: the law of a report is a mixture of the laws for two
-    symbols, and a mechanism bounds the ratio of any two of these.
-
-    Attributes:
-        low: The number of symbol 0.
-        high: The number of symbol ``grid``.
-        grid: The number of steps, 1 to 2^16. The symbols are 0, ..., grid.
-    """
-
-    low: float
-    high: float
-    grid: int
-
-    def __post_init__(self) -> None:
-        check_range(self.low, self.high)
-        if not 1 <= self.grid <= 1 << 16:
-            raise ValueError(f"a grid has 1 to 2^16 steps, got {self.grid}")
-
-    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
-        """Return the symbol of each number, shape (n,). Draws n integers, whatever the numbers.
-
-        Raises:
-            ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
-        """
-        (held,) = columns
-        if not np.isfinite(held.values).all():
-            raise ValueError("a value is not a finite number")
-        if (held.tags >= 0).any():
-            raise ValueError("a number has no tags, so no user can hide it behind one")
-        inside = np.clip(held.values.astype(np.float64), self.low, self.high)
-        # A step of the grid has 2^bits parts. The random integer carries the part to the next step that often.
-        bits = _PART_BITS - (self.grid - 1).bit_length()
-        parts = np.rint((inside - self.low) / (self.high - self.low) * (self.grid << bits)).astype(np.int64)
-        return (parts + randomness.integers(0, 1 << bits, len(parts))) >> bits
 
 
 class Duchi(Mechanism):
@@ -218,21 +171,7 @@ class MeanDecoder(Decoder):
         """
         if estimator not in self.estimators:
             raise ValueError(f"a mean has the estimators {', '.join(self.estimators)}, not {estimator!r}")
-        mean = self.linear(cells, n)
-        low, high = mean.interval(INTERVAL_LEVEL)
-        return (
-            Table(
-                name=TableName.MEAN,
-                values=mean.values,
-                stderr=np.sqrt(mean.variance),
-                n=n,
-                shape=(1,),
-                low=low,
-                high=high,
-                level=INTERVAL_LEVEL,
-                basis=Basis.EXACT,
-            ),
-        )
+        return (mean_table(self.linear(cells, n), n, Basis.EXACT),)
 
 
 @dataclass(frozen=True)
@@ -287,9 +226,3 @@ def flip_probability(epsilon: float) -> float:
     if not 0 < flip < 0.5:
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
     return flip
-
-
-def check_range(low: float, high: float) -> None:
-    """Raise ValueError unless numbers of [low, high] have a finite range that is not empty."""
-    if not 0 < high - low < math.inf:
-        raise ValueError(f"a range needs finite numbers, low below high, got low {low} and high {high}")

@@ -1,0 +1,88 @@
+"""Numbers of a range: their encoding as points of a grid, and the table of their mean."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uldp.mechanisms.decoder import Linear
+from uldp.mechanisms.encoding import Encoding, Held
+from uldp.mechanisms.mechanism import Randomness
+from uldp.schemas.arrays import Symbols
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+#: ``NumberEncoding`` divides the range into at most 2^52 parts, which a float counts exactly.
+_PART_BITS = 52
+
+
+@dataclass(frozen=True)
+class NumberEncoding(Encoding):
+    """Rounds numbers in [low, high] to the points of a grid, at random and without bias.
+
+    A number between two points becomes the upper one with the probability of its distance from the lower one, in steps.
+    So the mean of the symbols, mapped back, is the number itself, up to 2^-51 of the range. Numbers outside of
+    [low, high] become its nearest end first.
+
+    Rounding is before the mechanism, so it spends no epsilon: the law of a report is a mixture of the laws for two
+    symbols, and a mechanism bounds the ratio of any two of these.
+
+    Attributes:
+        low: The number of symbol 0.
+        high: The number of symbol ``grid``.
+        grid: The number of steps, 1 to 2^16. The symbols are 0, ..., grid.
+    """
+
+    low: float
+    high: float
+    grid: int
+
+    def __post_init__(self) -> None:
+        check_range(self.low, self.high)
+        if not 1 <= self.grid <= 1 << 16:
+            raise ValueError(f"a grid has 1 to 2^16 steps, got {self.grid}")
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
+        """Return the symbol of each number, shape (n,). Draws n integers, whatever the numbers.
+
+        Raises:
+            ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
+        """
+        (held,) = columns
+        if not np.isfinite(held.values).all():
+            raise ValueError("a value is not a finite number")
+        if (held.tags >= 0).any():
+            raise ValueError("a number has no tags, so no user can hide it behind one")
+        inside = np.clip(held.values.astype(np.float64), self.low, self.high)
+        # A step of the grid has 2^bits parts. The random integer carries the part to the next step that often.
+        bits = _PART_BITS - (self.grid - 1).bit_length()
+        parts = np.rint((inside - self.low) / (self.high - self.low) * (self.grid << bits)).astype(np.int64)
+        return (parts + randomness.integers(0, 1 << bits, len(parts))) >> bits
+
+
+def mean_table(mean: Linear, n: int, basis: Basis) -> Table:
+    """Return the table ``mean``, of one number in the units of the range.
+
+    Args:
+        mean: The estimate of one mean.
+        n: The number of reports.
+        basis: That of the interval of ``mean``.
+    """
+    low, high = mean.interval(INTERVAL_LEVEL)
+    return Table(
+        name=TableName.MEAN,
+        values=mean.values,
+        stderr=np.sqrt(mean.variance),
+        n=n,
+        shape=(1,),
+        low=low,
+        high=high,
+        level=INTERVAL_LEVEL,
+        basis=basis,
+    )
+
+
+def check_range(low: float, high: float) -> None:
+    """Raise ValueError unless numbers of [low, high] have a finite range that is not empty."""
+    if not 0 < high - low < math.inf:
+        raise ValueError(f"a range needs finite numbers, low below high, got low {low} and high {high}")
