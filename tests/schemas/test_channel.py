@@ -143,3 +143,11 @@ def test_a_digest_stays_from_version_to_version() -> None:
     assert build.spec().channel == "7f32a093a08caa39"
     assert build.spec(**record()).channel == "58535416bff0c749"
     assert changed_key(build.spec().device_half, build.spec().device_half) is None
+
+
+def test_a_digest_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of results compare it with that of each estimate."""
+    given = build.spec()
+    first = given.channel
+    monkeypatch.setattr("uldp.schemas.collection.digest", None)
+    assert given.channel == first

@@ -35,11 +35,6 @@ class ServedCollection:
         return self.protocol.mechanism
 
     @cached_property
-    def channel(self) -> str:
-        """``CollectionSpec.channel``, which takes long to compute if there are many labels."""
-        return self.spec.channel
-
-    @cached_property
     def slice_size(self) -> int:
         """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.slice)

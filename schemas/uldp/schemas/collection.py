@@ -120,6 +120,7 @@ class CollectionSpec(Strict):
     retired: bool = False
 
     _variables: dict[str, Variable] = PrivateAttr()
+    _channel: str | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _consistent(self) -> "CollectionSpec":
@@ -301,8 +302,10 @@ class CollectionSpec(Strict):
 
     @property
     def channel(self) -> str:
-        """A digest of the device half. Statistics may be added if theirs are equal. Keep it: it reads all labels."""
-        return digest(self.device_half)
+        """A digest of the device half. Statistics may be added if theirs are equal."""
+        if self._channel is None:
+            self._channel = digest(self.device_half)  # takes long if there are many labels
+        return self._channel
 
     @property
     def _only(self) -> Variable:

@@ -65,7 +65,7 @@ def seal(served: ServedCollection, partial: PartialStatistic, start: int, end: i
     cells = partial.cells
     return Statistic(
         *served.spec.key,
-        channel=served.channel,
+        channel=served.spec.channel,
         window_start=start,
         window_end=end,
         pane=pane,
