@@ -135,11 +135,11 @@ class TestHeartbeat:
 
 
 def test_a_job_of_a_cluster_says_how_many_panes_are_written(tmp_path: Path) -> None:
-    assert progress_of(tmp_path).endswith(f"Z: 0 panes in {tmp_path}")
+    assert progress_of(tmp_path).endswith(f"Z: 0 files of panes in {tmp_path}")
     name, content = statistic_file(COUNTS)
     write_file(str(tmp_path / name), content)
     (tmp_path / name).with_name(".half-written.avro").touch()
-    assert progress_of(tmp_path).endswith(f"Z: 1 pane in {tmp_path}")
+    assert progress_of(tmp_path).endswith(f"Z: 1 file of panes in {tmp_path}")
     assert progress_of(None).endswith("Z")
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.pipelines.caveats import few_reports
-from uldp.pipelines.results.files import Damaged, refuse
+from uldp.pipelines.results.files import Damaged, finished, refuse
 from uldp.pipelines.results.read import newest, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.pipelines.results.tables import headlines
@@ -22,6 +22,7 @@ from uldp.schemas.mistakes import printable
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import count_reasons, iso
 from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.folders import COUNTS
 
 
 def pane_line(estimate: Estimate, spec: CollectionSpec) -> str:
@@ -140,12 +141,15 @@ def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahe
 
 
 def progress_of(out: Path | None) -> str:
-    """Say that a cluster job runs, and how many panes its workers have written to ``out``, unless that is None."""
+    """Say that a cluster job runs, and how many files of panes its workers have written, unless ``out`` is None.
+
+    Panes of few reports share files. Their number would need a look into each file, at every beat.
+    """
     running = f"the job runs at {iso(int(time.time()) * 1000)}"
     if out is None:
         return running
-    panes = sum(not path.name.startswith(".") for path in out.glob("counts/*/*/*.avro"))
-    return f"{running}: {number_of(panes, 'pane')} in {out}"
+    files = len(finished(out, f"{COUNTS}/*/*/*.avro"))
+    return f"{running}: {number_of(files, 'file')} of panes in {out}"
 
 
 def next_end(window: WindowSpec, after: int) -> int:
