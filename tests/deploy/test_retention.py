@@ -9,5 +9,5 @@ def test_late_and_rejected_reports_of_the_declared_job_expire() -> None:
     (rule,) = RESOURCES["google_storage_bucket", "results"]["lifecycle_rule"]
     (condition,), (action,) = rule["condition"], rule["action"]
     assert (condition["age"], action["type"]) == (30, "Delete")
-    assert {f"{folder}/late/", f"{folder}/rejected/"} < set(condition["matches_prefix"])
-    assert all(prefix.endswith(("/late/", "/rejected/")) for prefix in condition["matches_prefix"])
+    assert {f"{folder}/late/", f"{folder}/rejected/", f"{folder}/few/"} < set(condition["matches_prefix"])
+    assert all(prefix.endswith(("/late/", "/rejected/", "/few/")) for prefix in condition["matches_prefix"])

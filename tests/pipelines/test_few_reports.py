@@ -28,5 +28,5 @@ def test_most_windows_and_more_than_a_hundred_count_few_reports(windows: Sequenc
     assert few_reports(panes) == (
         few
         and f"warning: {few} windows count fewer than 10 reports: windows are too short, or a sender has made up event "
-        "times; lower limits.max_age, or set limits.min_reports"
+        "times; take longer windows, or lower limits.max_age"
     )

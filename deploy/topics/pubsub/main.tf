@@ -140,12 +140,14 @@ resource "google_storage_bucket" "results" {
   uniform_bucket_level_access = true
   public_access_prevention    = "enforced"
 
-  # Late and rejected reports hold whatever clients have sent. These are their folders if a job writes to
-  # gs://BUCKET/results, or with --private-to=gs://BUCKET/private.
+  # Late and rejected reports hold whatever clients have sent, and counts of few reports are almost these reports. These
+  # are their folders if a job writes to gs://BUCKET/results, or with --private-to=gs://BUCKET/private.
   lifecycle_rule {
     condition {
       age            = 30 # days
-      matches_prefix = ["results/late/", "results/rejected/", "private/late/", "private/rejected/"]
+      matches_prefix = [
+        "results/late/", "results/rejected/", "results/few/", "private/late/", "private/rejected/", "private/few/"
+      ]
     }
     action {
       type = "Delete"

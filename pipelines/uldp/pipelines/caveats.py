@@ -104,7 +104,7 @@ def few_reports(panes: Sequence[PaneHeader]) -> str | None:
         return None
     return (
         f"warning: {few:,} of {len(counted):,} windows count fewer than {_FEW_REPORTS} reports: windows are too short, "
-        "or a sender has made up event times; lower limits.max_age, or set limits.min_reports"
+        "or a sender has made up event times; take longer windows, or lower limits.max_age"
     )
 
 
