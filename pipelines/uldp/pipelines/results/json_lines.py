@@ -52,7 +52,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
 
 
 def _table(table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
-    names = table.keys if spec is None or table.shape == (1,) else entry_names(table, spec)
+    names = table.keys if spec is None else entry_names(table, spec)
     return table_to_json(table) | {"keys": None if names is None else list(names)}
 
 
