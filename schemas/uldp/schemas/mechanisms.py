@@ -271,7 +271,7 @@ class BlockSpec(_PrivateSpec):
     estimators = ("auto", "empirical", "ems")
 
     name: Literal["block"]
-    epsilon: Annotated[Epsilon, Field(ge=MIN_BLOCK_EPSILON)]
+    epsilon: Annotated[float, Field(ge=MIN_BLOCK_EPSILON), AfterValidator(_protects)]
     bins: int = Field(default=1024, ge=2, le=_MOST_CELLS)
     width: Literal["auto", "piecewise", "square-wave"] = "auto"
 
