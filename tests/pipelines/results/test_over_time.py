@@ -18,7 +18,7 @@ LASTING: dict[str, Any] = {"mechanism": {"name": "urr", "epsilon": 1.0, "lasting
 BUDGET: dict[str, Any] = {"budget": {"epsilon": 4, "every": "30d"}}
 ADD_UP = "reports of one user add up: t reports spend t times epsilon"
 OF_A_VALUE = "all reports of one value of a user together spend at most epsilon 3"
-OF_A_USER = "all reports of a user, over all collections, spend at most epsilon 4 every 30d"
+OF_A_USER = "devices refuse reports with which a user would spend more than epsilon 4 every 30d, over all collections"
 
 
 def estimate(**keys: Any) -> Estimate:
@@ -56,7 +56,10 @@ def test_a_record_holds_the_budget() -> None:
     ("keys", "sentence"),
     [
         ({}, "Reports of one user add up: t reports spend t·ε."),
-        (BUDGET, "All reports of a user, over all collections, spend at most epsilon 4 every 30d."),
+        (
+            BUDGET,
+            "reports with which its user would spend more than epsilon 4 every 30d, over all collections.",
+        ),
         (LASTING, "for all reports of one value together, the factor is 20.1."),
     ],
 )

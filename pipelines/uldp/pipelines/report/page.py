@@ -223,7 +223,9 @@ def guarantee(spec: CollectionSpec) -> str:
         one += " This is about one report; for all reports of one value together, the factor is "
         one += f"{_factor(promise.lasting)}."
     if spec.budget is not None:
-        one += f" All reports of a user, over all collections, spend at most {spec.budget}."
+        one += (
+            f" A device refuses reports with which its user would spend more than {spec.budget}, over all collections."
+        )
     if promise.lasting is None and spec.budget is None:
         one += " Reports of one user add up: t reports spend t·ε."
     return one

@@ -120,7 +120,7 @@ def over_time(epsilon: float | None, lasting: float | None, budget: Budget | Non
     if lasting is not None:
         yield f"all reports of one value of a user together spend at most epsilon {lasting:g}"
     if budget is not None:
-        yield f"all reports of a user, over all collections, spend at most {budget}"
+        yield f"devices refuse reports with which a user would spend more than {budget}, over all collections"
     if lasting is None and budget is None:
         yield "reports of one user add up: t reports spend t times epsilon"
 
