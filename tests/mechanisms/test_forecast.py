@@ -8,7 +8,7 @@ import pytest
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import draw_counts, equal_shares, falling_shares, forecast_l1, rounded
+from uldp.mechanisms.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_l1, rounded
 from uldp.mechanisms.forgery import forgery_text, least_flagged_share
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.plausibility import ALARM_LEVEL, fit_counts
@@ -81,6 +81,14 @@ def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
     assert forecast_l1(channel, WITHOUT_TAGS, "empirical", equal_shares(K), 10) == 2
 
 
+def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
+    channel = RandomizedResponse(np.ones(LARGEST + 1, dtype=np.bool_), 8.0).channel
+    without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)))
+    r, n = falling_shares(LARGEST + 1), 10**9
+    assert forecast_l1(channel, without_tags, "auto", r, n) == channel.expected_l1(r, n) < 2
+    assert forgery_text(channel, r, n, 0.0) == "one report without noise counts as 23 of the 1,000,000,000 users"
+
+
 def test_the_forecast_is_of_shares_with_what_is_behind_tags() -> None:
     # All users are behind one tag, and its background is right: there is no error but that of the tag's mass.
     pum = Pum(np.zeros(4, dtype=np.bool_), ("home",), equal_shares(4)[np.newaxis], np.array([np.inf]))
@@ -110,7 +118,7 @@ def test_too_few_reports_flag_no_forger() -> None:
     channel = MECHANISMS["rr"].channel
     assert least_flagged_share(channel, falling_shares(K), 50, 0, 0.0) is None
     assert forgery_text(channel, falling_shares(K), 50, 0.0) == (
-        f"one report without noise counts as {1 / channel.gain[0]:.3g} users, {100 / channel.gain[0] / 50:.2g} % of n;"
+        f"one report without noise counts as {1 / channel.gain[0]:.3g} of the 50 users;"
         " no window with up to 50 % of them is flagged"
     )
 
@@ -139,6 +147,6 @@ def test_a_check_names_the_published_estimator_and_forgers() -> None:
         forecast_l1(decoder.channel, decoder.pum, "wls", shares(20), N) for shares in (falling_shares, equal_shares)
     )
     assert facts["errors"].startswith(
-        f"of wls at n = 20,000: expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., and {equal:.3g} if "
+        f"of wls at n = 20,000: expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if "
     )
     assert facts["forged"] == forgery_text(decoder.channel, falling_shares(20), N, 0.0)

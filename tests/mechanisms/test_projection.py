@@ -60,7 +60,8 @@ def test_no_distribution_is_nearer_by_the_variances_of_the_noise(name: str) -> N
         # Without holders if q > 0, and at the solution if not. Where r_z = 0 and q_z = 0, r_z stays 0.
         noise = channel.variance_given_values(np.where(channel.q > 0, 0.0, r), N)
         free = noise > 0
-        aim, inverse = channel.unbiased(counts, N)[free], np.diag(noise[free].min() / noise[free])
+        aim, inverse = channel.unbiased(counts, N)[free], np.zeros((free.sum(), free.sum()))
+        np.fill_diagonal(inverse, noise[free].min() / noise[free])
         best, least = nearest_by_search(aim, inverse)
         assert r[free] == pytest.approx(best, abs=1e-4)
         assert (aim - r[free]) @ inverse @ (aim - r[free]) <= least * (1 + 1e-6) + 1e-12

@@ -13,8 +13,10 @@ from uldp.schemas.arrays import Counts, Floats
 
 #: Seeds each simulation, so that a forecast is a function of its arguments.
 SEED = 17
-# A forecast is the mean of so many windows, or of fewer, so that they have so many symbols in all.
-_WINDOWS, _SYMBOLS = 16, 1 << 16
+#: The most symbols of a simulation; more would take seconds.
+LARGEST = 1 << 16
+# A forecast is the mean of so many windows, or of fewer, so that they have no more than ``LARGEST`` symbols in all.
+_WINDOWS = 16
 
 
 def equal_shares(size: int) -> Floats:
@@ -31,6 +33,8 @@ def falling_shares(size: int) -> Floats:
 def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -> float:
     """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
 
+    For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger.
+
     Args:
         channel: p and q of the mechanism over Z.
         pum: The values and tags. Background knowledge is taken as right.
@@ -38,8 +42,10 @@ def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -
         r: Shape (|Z|,): the distribution of true symbols.
         n: The number of reports.
     """
+    if channel.size > LARGEST:
+        return min(channel.expected_l1(r, n), 2.0)
     rng, truth = np.random.default_rng(SEED), pum.distribution(r)
-    windows = max(min(_WINDOWS, _SYMBOLS // channel.size), 1)
+    windows = min(_WINDOWS, LARGEST // channel.size)
     name, bots = "mle" if estimator == "em" else estimator, len(pum.tags)
     estimates = (estimate_intermediate(name, channel, draw_counts(channel, r, n, rng), n, bots) for _ in range(windows))
     errors = [np.abs(pum.distribution(r_hat) - truth).sum() for r_hat in estimates]
@@ -53,11 +59,10 @@ def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
     """
     if channel.independent_bits:
         held = rng.multinomial(n, r / r.sum())
-        supported: Counts = rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q)
-        return supported
+        return np.asarray(rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q))
     m = channel.support_probability(r)
     if channel.supported == 1:
-        return rng.multinomial(n, m / m.sum())
+        return np.asarray(rng.multinomial(n, m / m.sum()))
     noise = rng.normal(0, np.sqrt(n * m * (1 - m)))
     counts: Counts = np.clip(np.rint(n * m + noise - noise.mean()), 0, n).astype(np.int64)
     while missing := n * channel.supported - int(counts.sum()):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.forecast import rounded
+from uldp.mechanisms.forecast import LARGEST, rounded
 from uldp.schemas.arrays import Floats
 
 
@@ -17,9 +17,12 @@ def forgery_text(channel: Channel, r: Floats, n: int, elsewhere: float) -> str:
         return "a report is not obfuscated, so a forged one weighs as much as any other, and nothing flags it"
     target = int(protected[np.argmin(r[protected])])
     weight = 1 / float(channel.gain[target])
+    weight_text = f"{weight:,.0f}" if weight >= 100 else f"{weight:.3g}"
+    counts = f"one report without noise counts as {weight_text} of the {n:,} users"
+    if channel.size > LARGEST:
+        return counts
     share = least_flagged_share(channel, r, n, target, elsewhere)
     flagged = "no window with up to 50 %" if share is None else f"a window with about {100 * share:.2g} %"
-    counts = f"one report without noise counts as {weight:.3g} users, {100 * weight / n:.2g} % of n"
     return f"{counts}; {flagged} of them is flagged"
 
 
@@ -54,7 +57,7 @@ def least_flagged_share(channel: Channel, r: Floats, n: int, target: int, elsewh
     low, high = 0, n // 2
     if not flagged(high):
         return None
-    while high - low > max(n // 10_000, 1):
+    while high - low > max(high // 50, 1):
         middle = (low + high) // 2
         low, high = (low, middle) if flagged(middle) else (middle, high)
     return high / n

@@ -13,7 +13,7 @@ import numpy as np
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.forecast import LARGEST, equal_shares, falling_shares, forecast_l1
 from uldp.mechanisms.forgery import forgery_text
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.share_tables import share_tables
@@ -120,7 +120,8 @@ class PureDecoder(Decoder):
             forecast_l1(self.channel, self.pum, estimator, shares(self.channel.size), n)
             for shares in (falling_shares, equal_shares)
         )
-        l1 = f"expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., and {equal:.3g} if they are equal"
+        at_most = "at most " if self.channel.size > LARGEST else ""
+        l1 = f"expected l1 {at_most}{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
         worst = f"standard error of the unbiased estimate at most {self.forecast(n).max():.3g} a symbol"
         yield "errors", f"of {estimator} at n = {n:,}: {l1}; {worst}"
 

@@ -18,8 +18,8 @@ from uldp.schemas.variable import Variable
 _FEW_REPORTS = 10
 #: Up to so many of these windows may come from devices that were offline.
 _FEW_WINDOWS = 100
-#: The search for a number of users that suffices: the factor between two tries, and where it ends.
-_USERS_STEP, _MOST_USERS = 1.2, 10**10
+#: The search for a number of users that suffices: the factor between two tries, and where it begins at the most.
+_USERS_STEP, _MOST_USERS = 1.5, 1e10
 #: A budget above this protects hardly anybody.
 _LARGE_EPSILON = 8.0
 
@@ -86,9 +86,10 @@ def _useless_shares(decoder: PureDecoder, estimator: str, n: int, users: float) 
 
     if not blind or error(n) <= blind / 2:
         return
-    enough = n
-    while error(enough) > blind / 2 and enough < _MOST_USERS:
-        enough = math.ceil(enough * _USERS_STEP)
+    # So many suffice for the unbiased estimate, whose error falls with their root. Others need fewer.
+    enough = n * (decoder.channel.expected_l1(truth, n) / (blind / 2)) ** 2
+    while enough < _MOST_USERS and error(int(enough / _USERS_STEP)) <= blind / 2:
+        enough /= _USERS_STEP
     need = "more users than there are" if enough >= _MOST_USERS else f"{_two_digits(enough * users):,} users or more"
     yield (
         f"the expected l1 error of {estimator} is {error(n):.3g} at n = {round(n * users):,}, and that of equal shares,"
