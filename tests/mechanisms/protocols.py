@@ -5,6 +5,7 @@ Each mechanism that a spec can name is in an example; ``test_laws`` fails for on
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,9 @@ def alternatives(mechanism: Mechanism) -> list[Values]:
 _VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
 _SENSITIVE = {"sensitive": [0, 1, 2]}
 _HIDING = _SENSITIVE | {"tags": [{"name": "home"}]}
+_ZONES = str(Path(__file__).with_name("zones.csv"))
+_ZONED = _SENSITIVE | {"tags": [{"name": "home", "zones": _ZONES}]}
+_NESTED = _SENSITIVE | {"tags": [{"name": "home", "zones": _ZONES, "zone_epsilon": 0.8}]}
 
 
 def _keys(name: str, domain: Mapping[str, Any] = _VALUES, epsilon: float = 1.0, **parameters: Any) -> dict[str, Any]:
@@ -79,12 +83,15 @@ _SPECS: dict[str, dict[str, Any]] = {
     "urr": _keys("urr") | _SENSITIVE,
     "urr with a tag": _keys("urr") | _HIDING,
     "urr with a permanent response": _keys("urr", lasting_epsilon=3.0) | _HIDING,
+    "urr with zones": _keys("urr") | _ZONED,
+    "urr with nested zones": _keys("urr") | _NESTED,
     "rappor": _keys("rappor", theta=0.7),
     "sue": _keys("sue"),
     "oue": _keys("oue"),
     "urap": _keys("urap") | _SENSITIVE,
     "urap with a tag": _keys("urap") | _HIDING,
     "urap with a permanent response": _keys("urap", lasting_epsilon=3.0) | _HIDING,
+    "urap with zones": _keys("urap") | _ZONED,
     "uoue": _keys("uoue") | _SENSITIVE,
     "ss": _keys("ss"),
     "olh": _keys("olh"),
@@ -100,6 +107,7 @@ _SPECS: dict[str, dict[str, Any]] = {
     "record of bytes": _record(
         app=(_VALUES | _HIDING, {"name": "urr"}), hours=(_NUMBER, {"name": "duchi"}), place=(_VALUES, {"name": "olh"})
     ),
+    "record with nested zones": _record(app=(_VALUES | _NESTED, {"name": "urr"}), hours=(_NUMBER, {"name": "duchi"})),
     "record of bits": _record(app=(_VALUES, {"name": "oue"}), hours=(_NUMBER, {"name": "block", "bins": 8})),
 }
 
@@ -123,4 +131,8 @@ def _truth(variable: Variable) -> Floats:
     if number is not None:
         return np.array([number.low + (0.1 + 0.9 / 4) * (number.high - number.low)])
     shares = _SHARES[variable.size]
-    return np.append((1 - _HIDDEN) * shares, _HIDDEN) if variable.tags else shares
+    if not variable.tags:
+        return shares
+    (tag,), (zones,) = variable.tags, variable.zones
+    bots = np.ones(1) if zones is None or tag.zone_epsilon is not None else np.bincount(zones.of_value, shares)
+    return np.append((1 - _HIDDEN) * shares, _HIDDEN * bots)

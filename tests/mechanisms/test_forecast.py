@@ -83,7 +83,7 @@ def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
 
 def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
     channel = RandomizedResponse(np.ones(LARGEST + 1, dtype=np.bool_), 8.0).channel
-    without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)))
+    without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)), np.empty(0))
     r, n = falling_shares(LARGEST + 1), 10**9
     assert forecast_l1(channel, without_tags, "auto", r, n) == channel.expected_l1(r, n) < 2
     assert forgery_text(channel, r, n, 0.0) == "one report without noise counts as 23 of the 1,000,000,000 users"

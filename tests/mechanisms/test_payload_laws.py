@@ -17,6 +17,7 @@ from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Mechanism, Privacy, PureMechanism
+from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.strata import Strata
 from uldp.schemas.arrays import Counts, Mask
 
@@ -67,6 +68,9 @@ def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:
         return np.concatenate([_reveals(part, own) for part, (own, _) in split])
     if isinstance(mechanism, PureMechanism):
         return ~mechanism.sensitive & (cells > 0)
+    if isinstance(mechanism, NestedResponse):
+        values = mechanism.channel.size - len(mechanism.nests)
+        return ~mechanism.sensitive[:values] & (cells[:values] > 0)
     return np.zeros(mechanism.size, dtype=np.bool_)
 
 

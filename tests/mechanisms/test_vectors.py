@@ -12,6 +12,7 @@ from uldp.mechanisms.block import Block
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.duchi import Duchi
 from uldp.mechanisms.local_hashing import LocalHashing, hash_symbols
+from uldp.mechanisms.projective_response import ProjectiveResponse
 from uldp.mechanisms.strata import Strata
 from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.schemas.arrays import Payloads
@@ -77,3 +78,12 @@ def test_a_payload_of_a_record_is_that_of_its_attribute(vector: dict[str, Any]) 
         ):
             assert n == (name == example["attribute"])
             assert cells.tolist() == (part.statistic(payloads(example["own"])) if n else 0 * cells).tolist()
+
+
+@pytest.mark.parametrize("vector", VECTORS["zones"], ids=lambda each: f"{each['zones']}-{each['zone_epsilon']}")
+def test_a_zone_has_these_points(vector: dict[str, Any]) -> None:
+    response = ProjectiveResponse(vector["zones"], vector["zone_epsilon"])
+    assert response.points == vector["points"]
+    assert response.hyperplanes[-1].tolist() == vector["last_plane"]
+    assert response.uniform_probability == pytest.approx(vector["uniform_probability"], rel=1e-15)
+    assert response.points * response.on_plane == pytest.approx(vector["weight"], rel=1e-15)

@@ -49,7 +49,7 @@ RECORD: dict[str, Any] = {
         "app": {
             "labels": ["maps", "mail", "clinic"],
             "sensitive": ["clinic"],
-            "tags": [{"name": "home", "background": "home.csv"}],
+            "tags": [{"name": "home", "background": "home.csv", "zones": "zones.csv", "zone_epsilon": 0.8}],
         },
         "hours": HOURS,
     }
@@ -110,6 +110,7 @@ def uldp(*arguments: str | Path) -> None:
 
 def write_spec(folder: Path, keys: dict[str, Any], name: str = "spec.yaml") -> Path:
     (folder / "home.csv").write_text("mail,1\nclinic,1\n", encoding="utf-8")
+    (folder / "zones.csv").write_text("mail,letters\nclinic,doctors\n", encoding="utf-8")
     path = folder / name
     path.write_text(
         yaml.safe_dump(build.MINIMAL | {"collection": "all", "limits": {"min_reports": 1}} | keys), encoding="utf-8"
@@ -192,6 +193,11 @@ def true_values(table: Table, truth: Truth) -> Floats:
         case TableName.HIDDEN:
             bots: Floats = truth.intermediate(attribute)[truth.variables[attribute].size :]
             return bots
+        case TableName.VISIBLE | TableName.BAND:
+            values, bots = np.split(truth.intermediate(attribute), [truth.variables[attribute].size])
+            return np.asarray(values + (bots.sum() if table.name is TableName.BAND else 0), dtype=np.float64)
+        case TableName.ZONE:
+            return np.array([0.1, 0.1, 0.0])  # of ten, one hides mail and one hides clinic, and nobody hides maps
         case TableName.SHARE if truth.variables[attribute].domain.number is not None:
             return SHARES
     return truth.distribution(attribute)
@@ -219,7 +225,9 @@ def test_show_names_each_table(run: Run, capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out
     for estimate in run.estimates:
         for table in estimate.tables:
-            name = {"share": "largest of", "hidden": "behind tags", "bound": "in l1"}.get(table.name, f"  {table.name}")
+            beside_shares = dict.fromkeys(("share", "visible", "band"), "largest of")
+            named = beside_shares | {"hidden": "behind tags", "bound": "in l1"}
+            name = named.get(table.name, f"  {table.name}")
             assert name in shown
             assert all(f" of {attribute}" in shown for attribute in table.of)
 
@@ -270,7 +278,7 @@ def test_a_window_whose_devices_all_choose_one_attribute_is_flagged(tmp_path: Pa
 
 
 def test_a_table_with_too_few_reports_is_withheld_alone(tmp_path: Path) -> None:
-    symbols = np.concatenate([np.arange(700) % 3, np.full(300, 4 + 30_000)])  # apps, then hours near the middle
+    symbols = np.concatenate([np.arange(700) % 3, np.full(300, 6 + 30_000)])  # apps, then hours near the middle
     _, stream = record_stream(tmp_path, symbols)
     file = write_spec(tmp_path, CASES["record"][0] | {"limits": {"min_reports": 301}}, "limited.yaml")
     uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")

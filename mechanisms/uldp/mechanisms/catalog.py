@@ -1,6 +1,7 @@
 """Build the protocol of a collection spec."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
 from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.number import NumberEncoding
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
@@ -20,6 +22,8 @@ from uldp.mechanisms.strata import RecordEncoding, Strata
 from uldp.mechanisms.strata_decoder import StrataDecoder
 from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.zoned_decoder import ZonedDecoder
+from uldp.mechanisms.zoning import Zoning
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mechanisms import MechanismName, MemoizableSpec
@@ -72,11 +76,10 @@ def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, An
     """
 
     def protocol(variable: Variable, spec: Any) -> LdpProtocol:
+        if any(variable.zones):
+            return _zoned(build, variable, spec)
         pum = Pum.of(variable)
-        sensitive = np.concatenate([pum.sensitive, np.ones(len(pum.tags), dtype=np.bool_)])
-        mechanism = build(sensitive, spec)
-        if isinstance(spec, MemoizableSpec) and spec.lasting_epsilon is not None:
-            mechanism = Memoized(build(sensitive, spec.model_copy(update={"epsilon": spec.lasting_epsilon})), mechanism)
+        mechanism = _common(build, pum.sensitive, len(pum.tags), spec)
         decoder = PureDecoder(
             mechanism.channel,
             pum,
@@ -86,6 +89,29 @@ def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, An
         return LdpProtocol(pum, mechanism, decoder)
 
     return protocol
+
+
+def _common(build: Callable[[Mask, Any], PureMechanism], values: Mask, bots: int, spec: Any) -> PureMechanism:
+    """Build the common mechanism over the values, of which some are sensitive, and the bots."""
+    sensitive = np.concatenate([values, np.ones(bots, dtype=np.bool_)])
+    mechanism = build(sensitive, spec)
+    if isinstance(spec, MemoizableSpec) and spec.lasting_epsilon is not None:
+        return Memoized(build(sensitive, spec.model_copy(update={"epsilon": spec.lasting_epsilon})), mechanism)
+    return mechanism
+
+
+def _zoned(build: Callable[[Mask, Any], PureMechanism], variable: Variable, spec: Any) -> LdpProtocol:
+    """Build the protocol of tags with zones, of which some may be nested."""
+    zoning = Zoning.of(variable)
+    values, bots = zoning.pum.sensitive, zoning.bots
+    nested: NestedResponse | None = None
+    mechanism: NestedResponse | PureMechanism
+    if any(zoning.nests):
+        mechanism = nested = NestedResponse(values, spec.epsilon, [bot.nest for bot in bots])
+    else:
+        mechanism = _common(build, values, len(bots), spec)
+    read = partial(PureDecoder, mechanism.channel, simultaneous=variable.simultaneous)
+    return LdpProtocol(zoning, mechanism, ZonedDecoder(zoning, nested, read))
 
 
 _RANDOMIZED_RESPONSE = _pure(lambda sensitive, spec: RandomizedResponse(sensitive, spec.epsilon))

@@ -55,6 +55,9 @@ class Device:
     not it has reported the value before. For a budget, a new response spends ``lasting_epsilon``, and later reports of
     it spend nothing.
 
+    No report tells two values behind one tag apart, unless the tag has zones. Then the likelihoods of a report differ
+    by up to a factor e^zone_epsilon, or e^epsilon without ``zone_epsilon``.
+
     The device does not protect:
 
     - a value that is neither in X_S nor in X_S^(i): a report outside Y_P reveals it, and so that it is not hidden;

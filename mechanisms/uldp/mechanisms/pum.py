@@ -53,12 +53,15 @@ class Pum(Encoding):
             tag has no background knowledge.
         strength: Shape (kappa,): the number of draws from the distribution of values behind the tag that its
             background is worth; NaN if unknown, and infinity if the background is exact.
+        reach: Shape (kappa, |X|): whether users behind each tag may hold each value; None if they may hold any. The bot
+            of a zone reaches the values of the zone.
     """
 
     sensitive: Mask
     tags: tuple[str, ...]
     background: Floats
     strength: Floats
+    reach: Mask | None = None
 
     def __post_init__(self) -> None:
         if self.background.shape != (len(self.tags), self.size):
@@ -181,7 +184,10 @@ class Pum(Encoding):
         more = self.strength[known, np.newaxis] + 1
         pi = self.background[known]
         q = pi + (0.5 - pi) / more
-        variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ (q * (1 - q) / (more + 1))
+        spread = q * (1 - q) / (more + 1)
+        if self.reach is not None:
+            spread = np.where(self.reach[known], spread, 0.0)
+        variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ spread
         return variance
 
     def _variance_of_draws(self, linear: LinearShares) -> Floats:
@@ -213,15 +219,22 @@ class Pum(Encoding):
         values, _ = self._split(r_hat)
         return values
 
+    def within_reach(self, bots: Floats) -> Floats:
+        """Sum a vector, or the rows of a matrix, over the bots that reach each value.
+
+        The last axis of the result has length |X|, or 1 if all bots reach all values.
+        """
+        sums: Floats = bots.sum(axis=-1, keepdims=True) if self.reach is None else bots @ self.reach
+        return sums
+
     def most(self, r_hat: Floats) -> Floats:
         """Return r-hat(x) + sum_k max(r-hat(bot_k), 0), the share of each value if all hidden users held it."""
         values, bots = self._split(r_hat)
-        most: Floats = values + np.maximum(bots, 0.0).sum()
-        return most
+        return values + self.within_reach(np.maximum(bots, 0.0))
 
     def most_stderr(self, linear: LinearShares) -> Floats:
         """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k), shape (|X|,); see ``stderr``."""
-        s, u = (values + bots.sum(axis=-1, keepdims=True) for values, bots in map(self._split, linear.factors))
+        s, u = (values + self.within_reach(bots) for values, bots in map(self._split, linear.factors))
         stderr: Floats = np.sqrt(np.maximum(s - (u**2).sum(axis=0), 0.0))
         return stderr
 
@@ -242,10 +255,12 @@ class Pum(Encoding):
     def bound(self, r_hat: Floats) -> float:
         """Return 2 sum_k max(r-hat(bot_k), 0), the largest l1 error of p-hat from wrong background (Theorem 1).
 
-        ``theorem1_terms`` explains why a negative mass adds nothing.
+        ``theorem1_terms`` explains why a negative mass adds nothing. The background of a bot that reaches one value is
+        never wrong.
         """
         _, bots = self._split(r_hat)
-        return 2 * float(np.maximum(bots, 0.0).sum())
+        several = True if self.reach is None else self.reach.sum(axis=1) > 1
+        return 2 * float(np.maximum(bots, 0.0).sum(where=several))
 
     def _split(self, vector: Floats) -> tuple[Floats, Floats]:
         """Split a vector over Z, or the rows of a matrix, into the parts over X and over the bots."""

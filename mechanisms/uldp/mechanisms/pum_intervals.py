@@ -63,9 +63,10 @@ def pum_intervals(pum: Pum, linear: LinearShares, level: float = 0.95) -> PumInt
         return r_hat[:size] + r_hat[size:] @ weights, np.sqrt(np.maximum(square, 0.0))
 
     known = ~np.isnan(pum.strength)[:, np.newaxis]
+    reach = np.ones_like(pum.background) if pum.reach is None else pum.reach.astype(np.float64)
     spread = pum.background_variance(r_hat)
     least, below = of_sum(low, np.where(known, pum.background, 0.0), spread)
-    most, above = of_sum(high, np.where(known, pum.background, 1.0), spread)
-    anywhere, over = of_sum(high, np.ones_like(pum.background), np.zeros(size))
+    most, above = of_sum(high, np.where(known, pum.background, reach), spread)
+    anywhere, over = of_sum(high, reach, np.zeros(size))
     visible = low[:size], high[:size]
     return PumIntervals(visible, (least - below, most + above), (visible[0], anywhere + over))

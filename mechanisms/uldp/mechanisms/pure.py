@@ -110,11 +110,10 @@ class PureDecoder(Decoder):
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
-        protected = self.channel.q > 0
-        for heading, mask in (("sensitive", protected), ("others", ~protected)):
-            if mask.any():
-                p, q = float(self.channel.p[mask][0]), float(self.channel.q[mask][0])
-                yield heading, f"{int(mask.sum()):,} symbols: p {p:.6g}, q {q:.6g}"
+        for q in np.unique(self.channel.q)[::-1].tolist():
+            p = self.channel.p[self.channel.q == q]
+            symbols = "1 symbol" if len(p) == 1 else f"{len(p):,} symbols"
+            yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}"
         yield "forged", forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support)
         falling, equal = (
             forecast_l1(self.channel, self.pum, estimator, shares(self.channel.size), n)

@@ -39,6 +39,11 @@ def _facts(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> Itera
         all_sensitive = bool(variable.sensitive_mask.all())
         yield f"{beside}sensitive", "all" if all_sensitive else variable.sensitive_mask.nonzero()[0].tolist()
         yield f"{beside}tags", [tag.name for tag in variable.tags]
+        for tag, zones in zip(variable.tags, variable.zones, strict=True):
+            # Specs without zones keep the digest that they had before there were any.
+            if zones is not None:
+                yield f"{beside}tags.{tag.name}.zones", zones.of_value.tolist()
+                yield f"{beside}tags.{tag.name}.zone_epsilon", tag.zone_epsilon
         parameters = variable.mechanism.model_dump(exclude_none=True) | ({"share": variable.share} if name else {})
         yield from _under(f"mechanism.of.{name}." if name else "mechanism.", parameters)
 

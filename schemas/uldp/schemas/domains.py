@@ -19,17 +19,26 @@ AttributeName = Annotated[
 class Tag(Strict):
     """A semantic tag of PUM, behind which users hide values, and background knowledge about the hidden values.
 
-    ``strength`` is the number of draws from the distribution of the hidden values that the background is worth.
+    Attributes:
+        strength: The number of draws from the distribution of the hidden values that the background is worth.
+        zones: A file that divides the values behind the tag into zones. Without ``zone_epsilon``, a report names the
+            zone as loudly as epsilon allows.
+        zone_epsilon: The budget of an answer about the zone, in nats: the most by which two values behind the tag
+            differ.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
     background: str | None = None
     strength: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    zones: str | None = None
+    zone_epsilon: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
-    def _is_of_a_background(self) -> "Tag":
+    def _fits(self) -> "Tag":
         if self.strength is not None and self.background is None:
             raise ValueError("strength says how good a background is; add background, or remove strength")
+        if self.zone_epsilon is not None and self.zones is None:
+            raise ValueError("zone_epsilon is the budget of an answer about zones; add zones, or remove zone_epsilon")
         return self
 
 

@@ -21,6 +21,8 @@ class TableName(StrEnum):
     BAND = "band"
     #: The share of users who hide their value behind each tag.
     HIDDEN = "hidden"
+    #: The share of users who hide their value in each zone of a tag; only of tags with zones. Keys are ``tag/zone``.
+    ZONE = "zone"
     #: The largest l1 error of the shares that wrong background knowledge of the tags can cause.
     BOUND = "bound"
     #: The mean of a number.

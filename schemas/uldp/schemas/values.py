@@ -13,7 +13,7 @@ from uldp.schemas.specfile import read_rows, read_weight
 
 #: The draws that the weights of a background count for one that is worth as much. A background is seldom a sample of
 #: the hidden users themselves: with this number, intervals cover where the places of the shipped example are assumed.
-_WEIGHT_OF_A_DRAW = 4
+WEIGHT_OF_A_DRAW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Values:
     def read_background(self, path: Path) -> tuple[Floats, float]:
         """Return the distribution over the values that the weights in a file give, and its strength.
 
-        Whole weights may be counts of a sample, so the strength is their sum over ``_WEIGHT_OF_A_DRAW``.
+        Whole weights may be counts of a sample, so the strength is their sum over ``WEIGHT_OF_A_DRAW``.
 
         Returns:
             The distribution, shape (|X|,), and the strength, NaN if a weight is not a whole number.
@@ -112,7 +112,7 @@ class Values:
         if not 0 < total < np.inf:
             raise ValueError(f"the weights sum to {total:g}; give at least one value a weight above 0")
         whole = bool((weights % 1 == 0).all())
-        return weights / total, float(total) / _WEIGHT_OF_A_DRAW if whole else np.nan
+        return weights / total, float(total) / WEIGHT_OF_A_DRAW if whole else np.nan
 
 
 def read_values(domain: VariableDomain, base: Path) -> Values:

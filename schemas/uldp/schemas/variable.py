@@ -11,6 +11,10 @@ from uldp.schemas.domains import Sensitive, Tag, VariableDomain
 from uldp.schemas.mechanisms import VariableMechanism, names_where
 from uldp.schemas.mistakes import plain
 from uldp.schemas.values import Values, read_values
+from uldp.schemas.zones import Zones, read_zones
+
+#: A collector has a table of the values behind each zone that has a bot of its own; it has at most so many entries.
+_MOST_PLACES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,7 @@ class Variable(Values):
         sensitive_mask: Shape (|X|,): whether each value is in X_S.
         background: Shape (kappa, |X|): the distribution pi-hat_k of each tag; a row of NaN without background.
         strength: Shape (kappa,): the number of draws that each background is worth; NaN if unknown.
+        zones: The zones of each tag; None for a tag without zones.
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
     """
 
@@ -35,6 +40,7 @@ class Variable(Values):
     sensitive_mask: Mask
     background: Floats
     strength: Floats
+    zones: Sequence[Zones | None]
     simultaneous: bool
 
     def read(self, text: str) -> int | float:
@@ -109,7 +115,10 @@ def read_variable(
             f" {mechanism.largest_size:,} values, got {values.size:,}; use oue, or merge values"
         )
     background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
-    return Variable(values.size, values.names, domain, mechanism, share, tags, mask, background, strength, simultaneous)
+    zones = _read_zones(values, tags, base, f"{beside}tags")
+    return Variable(
+        values.size, values.names, domain, mechanism, share, tags, mask, background, strength, zones, simultaneous
+    )
 
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
@@ -122,9 +131,39 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
         )
     if tags and not mechanism.takes_tags:
         raise ValueError(f"{where}tags need one of {for_tags} as the common mechanism, not {mechanism.name}")
+    for index, tag in enumerate(tags):
+        _check_zone_epsilon(mechanism, tag, f"{where}tags.{index}.zone_epsilon")
     names = [tag.name for tag in tags]
     if len(set(names)) != len(names):
         raise ValueError(f"{where}tag names must differ, got {names}")
+
+
+def _check_zone_epsilon(mechanism: VariableMechanism, tag: Tag, key: str) -> None:
+    if tag.zone_epsilon is None or mechanism.epsilon is None:
+        return
+    if mechanism.name != "urr":
+        raise ValueError(f"{key}: {mechanism.name} takes zones without a budget of their own; choose urr, or remove it")
+    if mechanism.lasting_epsilon is not None:
+        raise ValueError(f"{key}: a device keeps no answer about a zone; remove it, or mechanism.lasting_epsilon")
+    if tag.zone_epsilon > mechanism.epsilon:
+        raise ValueError(f"{key}: must be at most epsilon, the budget of the report ({mechanism.epsilon:g})")
+
+
+def _read_zones(values: Values, tags: Sequence[Tag], base: Path, key: str) -> list[Zones | None]:
+    found: list[Zones | None] = []
+    for index, tag in enumerate(tags):
+        path = None if tag.zones is None else base / tag.zones
+        try:
+            zones = None if path is None else read_zones(path, values)
+        except ValueError as error:
+            raise ValueError(f"{key}.{index}.zones: {plain(str(path))}: {error}") from error
+        if zones is not None and tag.zone_epsilon is None and len(zones.labels) * values.size > _MOST_PLACES:
+            raise ValueError(
+                f"{key}.{index}.zones: {len(zones.labels):,} zones of {values.size:,} values have a table of more than"
+                f" {_MOST_PLACES:,} entries; use fewer zones or values, or add zone_epsilon, which needs no table"
+            )
+        found.append(zones)
+    return found
 
 
 def _read_backgrounds(

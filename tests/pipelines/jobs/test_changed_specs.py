@@ -109,3 +109,15 @@ def test_the_specs_of_records_need_no_outside_files(tmp_path: Path) -> None:
     assert kept.channel == spec.channel
     assert kept.variables["app"].labels == ["mail", "maps", "clinic"]
     assert kept.variables["app"].background.tolist() == [[0.25, 0.75, 0]]
+
+
+def test_a_kept_spec_has_its_zones(tmp_path: Path) -> None:
+    (tmp_path / "zones.csv").write_text("value,zone\n4,south\n0,north\n1,south\n")
+    tags = [{"name": "home", "zones": "zones.csv", "zone_epsilon": 0.5}, {"name": "work", "zones": "zones.csv"}]
+    spec = CollectionSpec.parse(build.MINIMAL | URR | {"tags": tags}, base=tmp_path)
+    begin(tmp_path / "out", spec, resumes=True)
+    (tmp_path / "zones.csv").unlink()
+    begin(tmp_path / "out", spec, resumes=True)
+    kept = CollectionSpec.load(tmp_path / "out" / "specs" / "c-v1" / "spec.yaml")
+    assert kept.channel == spec.channel
+    assert [each.labels for each in kept.variables[""].zones if each] == [("south", "north", "rest")] * 2

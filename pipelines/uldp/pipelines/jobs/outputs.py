@@ -24,6 +24,7 @@ from uldp.schemas.channel import changed_key
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
+from uldp.schemas.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import JOB, Kind, kind_of
@@ -293,7 +294,7 @@ def _folder(out: Path, spec: CollectionSpec) -> Path:
 
 
 def _keep(folder: Path, spec: CollectionSpec) -> None:
-    """Write a spec that needs no outside files: the labels move into it, the backgrounds into files beside it."""
+    """Write a spec that needs no outside files: the labels move into it, backgrounds and zones into files beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     data = spec.model_dump(mode="json", exclude_none=True)
     for name, variable in spec.variables.items():
@@ -310,6 +311,10 @@ def _keep(folder: Path, spec: CollectionSpec) -> None:
                 _write_background(folder / tag["background"], variable.labels, weights / 2)
                 if not math.isnan(strength):
                     tag["strength"] = float(strength)
+        for tag, zones in zip(tags, variable.zones, strict=True):
+            if zones is not None:
+                tag["zones"] = f"{name}.{tag['name']}.zones.csv" if name else f"{tag['name']}.zones.csv"
+                write_zones(folder / tag["zones"], zones, variable.labels)
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     (folder / "spec.yaml").write_text(text, encoding="utf-8")
 

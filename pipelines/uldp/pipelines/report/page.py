@@ -218,7 +218,7 @@ def guarantee(spec: CollectionSpec) -> str:
     promise = build_protocol(spec).mechanism.guarantee
     if promise.epsilon is None:
         return "Nobody is protected: every report is the true value."
-    one = _guarantee_of_one_report(spec, promise.privacy, f"exp(ε) = {_factor(promise.epsilon)}")
+    one = _guarantee_of_one_report(spec, promise.privacy, f"exp(ε) = {_factor(promise.epsilon)}") + _within_tags(spec)
     if promise.lasting is not None:
         one += " This is about one report; for all reports of one value together, the factor is "
         one += f"{_factor(promise.lasting)}."
@@ -251,6 +251,19 @@ def _guarantee_of_one_report(spec: CollectionSpec, privacy: Privacy, factor: str
         "as it would be under any other value, for everyone who sees it, the collector included (ULDP); "
         f"a user at any other value may send a report that reveals it{also}."
     )
+
+
+def _within_tags(spec: CollectionSpec) -> str:
+    """Return what a report tells about a value behind a tag; nothing if no tag has zones."""
+    tags = [tag for variable in spec.variables.values() for tag in variable.tags]
+    loud = [tag.name for tag in tags if tag.zones is not None and tag.zone_epsilon is None]
+    quiet = [f"{_factor(tag.zone_epsilon)} for {tag.name}" for tag in tags if tag.zone_epsilon is not None]
+    said = ""
+    if quiet:
+        said += f" Between two values behind one tag, it is at most {', '.join(quiet)}."
+    if loud:
+        said += f" A report may name the zone of a value behind {', '.join(loud)}: between zones, it is up to exp(ε)."
+    return said
 
 
 def _section(

@@ -85,7 +85,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
         if table.name not in WITH_SHARES:
-            yield from _table_text(table, spec, estimate.n)
+            yield from _table_text(table, spec, estimate.n, top)
     for of in variables:
         if _number(of, spec) is not None:
             yield from _shares_text(estimate, of, spec, top)
@@ -167,16 +167,22 @@ def _aligned(texts: Sequence[str]) -> list[str]:
     return [f"{text:>{width}}" for text in texts]
 
 
-def _table_text(table: Table, spec: CollectionSpec, n: int) -> Iterator[str]:
-    """Yield the lines of any other table: its name and n, and each entry with its error and its interval."""
+def _table_text(table: Table, spec: CollectionSpec, n: int, top: int) -> Iterator[str]:
+    """Yield the lines of any other table: its name and n, and each entry with its error and its interval.
+
+    Of zones, only the largest ``top``.
+    """
     number = "" if table.n == n else f", n {table.n:,}"
     if len(table.values) == 1 and table.keys is None:
         yield f"  {table_name(table)}{number}: {entry_text(table, 0)}"
         return
-    yield f"  {table_name(table)}{number}, ± standard error"
-    labels = list(map(printable, value_labels(table, spec)))
+    order = largest(table.values, top) if table.name is TableName.ZONE else range(len(table.values))
+    which = f", the {len(order)} largest of {len(table.values)}" if table.name is TableName.ZONE else ""
+    yield f"  {table_name(table)}{which}{number}, ± standard error"
+    names = value_labels(table, spec)
+    labels = [printable(names[i]) for i in order]
     width = max(map(len, labels))
-    yield from (f"    {label:>{width}}  {entry_text(table, i)}" for i, label in enumerate(labels))
+    yield from (f"    {label:>{width}}  {entry_text(table, i)}" for label, i in zip(labels, order, strict=True))
 
 
 def entry_text(table: Table, i: int) -> str:

@@ -1,0 +1,131 @@
+"""Nested responses: the guarantee by enumeration of all reports, the geometry, and the law of devices."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from uldp.mechanisms.nested_response import NestedResponse
+from uldp.mechanisms.projective_response import ProjectiveResponse
+from uldp.mechanisms.randomness import SystemRandomness
+from uldp.schemas.arrays import Floats
+
+SENSITIVE = np.array([True, False, True, False, False])
+#: By zones and budget: g, P and s by the rule of the docstring.
+GEOMETRIES = {
+    (2, 1.0): (2, 3, 1),
+    (4, 1.0): (3, 4, 1),
+    (5, 1.0): (3, 13, 4),
+    (8, 2.0): (7, 8, 1),
+    (156, 1.0): (3, 364, 121),
+    (156, 2.0): (7, 400, 57),
+    (30, 0.1): (2, 31, 15),
+}
+EPSILONS = [(1.0, 0.5), (1.0, 1.0), (math.log(625), 1.0), (math.log(625), 2.0), (20.0, 3.0)]
+
+
+@pytest.mark.parametrize(("zones", "epsilon"), GEOMETRIES)
+def test_any_two_hyperplanes_share_as_many_points(zones: int, epsilon: float) -> None:
+    response = ProjectiveResponse(zones, epsilon)
+    g, points, on_plane = GEOMETRIES[zones, epsilon]
+    assert (response.points, response.hyperplanes.shape) == (points, (zones, on_plane))
+    planes = [set(plane.tolist()) for plane in response.hyperplanes]
+    assert {len(one & other) for one in planes for other in planes if one is not other} == {(on_plane - 1) // g}
+
+
+@pytest.mark.parametrize(("zones", "epsilon"), GEOMETRIES)
+def test_two_zones_differ_by_the_budget_at_each_point(zones: int, epsilon: float) -> None:
+    response = ProjectiveResponse(zones, epsilon)
+    law = np.array([response.law(one) for one in np.eye(zones)])
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=1e-12)
+    assert law.max() / law.min() == pytest.approx(math.exp(epsilon), rel=1e-12)
+    for zone in (0, zones - 1):
+        own = response.hyperplanes[zone]
+        inside = law[:, own].sum(axis=1)
+        assert inside[zone] == pytest.approx(response.inside)
+        np.testing.assert_allclose(np.delete(inside, zone), response.across)
+
+
+def nested(epsilon: float, zone_epsilon: float) -> NestedResponse:
+    """Over five values: a nested bot with 7 zones, a bot without, and a nested bot with 4."""
+    nests = [ProjectiveResponse(7, zone_epsilon), None, ProjectiveResponse(4, zone_epsilon)]
+    return NestedResponse(SENSITIVE, epsilon, nests)
+
+
+def probabilities(mechanism: NestedResponse) -> Floats:
+    """The probability of each payload from each input, shape (inputs, payloads)."""
+    return np.array([mechanism.law(one) for one in np.eye(mechanism.size)])
+
+
+def worst(law: Floats) -> float:
+    return float((law.max(axis=0) / law.min(axis=0)).max())
+
+
+@pytest.mark.parametrize(("epsilon", "zone_epsilon"), EPSILONS)
+def test_any_two_inputs_differ_by_epsilon_and_two_zones_of_a_tag_by_less_than_their_budget(
+    epsilon: float, zone_epsilon: float
+) -> None:
+    mechanism = nested(epsilon, zone_epsilon)
+    law = probabilities(mechanism)
+    np.testing.assert_allclose(law.sum(axis=1), 1, rtol=1e-12)
+    revealing = np.append(~SENSITIVE, np.zeros(mechanism.statistic_size - 5, dtype=np.bool_))
+    assert (np.count_nonzero(law[:, revealing], axis=0) == 1).all()
+    assert not law[mechanism.sensitive][:, revealing].any()
+    assert worst(law[:, ~revealing]) == pytest.approx(math.exp(epsilon), rel=1e-12)
+    within = math.exp(epsilon) / (1 + math.expm1(epsilon) / math.exp(zone_epsilon))
+    assert within < math.exp(zone_epsilon)
+    for zones in (slice(5, 12), slice(13, 17)):
+        assert worst(law[zones][:, ~revealing]) == pytest.approx(within, rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "zone_epsilon"), EPSILONS)
+def test_each_point_on_a_hyperplane_uses_all_of_epsilon(epsilon: float, zone_epsilon: float) -> None:
+    mechanism = nested(epsilon, zone_epsilon)
+    law = probabilities(mechanism)
+    for bot, nest in enumerate(mechanism.nests, start=5):
+        if nest is not None:
+            points = mechanism.first_payloads[bot] + np.unique(nest.hyperplanes)
+            ratios = law[:, points].max(axis=0) / law[:, points].min(axis=0)
+            np.testing.assert_allclose(ratios, math.exp(epsilon), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "zone_epsilon"), EPSILONS[:3])
+def test_devices_follow_the_probabilities(epsilon: float, zone_epsilon: float) -> None:
+    mechanism, n = nested(epsilon, zone_epsilon), 50_000
+    for symbol, law in enumerate(probabilities(mechanism)):
+        payloads = mechanism.perturb(np.full(n, symbol), default_rng(symbol))
+        shares = np.bincount(payloads, minlength=mechanism.statistic_size) / n
+        assert np.abs(shares - law)[law == 0].sum() == 0
+        assert (np.abs(shares - law) <= 5 * np.sqrt(law * (1 - law) / n)).all()
+
+
+def test_the_outer_symbols_are_a_channel() -> None:
+    mechanism = nested(2.0, 1.0)
+    law = probabilities(mechanism)
+    folded = np.add.reduceat(law, mechanism.first_payloads[:-1], axis=1)
+    outer = np.repeat(np.arange(8), [1, 1, 1, 1, 1, 7, 1, 4])
+    for row, symbol in zip(folded, outer, strict=True):
+        wanted = np.where(np.arange(8) == symbol, mechanism.channel.p, mechanism.channel.q)
+        np.testing.assert_allclose(row, wanted, rtol=1e-12, atol=1e-15)
+    cells = np.arange(mechanism.statistic_size)
+    assert mechanism.fold(cells).sum() == cells.sum()
+
+
+def test_a_device_draws_from_the_operating_system() -> None:
+    mechanism = nested(2.0, 1.0)
+    payloads = mechanism.perturb(np.arange(mechanism.size).repeat(50), SystemRandomness())
+    assert mechanism.possible(payloads).all()
+
+
+@pytest.mark.parametrize(("zones", "epsilon"), [(1, 1.0), (2, 0.0)])
+def test_an_answer_needs_two_zones_and_a_budget(zones: int, epsilon: float) -> None:
+    with pytest.raises(ValueError, match="two zones and a budget"):
+        ProjectiveResponse(zones, epsilon)
+
+
+def test_a_nested_response_needs_zones_and_a_sensitive_value() -> None:
+    with pytest.raises(ValueError, match="a bot with zones"):
+        NestedResponse(SENSITIVE, 1.0, [None])
+    with pytest.raises(ValueError, match="a sensitive value"):
+        NestedResponse(~SENSITIVE & SENSITIVE, 1.0, [ProjectiveResponse(3, 1.0)])

@@ -1,0 +1,122 @@
+"""The shares of zones behind a nested tag: unbiased, as far off as they say, and combined with the background."""
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from uldp.mechanisms.nested_response import NestedResponse
+from uldp.mechanisms.projective_response import ProjectiveResponse
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.zone_shares import ZoneShares, learn, measured_shares, nearest_shares
+from uldp.mechanisms.zoning import Zoning
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.zones import Zones
+
+#: Eight values, the first of them in X_S, in four zones; the last zone has one value.
+OF_VALUE = np.array([0, 0, 0, 1, 1, 2, 2, 3])
+SENSITIVE = np.arange(8) < 1
+TRUE = np.array([0.5, 0.1, 0.3, 0.1])
+BACKGROUND = np.array([0.1, 0.1, 0.2, 0.2, 0.0, 0.0, 0.0, 0.4])
+HIDDEN, N, WINDOWS = 0.3, 20_000, 2_000
+NEST = ProjectiveResponse(4, 1.0)
+MECHANISM = NestedResponse(SENSITIVE, 2.0, [NEST])
+
+
+def zoning(background: Floats = BACKGROUND, strength: float = 50.0) -> Zoning:
+    pum = Pum(SENSITIVE, ("home",), background[np.newaxis], np.array([strength]))
+    return Zoning(pum, (Zones(("a", "b", "c", "d"), OF_VALUE),), (NEST,))
+
+
+def windows(n: int = N, hidden: float = HIDDEN) -> Counts:
+    """The points of the bot in WINDOWS windows; all visible users are at value 1."""
+    r = np.concatenate([[0, 1 - hidden, 0, 0, 0, 0, 0, 0], hidden * TRUE])
+    return default_rng(17).multinomial(n, MECHANISM.law(r), WINDOWS)[:, 8:]
+
+
+def learned(counts: Counts, n: int, known: Zoning) -> ZoneShares:
+    return learn(known, 0, counts, n, float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8]))
+
+
+def test_measured_shares_are_near_the_truth_and_as_far_off_as_they_say() -> None:
+    gain, q = float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8])
+    shares, variances = np.array([measured_shares(NEST, counts, N, gain, q) for counts in windows()]).swapaxes(0, 1)
+    error = shares.std(axis=0, ddof=1)
+    # The quotient of two estimates has a bias of the order of its variance.
+    assert (np.abs(shares.mean(axis=0) - TRUE) < 5 * error / np.sqrt(WINDOWS) + 2 * error**2).all()
+    z = np.log(shares.var(axis=0, ddof=1) / variances.mean(axis=0)) / np.sqrt(2 / WINDOWS)
+    assert np.abs(z).max() < 5
+
+
+def test_the_more_reports_the_less_the_background_counts() -> None:
+    far = [
+        np.abs(learned(windows(n)[0], n, zoning()).shares - TRUE).sum() for n in (100, 10_000, 1_000_000, 100_000_000)
+    ]
+    assert far == sorted(far, reverse=True)
+    assert far[-1] < 0.01
+
+
+def test_errors_of_combined_shares_cover_if_the_background_is_right() -> None:
+    # The background is off by as much as its strength says: it is a draw around the truth.
+    rng, n = default_rng(3), 2_000
+    covered = []
+    for counts in windows(n)[:600]:
+        mass = rng.dirichlet(50 * TRUE)
+        row = np.array([mass[0] / 3, mass[0] / 3, mass[0] / 3, mass[1] / 2, mass[1] / 2, mass[2], 0, mass[3]])
+        of = learned(counts, n, zoning(row))
+        covered.append(np.abs(of.shares - TRUE) <= 1.96 * of.stderr)
+    assert 0.93 < np.mean(covered) < 0.99
+
+
+def test_a_background_is_all_that_is_known_without_users_behind_the_tag() -> None:
+    of = learned(np.zeros(NEST.points, dtype=np.int64), 1_000, zoning())
+    assert of.shares == pytest.approx([0.4, 0.2, 0.0, 0.4])
+    assert of.background == pytest.approx([0.1, 0.1, 0.2, 0.2, 0, 0, 0, 0.4])
+    # Two zones whose values are not certain have most of the uncertainty, of 50 draws each in its share.
+    assert 10 < of.strength < 60
+
+
+def test_without_strength_only_the_reports_say_where_zones_are() -> None:
+    counts = windows()[0]
+    one = learned(counts, N, zoning(strength=np.nan))
+    gain, q = float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8])
+    assert one.shares == pytest.approx(nearest_shares(*measured_shares(NEST, counts, N, gain, q)))
+    assert np.isnan(one.strength)
+    # A zone of the background keeps its proportions; one without any is spread evenly.
+    assert one.background[:3] / one.shares[0] == pytest.approx([0.25, 0.25, 0.5])
+    assert one.background[5:7] == pytest.approx([one.shares[2] / 2] * 2)
+
+
+def test_nothing_is_known_without_background_and_reports() -> None:
+    of = learned(np.zeros(NEST.points, dtype=np.int64), 1_000, zoning(np.full(8, np.nan), np.nan))
+    assert of.shares.tolist() == [0.25] * 4
+    assert np.isnan(of.strength)
+    assert np.isinf(of.stderr).all()
+
+
+def test_zones_of_one_value_each_have_the_strength_of_the_reports() -> None:
+    nest = ProjectiveResponse(2, 1.0)
+    pum = Pum(np.array([True, False]), ("home",), np.full((1, 2), np.nan), np.array([np.nan]))
+    alone = Zoning(pum, (Zones(("a", "b"), np.arange(2)),), (nest,))
+    mechanism = NestedResponse(np.array([True, False]), 2.0, [nest])
+    law = mechanism.law(np.array([0.0, 0.5, 0.25, 0.25]))
+    strengths = []
+    for n in (10_000, 1_000_000):
+        counts = np.rint(n * law).astype(np.int64)[2:]
+        of = learn(alone, 0, counts, n, float(mechanism.channel.gain[2]), float(mechanism.channel.q[2]))
+        assert of.background == pytest.approx([0.5, 0.5], abs=1e-3)
+        strengths.append(of.strength)
+        assert of.strength == pytest.approx(0.25 / of.stderr[0] ** 2, rel=0.01)
+    assert strengths[1] == pytest.approx(100 * strengths[0], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "variances", "nearest"),
+    [
+        ([0.2, 0.3, 0.5], [1.0, 1.0, 1.0], [0.2, 0.3, 0.5]),
+        ([0.6, 0.6, -0.2], [1.0, 1.0, 1.0], [0.5, 0.5, 0.0]),
+        ([0.6, 0.6, 0.0], [0.01, 0.03, 1.0], [0.55, 0.45, 0.0]),
+        ([0.4, 0.4, 0.0], [1.0, 1.0, 2.0], [0.45, 0.45, 0.1]),
+    ],
+)
+def test_nearest_shares(estimate: list[float], variances: list[float], nearest: list[float]) -> None:
+    assert nearest_shares(np.array(estimate), np.array(variances)) == pytest.approx(nearest)
