@@ -94,3 +94,19 @@ def test_census_protects_divorce_and_unemployment_at_the_ages_that_the_paper_giv
     np.testing.assert_array_equal(spec.sensitive_mask, sensitive.ravel())
     assert spec.labels[0] == "age0/income0/marital0/sex0"
     assert spec.labels[np.ravel_multi_index((4, 1, 2, 0), sensitive.shape)] == "age4/income1/marital2/sex0"
+
+
+@pytest.mark.parametrize(("name", "budget"), [("nested", 1.0), ("zones", None)])
+def test_manhattan_has_a_spec_for_each_way_to_learn_what_is_behind_tags(name: str, budget: float | None) -> None:
+    spec, plain = CollectionSpec.load(EXAMPLES / "manhattan" / f"{name}.yaml"), load("manhattan")
+    assert spec.background.tolist() == plain.background.tolist()
+    assert (spec.sensitive, spec.mechanism, spec.window) == (plain.sensitive, plain.mechanism, plain.window)
+    for tag, zones, background, count in zip(
+        spec.tags, spec.variables[""].zones, spec.background, (115, 156), strict=True
+    ):
+        assert zones is not None
+        assert (tag.zone_epsilon, len(zones.labels)) == (budget, count)
+        # All but rest have mass, and none has more than its part unless it is one cell.
+        masses, cells = np.bincount(zones.of_value, background), np.bincount(zones.of_value)
+        assert masses[-1] == 0 < masses[:-1].min()
+        assert masses[cells > 1].max() < 2 / 156

@@ -14,6 +14,7 @@ from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import export, prune, replay, report, show
 from uldp.pipelines.commands.simulation import check, demo, simulate
+from uldp.pipelines.commands.zones import background, zones
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
@@ -37,7 +38,7 @@ def cli(verbose: bool) -> None:
         warnings.simplefilter("ignore")
 
 
-for command in (check, simulate, backfill, stream, show, export, report, replay, prune, demo):
+for command in (check, simulate, backfill, stream, show, export, report, replay, prune, background, zones, demo):
     cli.add_command(command)
 
 

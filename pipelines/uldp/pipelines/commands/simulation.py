@@ -30,10 +30,13 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     """
     from uldp.pipelines.caveats import caveats
     from uldp.pipelines.results.text import spec_text
+    from uldp.pipelines.zones import proposals
 
     for path in specs:
         spec = CollectionSpec.load(path)
         say(f"{path}: {spec_text(spec, users)}")
+        for line in proposals(spec, users):
+            say(f"  possible    zones: {line}")
         for caveat in caveats(spec, users):
             say(f"warning: {path}: {caveat}")
 

@@ -1,0 +1,107 @@
+"""Zones for the tags of a spec: how many pay off, the file that divides a tag, and the price, which is said first."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.zone_choice import best_zones, equal_zones, expected_l1, with_zones
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mistakes import near, notes, quote
+from uldp.schemas.variable import Variable
+from uldp.schemas.zones import Zones, write_zones
+
+#: The budget of the answer about the zone that ``proposals`` tries.
+_ZONE_EPSILON = 1.0
+#: Zones are proposed if they take this share from the expected error.
+_WORTH = 0.1
+#: Forecasts for larger domains take more than a second.
+_LARGEST_DOMAIN = 10_000
+
+
+class ZonesError(ValueError):
+    """A tag cannot be divided; the message says what to do."""
+
+
+def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, epsilon: float | None, users: int) -> str:
+    """Write the zones of a tag, and return what a report tells of them and what to expect.
+
+    Args:
+        spec: The spec.
+        name: The tag; of a record, ``attribute.tag``.
+        path: The file to write.
+        count: The number of zones; None for the number with the least expected error.
+        epsilon: The budget of the answer about the zone; None for a bot for each zone.
+        users: The number of reports from which zones are learned.
+
+    Raises:
+        ZonesError: if the spec has no such tag, or it has no background, or its mechanism does not fit.
+    """
+    variable, tag = _find(spec, name)
+    of = variable.tags[tag]
+    if math.isnan(variable.background[tag][0]):
+        raise ZonesError(f"tag {of.name} has no background, so nothing says how to divide it; add background")
+    if epsilon is not None and (variable.mechanism.name != "urr" or epsilon > (variable.mechanism.epsilon or 0)):
+        raise ZonesError(
+            f"--zone-epsilon {epsilon:g} needs the mechanism urr with an epsilon of this or more, not"
+            f" {variable.mechanism.name} with {variable.mechanism.epsilon:g}"
+        )
+    if count is None:
+        if math.isnan(variable.strength[tag]):
+            raise ZonesError(f"the background of {of.name} has no strength, so no number of zones is best; add --count")
+        zones, before, after = best_zones(variable, tag, users, epsilon)
+    else:
+        zones = equal_zones(variable.background[tag], count)
+        before = expected_l1(with_zones(variable, tag, None, None), users)
+        after = expected_l1(with_zones(variable, tag, zones, epsilon), users)
+    if len(zones.labels) < 2:
+        raise ZonesError(f"the background of {of.name} gives one zone; divide the tag by hand, or add values to it")
+    write_zones(path, zones, variable.labels)
+    lines = [
+        f"{path}: {len(zones.labels)} zones",
+        price(variable, tag, zones, epsilon),
+        f"expected l1 of the shares, at n = {users:,}: {after:.3g}; {before:.3g} without zones",
+    ]
+    return "\n".join(lines)
+
+
+def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
+    known = {
+        f"{attribute}.{tag.name}" if attribute else tag.name: (variable, index)
+        for attribute, variable in spec.variables.items()
+        for index, tag in enumerate(variable.tags)
+    }
+    if name not in known:
+        have = ", ".join(known) or "none"
+        raise ZonesError(f"{spec.collection} has no tag {quote(name)} (it has {have}){notes(near(name, known))}")
+    return known[name]
+
+
+def price(variable: Variable, tag: int, zones: Zones, epsilon: float | None) -> str:
+    """Return what a report tells of the zone behind a tag, as ``uldp check`` says it."""
+    described = build_variable(with_zones(variable, tag, zones, epsilon)).decoder.describe(1)
+    start = f"{len(zones.labels)} behind {variable.tags[tag].name}: "
+    return next(text for heading, text in described if heading == "zones" and text.startswith(start))
+
+
+def proposals(spec: CollectionSpec, users: int) -> Iterator[str]:
+    """Yield a line for each way to learn what is behind a tag that would pay off, with its price first."""
+    for attribute, variable in spec.variables.items():
+        epsilon = variable.mechanism.epsilon
+        for tag, of in enumerate(variable.tags):
+            if of.zones is not None or math.isnan(variable.strength[tag]) or variable.size > _LARGEST_DOMAIN:
+                continue
+            for budget in (_ZONE_EPSILON, None):
+                fits = budget is None or (
+                    variable.mechanism.name == "urr" and epsilon is not None and budget <= epsilon
+                )
+                if not fits:
+                    continue
+                zones, before, after = best_zones(variable, tag, max(round(variable.share * users), 1), budget)
+                if after < (1 - _WORTH) * before:
+                    name = f"{attribute}.{of.name}" if attribute else of.name
+                    option = "" if budget is None else f" --zone-epsilon {budget:g}"
+                    yield (
+                        f"{price(variable, tag, zones, budget)}; the expected l1 falls from {before:.2g} to {after:.2g}"
+                        f" (uldp zones SPEC --tag {name}{option} --users {users} --to FILE)"
+                    )

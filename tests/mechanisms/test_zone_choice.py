@@ -1,0 +1,73 @@
+"""Zones from a background alone: equal masses, and as many as the reports bear."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uldp.mechanisms.zone_choice import best_zones, equal_zones, expected_l1, with_zones
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.variable import Variable
+
+MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
+VARIABLE = CollectionSpec.load(MANHATTAN / "spec.yaml").variables[""]
+
+
+def distribution(weights: list[int]) -> Floats:
+    return np.array(weights) / sum(weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "count", "zones"),
+    [
+        ([1, 1, 1, 1], 3, [0, 0, 1, 1]),
+        ([1, 5, 1, 1], 3, [1, 0, 1, 1]),
+        ([0, 4, 0, 2, 2], 3, [2, 0, 2, 1, 1]),
+        ([0, 3, 3, 2], 10, [3, 0, 1, 2]),
+    ],
+)
+def test_zones_have_equal_mass_and_the_last_has_none(weights: list[int], count: int, zones: list[int]) -> None:
+    assert equal_zones(distribution(weights), count).of_value.tolist() == zones
+
+
+@given(st.lists(st.integers(0, 20), min_size=2, max_size=60).filter(any), st.integers(2, 40))
+def test_a_zone_has_no_more_than_its_part_but_for_one_value(weights: list[int], count: int) -> None:
+    background = distribution(weights)
+    zones = equal_zones(background, count)
+    masses = np.bincount(zones.of_value, background)
+    assert len(zones.labels) == len(masses) <= count
+    assert zones.of_value.min() == 0
+    for zone, mass in enumerate(masses.tolist()):
+        own = background[zones.of_value == zone]
+        assert mass - own.min() < 1 / max(count - 1, 1) + 1e-9
+    order = np.argsort(-background, kind="stable")
+    assert (np.diff(zones.of_value[order]) >= 0).all()
+
+
+def at(epsilon: float) -> Variable:
+    return replace(VARIABLE, mechanism=VARIABLE.mechanism.model_copy(update={"epsilon": epsilon}))
+
+
+def test_more_reports_bear_more_zones() -> None:
+    counts = [len(best_zones(VARIABLE, 0, users, 1.0).zones.labels) for users in (10_000, 179_527, 4_300_000)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1] == 115
+
+
+def test_zones_pay_off_at_a_large_epsilon_alone() -> None:
+    for epsilon, pays_off in ((6.4, True), (2.0, False)):
+        choice = best_zones(at(epsilon), 0, 179_527, None)
+        assert (choice.after < 0.9 * choice.before) == pays_off
+    # An answer with a budget of its own pays off at a smaller epsilon too, if there are enough of them.
+    choice = best_zones(at(2.0), 0, 4_300_000, 1.0)
+    assert choice.after < 0.9 * choice.before
+
+
+def test_the_forecast_of_the_choice_is_that_of_its_zones() -> None:
+    choice = best_zones(VARIABLE, 1, 179_527, 1.0)
+    assert choice.before == expected_l1(VARIABLE, 179_527)
+    assert choice.after == expected_l1(with_zones(VARIABLE, 1, choice.zones, 1.0), 179_527)
