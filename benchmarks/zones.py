@@ -1,0 +1,126 @@
+"""What zones behind a tag gain in accuracy: the l1 loss of PUM on the check-ins that the project ships.
+
+    python -m benchmarks.zones --seeds 20 --users 179527 --windows 24
+
+Plain PUM assumes where the users behind a tag are. With nested tags, reports answer in which zone, with a budget of
+their own (zone_epsilon), and the answers of several windows are added. With zones, a report names the zone. The zones
+are those of the example: from the background alone, without the truth. Cells are drawn from their multinomial law. The
+estimator is the maximum likelihood.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.nested_response import NestedResponse
+from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.zoned_decoder import ZonedDecoder
+from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.table import TableName
+from uldp.schemas.variable import Variable
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
+SEEDS, USERS, FEWER_USERS, WINDOWS = 20, 179_527, 60_000, 24
+#: The budget of the example, and a smaller one.
+EPSILONS = (6.437751649736401, 3.0)
+ZONE_EPSILONS = (1.0, 2.0)
+
+
+class Setting(NamedTuple):
+    """A way to know what is behind tags.
+
+    Attributes:
+        name: Its name in the table.
+        spec: The spec of the example.
+        knowledge: The background: that of the spec, none, or the true distribution.
+        zone_epsilon: The budget of the answer about the zone, if the spec is nested.yaml.
+        windows: The number of windows whose answers are added; 1 for those of the window alone.
+    """
+
+    name: str
+    spec: str = "spec.yaml"
+    knowledge: str = "shipped"
+    zone_epsilon: float | None = None
+    windows: int = 1
+
+
+def settings(windows: int) -> Iterator[Setting]:
+    """Yield the rows of the table."""
+    yield Setting("plain, no background", knowledge="none")
+    yield Setting("plain, shipped background")
+    yield Setting("plain, true distribution", knowledge="true")
+    for budget in ZONE_EPSILONS:
+        yield Setting(f"nested, ε' = {budget:g}, one window", "nested.yaml", zone_epsilon=budget)
+        pooled = f"nested, ε' = {budget:g}, {windows} windows pooled"
+        yield Setting(pooled, "nested.yaml", zone_epsilon=budget, windows=windows)
+    yield Setting("zones", "zones.yaml")
+
+
+@cache
+def _example(spec: str) -> tuple[Variable, Truth]:
+    loaded = CollectionSpec.load(EXAMPLE / spec)
+    return loaded.variables[""], Truth.load(EXAMPLE / "truth.csv", loaded)
+
+
+def measure(setting: Setting, *, epsilon: float = EPSILONS[0], seeds: int = SEEDS, users: int = USERS) -> Floats:
+    """Simulate windows once per seed, and return the l1 loss of the last one for each seed, shape (seeds,)."""
+    variable, truth = _example(setting.spec)
+    common, tags = variable.mechanism.model_copy(update={"epsilon": epsilon}), variable.tags
+    if setting.zone_epsilon is not None:
+        tags = [tag.model_copy(update={"zone_epsilon": setting.zone_epsilon}) for tag in tags]
+    variable = replace(variable, mechanism=common, tags=tags)
+    ((values, hidden),), weights = truth.columns, truth.probabilities
+    values = np.asarray(values, dtype=np.int64)
+    if setting.knowledge != "shipped":
+        pi = np.array([np.bincount(values, weights * (hidden == tag), variable.size) for tag in range(len(tags))])
+        pi = pi / pi.sum(axis=1, keepdims=True) if setting.knowledge == "true" else np.full_like(pi, np.nan)
+        variable = replace(variable, background=pi, strength=np.full(len(tags), np.nan))
+    protocol = build_variable(variable)
+    inputs = protocol.encoding.encode([Held(values, hidden)], np.random.default_rng(0))
+    r = np.asarray(np.bincount(inputs, weights, protocol.mechanism.size), dtype=np.float64)
+    mechanism, decoder = protocol.mechanism, protocol.decoder
+    assert isinstance(decoder, PureDecoder | ZonedDecoder)
+    law = mechanism.law(r) if isinstance(mechanism, NestedResponse) else decoder.channel.support_probability(r)
+    losses = []
+    for seed in range(seeds):
+        windows = np.random.default_rng(seed).multinomial(users, law / law.sum(), setting.windows)
+        known = variable
+        if setting.windows > 1:
+            assert isinstance(decoder, ZonedDecoder)
+            learned = decoder.learned(windows.sum(axis=0), users * setting.windows).values()
+            background = np.array([each.background for each in learned])
+            known = replace(variable, background=background, strength=np.array([each.strength for each in learned]))
+        tables = build_variable(known).decoder.tables(windows[-1], users, "mle")
+        share = next(table for table in tables if table.name is TableName.SHARE)
+        losses.append(float(np.abs(share.values - truth.distribution()).sum()))
+    return np.array(losses)
+
+
+def main() -> None:
+    """Print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--users", type=int, default=USERS)
+    parser.add_argument("--windows", type=int, default=WINDOWS)
+    arguments = parser.parse_args()
+    columns = [(epsilon, users) for epsilon in EPSILONS for users in (arguments.users, FEWER_USERS)]
+    print("| l1 loss |", " | ".join(f"ε {epsilon:.2f}, n {users:,}" for epsilon, users in columns), "|")
+    print("| --- |", " | ".join("---" for _ in columns), "|")
+    for setting in settings(arguments.windows):
+        means = [
+            measure(setting, epsilon=epsilon, seeds=arguments.seeds, users=users).mean() for epsilon, users in columns
+        ]
+        print(f"| {setting.name} |", " | ".join(f"{mean:.3f}" for mean in means), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
