@@ -98,6 +98,11 @@ BAD_INPUT = [
     (("export", "empty", "--to", "f.xlsx"), 1, "f.xlsx: the ending decides the format; choose one of .parquet, .arrow"),
     (("export", "empty", "--to", "no/f.csv"), 1, "no/f.csv: there is no folder no; create it"),
     (("export", "empty"), 2, "Missing option '--to'"),
+    (("zones", SPEC, "--tag", "hom", "--to", "z.csv"), 1, "manhattan-checkins has no tag 'hom'"),
+    (("zones", SPEC, "--tag", "home", "--count", "1", "--to", "z.csv"), 2, "1 is not in the range"),
+    (("zones", SPEC, "--tag", "home", "--to", "nowhere/z.csv"), 1, "nowhere/z.csv"),
+    (("background", "empty", "--to", "learned"), 1, "empty: "),
+    (("background", "full", "--to", "learned"), 1, "full: holds a local stream; give a directory that holds results"),
     (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
 ]
 

@@ -114,14 +114,11 @@ def expected_l1(variable: Variable, users: int) -> float:
     channel = decoder.channel
     law = mechanism.law(r) if isinstance(mechanism, NestedResponse) else channel.support_probability(r)
     cells = np.rint(users * law).astype(np.int64)
-    if isinstance(decoder, ZonedDecoder):
-        pum, counts = decoder.bots(decoder.learned(cells, users)), decoder.fold(cells)
-    else:
-        pum, counts = decoder.pum, cells
-    known = ~np.isnan(pum.strength)
-    squares = channel.unbiased(counts, users)[variable.size :] ** 2 / (pum.strength + 1)
-    of_background = np.where(known, squares, 0.0) @ np.where(
-        known[:, np.newaxis], pum.background * (1 - pum.background), 0.0
-    )
-    of_draws = replace(pum, strength=np.where(known, np.inf, np.nan)).stderr(channel, counts, users)
+    pum = decoder.pum if isinstance(decoder, PureDecoder) else decoder.bots(decoder.learned(cells, users))
+    linear, known = decoder.linear(cells, users), ~np.isnan(pum.strength)
+    squares = linear.values[variable.size :] ** 2 / (pum.strength + 1)
+    background = pum.background[known]
+    of_background = squares[known] @ (background * (1 - background))
+    exact = replace(pum, strength=np.where(known, np.inf, np.nan))
+    of_draws = exact.stderr(channel, linear.cells, users)
     return math.sqrt(2 / math.pi) * float(np.sqrt(of_draws**2 + of_background).sum())
