@@ -1,6 +1,7 @@
 """Weighted least squares on the simplex: by its conditions, by brute force, and against what it must not depend on."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,7 @@ def windows(name: str) -> list[Counts]:
     return [mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=TRUTH), rng)) for _ in range(20)]
 
 
-def nearest_by_search(aim: Floats, inverse: npt.NDArray[np.floating]) -> tuple[Floats, float]:
+def nearest_by_search(aim: Floats, inverse: npt.NDArray[np.floating[Any]]) -> tuple[Floats, float]:
     """The r on the simplex with the least (aim - r) @ inverse @ (aim - r), by SciPy, and this distance."""
     best = optimize.minimize(
         lambda r: float((aim - r) @ inverse @ (aim - r)),
@@ -60,8 +61,7 @@ def test_no_distribution_is_nearer_by_the_variances_of_the_noise(name: str) -> N
         # Without holders if q > 0, and at the solution if not. Where r_z = 0 and q_z = 0, r_z stays 0.
         noise = channel.variance_given_values(np.where(channel.q > 0, 0.0, r), N)
         free = noise > 0
-        aim, inverse = channel.unbiased(counts, N)[free], np.zeros((free.sum(), free.sum()))
-        np.fill_diagonal(inverse, noise[free].min() / noise[free])
+        aim, inverse = channel.unbiased(counts, N)[free], np.diag(noise[free].min() / noise[free])
         best, least = nearest_by_search(aim, inverse)
         assert r[free] == pytest.approx(best, abs=1e-4)
         assert (aim - r[free]) @ inverse @ (aim - r[free]) <= least * (1 + 1e-6) + 1e-12

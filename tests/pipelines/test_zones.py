@@ -14,7 +14,8 @@ from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.backgrounds import whole_weights
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.results import statistic_file, write_file
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.results import statistic_file
 
 MANHATTAN = Path(SPEC).parent
 HOUR = build.HOUR

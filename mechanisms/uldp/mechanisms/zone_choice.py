@@ -120,5 +120,5 @@ def expected_l1(variable: Variable, users: int) -> float:
     background = pum.background[known]
     of_background = squares[known] @ (background * (1 - background))
     exact = replace(pum, strength=np.where(known, np.inf, np.nan))
-    of_draws = exact.stderr(channel, linear.cells, users)
+    of_draws = exact.stderr(linear)
     return math.sqrt(2 / math.pi) * float(np.sqrt(of_draws**2 + of_background).sum())

@@ -79,7 +79,7 @@ def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
 
 def price(variable: Variable, tag: int, zones: Zones, epsilon: float | None) -> str:
     """Return what a report tells of the zone behind a tag, as ``uldp check`` says it."""
-    described = build_variable(with_zones(variable, tag, zones, epsilon)).decoder.describe(1)
+    described = build_variable(with_zones(variable, tag, zones, epsilon)).decoder.describe(1, "auto")
     start = f"{len(zones.labels)} behind {variable.tags[tag].name}: "
     return next(text for heading, text in described if heading == "zones" and text.startswith(start))
 

@@ -23,7 +23,7 @@ from uldp.schemas.mistakes import quote
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.values import WEIGHT_OF_A_DRAW
 from uldp.schemas.variable import Variable
-from uldp.transforms.io.results import write_file
+from uldp.transforms.io.durable_files import write_file
 
 #: A stronger background differs from an exact one by less than the rounding of its weights.
 _MOST_STRENGTH = 1e9
