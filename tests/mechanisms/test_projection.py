@@ -161,3 +161,17 @@ def test_the_projection_satisfies_its_conditions(x: Floats, a: Floats, c: Floats
 def test_no_reports_have_no_estimate(name: str) -> None:
     with pytest.raises(ValueError, match="n=0"):
         wls(MECHANISMS[name].channel, np.zeros(K, dtype=np.int64), 0)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "variances", "nearest"),
+    [
+        ([0.2, 0.3, 0.5], [1.0, 1.0, 1.0], [0.2, 0.3, 0.5]),
+        ([0.6, 0.6, -0.2], [1.0, 1.0, 1.0], [0.5, 0.5, 0.0]),
+        ([0.6, 0.6, 0.0], [0.01, 0.03, 1.0], [0.55, 0.45, 0.0]),
+        ([0.4, 0.4, 0.0], [1.0, 1.0, 2.0], [0.45, 0.45, 0.1]),
+    ],
+)
+def test_a_noisy_entry_moves_farther(estimate: list[float], variances: list[float], nearest: list[float]) -> None:
+    found = onto_simplex(np.array(estimate), np.array(variances), np.zeros(3))
+    assert found == pytest.approx(nearest)

@@ -5,9 +5,10 @@ import pytest
 from numpy.random import default_rng
 
 from uldp.mechanisms.nested_response import NestedResponse
+from uldp.mechanisms.projection import onto_simplex
 from uldp.mechanisms.projective_response import ProjectiveResponse
 from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.zone_shares import ZoneShares, learn, measured_shares, nearest_shares
+from uldp.mechanisms.zone_shares import ZoneShares, learn, measured_shares
 from uldp.mechanisms.zoning import Zoning
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.zones import Zones
@@ -79,7 +80,8 @@ def test_without_strength_only_the_reports_say_where_zones_are() -> None:
     counts = windows()[0]
     one = learned(counts, N, zoning(strength=np.nan))
     gain, q = float(MECHANISM.channel.gain[8]), float(MECHANISM.channel.q[8])
-    assert one.shares == pytest.approx(nearest_shares(*measured_shares(NEST, counts, N, gain, q)))
+    measured, variances = measured_shares(NEST, counts, N, gain, q)
+    assert one.shares == pytest.approx(onto_simplex(measured, variances, np.zeros_like(measured)))
     assert np.isnan(one.strength)
     # A zone of the background keeps its proportions; one without any is spread evenly.
     assert one.background[:3] / one.shares[0] == pytest.approx([0.25, 0.25, 0.5])
@@ -107,16 +109,3 @@ def test_zones_of_one_value_each_have_the_strength_of_the_reports() -> None:
         strengths.append(of.strength)
         assert of.strength == pytest.approx(0.25 / of.stderr[0] ** 2, rel=0.01)
     assert strengths[1] == pytest.approx(100 * strengths[0], rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("estimate", "variances", "nearest"),
-    [
-        ([0.2, 0.3, 0.5], [1.0, 1.0, 1.0], [0.2, 0.3, 0.5]),
-        ([0.6, 0.6, -0.2], [1.0, 1.0, 1.0], [0.5, 0.5, 0.0]),
-        ([0.6, 0.6, 0.0], [0.01, 0.03, 1.0], [0.55, 0.45, 0.0]),
-        ([0.4, 0.4, 0.0], [1.0, 1.0, 2.0], [0.45, 0.45, 0.1]),
-    ],
-)
-def test_nearest_shares(estimate: list[float], variances: list[float], nearest: list[float]) -> None:
-    assert nearest_shares(np.array(estimate), np.array(variances)) == pytest.approx(nearest)

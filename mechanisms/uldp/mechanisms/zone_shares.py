@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uldp.mechanisms.projection import onto_simplex
 from uldp.mechanisms.projective_response import ProjectiveResponse
 from uldp.mechanisms.zoning import Zoning
 from uldp.schemas.arrays import Counts, Floats
@@ -94,22 +95,10 @@ def learn(zoning: Zoning, tag: int, counts: Counts, n: int, gain: float, q: floa
     if not precision.any():
         equal, unknown = np.full(nest.zones, 1 / nest.zones), np.full(nest.zones, np.inf)
         return ZoneShares(equal, unknown, equal[of_value] * within, np.nan)
-    shares = nearest_shares((shares / variances + mass * known) / precision, variances := 1 / precision)
+    mean, variances = (shares / variances + mass * known) / precision, 1 / precision
+    shares = onto_simplex(mean, variances, np.zeros_like(mean))
     background = shares[of_value] * within
     of_zone = (shares**2 + variances) / (zoning.strength_within(tag) + 1)
     total = (variances[of_value] * within**2 + of_zone[of_value] * within * (1 - within)).sum()
     ratio = np.inf if total == 0 else (background * (1 - background)).sum() / total
     return ZoneShares(shares, np.sqrt(variances), background, float(np.maximum(ratio - 1, _LEAST_STRENGTH)))
-
-
-def nearest_shares(estimate: Floats, variances: Floats) -> Floats:
-    """Return the point r of the probability simplex with the least sum_g (r_g - estimate_g)^2 / variances_g.
-
-    It is max(estimate - tau variances, 0). tau is the largest of the values that make the sum of the first j entries 1,
-    in the order of falling estimate / variance.
-    """
-    order = np.argsort(-estimate / variances, kind="stable")
-    tau = ((np.cumsum(estimate[order]) - 1) / np.cumsum(variances[order])).max()
-    nearest: Floats = np.maximum(estimate - tau * variances, 0.0)
-    nearest /= nearest.sum()
-    return nearest
