@@ -67,23 +67,25 @@ class ZonedDecoder(Decoder):
         yield from facts
         for tag, zones in enumerate(self.zoning.zones):
             if zones is not None:
-                yield "zones", f"{len(zones.labels)} behind {self.zoning.pum.tags[tag]}: {self._price(tag)}"
+                yield "zones", self.price(tag)
         yield errors
 
-    def _price(self, tag: int) -> str:
-        """Say what a report tells of the zone of a hidden value."""
-        at = next(index for index, bot in enumerate(self.zoning.bots) if bot.tag == tag)
-        channel, nest = self.channel, self.zoning.nests[tag]
-        p, q = float(channel.p[self.zoning.pum.size + at]), float(channel.q[self.zoning.pum.size + at])
-        if nest is None:
-            named = f"; {100 * p:.3g} % of reports from behind it name the zone" if channel.one_symbol else ""
-            odds = p * (1 - q) / (q * (1 - p)) if channel.independent_bits else p / q
-            return f"a report is up to {odds:.3g} times as likely from one zone as from another{named}"
-        least = (p - q) * nest.uniform_probability + q
-        return (
-            f"a report is up to {((p - q) * nest.points * nest.on_plane + q) / least:.3g} times as likely from one"
-            " zone as from another"
-        )
+    def price(self, tag: int) -> str:
+        """Say how many zones a tag has, and what a report tells of the zone of a hidden value."""
+        zones, nest = self.zoning.zones[tag], self.zoning.nests[tag]
+        assert zones is not None
+        at = self.zoning.pum.size + next(index for index, bot in enumerate(self.zoning.bots) if bot.tag == tag)
+        p, q = float(self.channel.p[at]), float(self.channel.q[at])
+        named = ""
+        if nest is not None:
+            odds = ((p - q) * nest.points * nest.on_plane + q) / ((p - q) * nest.uniform_probability + q)
+        elif self.channel.independent_bits:
+            odds = p * (1 - q) / (q * (1 - p))
+        else:
+            odds = p / q
+            named = f"; {100 * p:.3g} % of reports from behind it name the zone"
+        said = f"a report is up to {odds:.3g} times as likely from one zone as from another{named}"
+        return f"{len(zones.labels)} behind {self.zoning.pum.tags[tag]}: {said}"
 
     def learned(self, cells: Counts, n: int) -> dict[int, ZoneShares]:
         """Return what reports and background say of the zones of each nested tag, by the position of the tag.

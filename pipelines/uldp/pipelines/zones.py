@@ -6,6 +6,7 @@ from pathlib import Path
 
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.zone_choice import best_zones, equal_zones, expected_l1, with_zones
+from uldp.mechanisms.zoned_decoder import ZonedDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mistakes import near, notes, quote
 from uldp.schemas.variable import Variable
@@ -79,9 +80,9 @@ def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
 
 def price(variable: Variable, tag: int, zones: Zones, epsilon: float | None) -> str:
     """Return what a report tells of the zone behind a tag, as ``uldp check`` says it."""
-    described = build_variable(with_zones(variable, tag, zones, epsilon)).decoder.describe(1, "auto")
-    start = f"{len(zones.labels)} behind {variable.tags[tag].name}: "
-    return next(text for heading, text in described if heading == "zones" and text.startswith(start))
+    decoder = build_variable(with_zones(variable, tag, zones, epsilon)).decoder
+    assert isinstance(decoder, ZonedDecoder)
+    return decoder.price(tag)
 
 
 def proposals(spec: CollectionSpec, users: int) -> Iterator[str]:
