@@ -73,7 +73,7 @@ def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, 
 
     code, out, _ = uldp("show", live)
     assert code == 0
-    assert "± " in out
+    assert " with 95 % intervals" in out
 
     page = tmp_path / "report.html"
     code, out, _ = uldp("report", live, "--out", page, "--truth", TRUTH, "--grid", "25x25")
