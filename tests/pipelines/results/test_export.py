@@ -23,6 +23,7 @@ from tests.pipelines.results.samples import ESTIMATE
 from uldp.pipelines.results import export
 from uldp.pipelines.results.export import COLUMNS
 from uldp.pipelines.results.export_files import ExportError, write_rows
+from uldp.schemas.budget import Budget
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
@@ -64,7 +65,8 @@ def exported(path: Path, *estimates: Estimate, spec: CollectionSpec = SPEC) -> l
 
 @pytest.mark.parametrize("ending", [".parquet", ".arrow"])
 def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path) -> None:
-    rows = exported(tmp_path / f"f{ending}", WITH_TAGS)
+    budget = Budget.model_validate({"epsilon": 4, "every": "30d"})
+    rows = exported(tmp_path / f"f{ending}", replace(WITH_TAGS, budget=budget))
     assert rows[1] == {
         "collection": "c",
         "version": 1,
@@ -74,6 +76,9 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "revision": 2,
         "mechanism": "urr",
         "epsilon": 1.5,
+        "lasting_epsilon": None,
+        "budget_epsilon": 4.0,
+        "budget_days": 30.0,
         "estimator": "empirical",
         "quantity": "share",
         "attribute": None,
@@ -143,6 +148,9 @@ def test_what_is_not_there_is_null(tmp_path: Path) -> None:
     nulls = {name for name, value in row.items() if value is None}
     assert nulls == {
         "epsilon",
+        "lasting_epsilon",
+        "budget_epsilon",
+        "budget_days",
         "attribute",
         "low",
         "high",

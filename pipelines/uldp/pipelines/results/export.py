@@ -5,6 +5,7 @@ of their own: the row of a share has columns for them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from enum import Enum
 from typing import Any
 
@@ -45,6 +46,9 @@ COLUMNS: Mapping[str, Kind] = {
     "revision": Kind.COUNT,
     "mechanism": Kind.TEXT,
     "epsilon": Kind.NUMBER,
+    "lasting_epsilon": Kind.NUMBER,
+    "budget_epsilon": Kind.NUMBER,
+    "budget_days": Kind.NUMBER,
     "estimator": Kind.TEXT,
     "quantity": Kind.TEXT,
     "attribute": Kind.TEXT,
@@ -127,7 +131,7 @@ class Rows:
 
     def _part(self, estimate: Estimate, table: Table, spec: CollectionSpec, rows: slice) -> Batch:
         """Return some rows of a table as columns."""
-        codes = self._label_codes(table, spec)
+        codes, budget = self._label_codes(table, spec), estimate.budget
         visible = band = None
         if table.name is TableName.SHARE:
             visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
@@ -140,6 +144,9 @@ class Rows:
             "revision": estimate.pane.revision,
             "mechanism": estimate.mechanism,
             "epsilon": estimate.epsilon,
+            "lasting_epsilon": estimate.lasting_epsilon,
+            "budget_epsilon": None if budget is None else budget.epsilon,
+            "budget_days": None if budget is None else budget.every / timedelta(days=1),
             "estimator": estimate.estimator,
             "quantity": table.name.value,
             "attribute": " x ".join(table.of) or None,
