@@ -57,7 +57,7 @@ SPECS = tuple(
         },
     )
 )
-DECODER = ReportDecoder(SPECS, judge_lateness=True)
+DECODER = ReportDecoder(SPECS, judge_lateness=True, sender_key=bytes(32))
 
 
 def _heads() -> Iterator[bytes]:

@@ -117,8 +117,8 @@ def test_what_zones_exclude_is_not_in_the_band(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", ["urap", "uoue"])
 def test_mechanisms_of_bits_take_zones_too(mechanism: str, tmp_path: Path) -> None:
-    of = protocol(tmp_path, "zones", mechanism, estimator="norm-sub")
-    found = {table.name: table for table in of.decoder.tables(cells(of, 200_000), 200_000, "norm-sub")}
+    of = protocol(tmp_path, "zones", mechanism, estimator="wls")
+    found = {table.name: table for table in of.decoder.tables(cells(of, 200_000), 200_000, "wls")}
     for name, truth in ((TableName.HIDDEN, np.full(2, HIDDEN)), (TableName.ZONE, true_zones())):
         assert (np.abs(found[name].values - truth) < 6 * found[name].stderr).all()
 

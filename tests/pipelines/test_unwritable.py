@@ -49,7 +49,7 @@ def fill_disk() -> None:
 @pytest.mark.parametrize(
     ("before", "limit", "after", "message"),
     [
-        (block_folder, None, unblock_folder, "Not a directory"),
+        (block_folder, None, unblock_folder, "File exists"),
         (nothing, fill_disk, nothing, "File too large"),
     ],
     ids=["file in the way", "no room"],

@@ -65,7 +65,7 @@ def test_a_batch_that_names_thousands_of_windows(
     assert total == Accounting(received=received, counted=windows, rejected=received - windows)
     code, text, _ = uldp("show", tmp_path / "out", "--last", "3")
     assert code == 0
-    assert text.count("empirical") == 3
+    assert text.count("  auto\n") == 3
 
 
 @pytest.mark.parametrize("size", [5, 10_000])

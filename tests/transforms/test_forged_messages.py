@@ -115,7 +115,7 @@ def test_a_sender_writes_its_key_itself(keys: list[str], busiest: str | None, tm
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_a_forged_report_moves_an_estimate_by_1_of_n_times_p_minus_q(epsilon: float, tmp_path: Path) -> None:
-    collected = build.spec(mechanism={"name": "rr", "epsilon": epsilon})
+    collected = build.spec(mechanism={"name": "rr", "epsilon": epsilon}, estimator="empirical")
     channel = build.pure_mechanism(collected).channel
     n = 100
     shares = []

@@ -144,7 +144,7 @@ resource "google_storage_bucket" "results" {
   # are their folders if a job writes to gs://BUCKET/results, or with --private-to=gs://BUCKET/private.
   lifecycle_rule {
     condition {
-      age            = 30 # days
+      age = 30 # days
       matches_prefix = [
         "results/late/", "results/rejected/", "results/few/", "private/late/", "private/rejected/", "private/few/"
       ]

@@ -33,4 +33,4 @@ def test_the_guarantee_says_what_a_report_tells_of_the_zone(
     sentence = guarantee(CollectionSpec.parse(keys, base=tmp_path))
     assert "exp(ε) = 2.72 times as likely" in sentence
     assert ("behind home" in sentence or "behind one tag" in sentence) == (said is not None)
-    assert sentence.endswith(said or "reveals it, and with it that the user does not hide this value.")
+    assert (said or "reveals it, and with it that the user does not hide this value.") in sentence
