@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import build
@@ -51,6 +52,20 @@ def test_intervals_are_those_of_the_table(out: Path) -> None:
     }
     save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *build.tables([0.5] * 30, [0.1] * 30, **ends)))
     assert "12 to 88" in page(out).words
+
+
+def test_zones_are_shares_and_the_largest_are_shown(out: Path) -> None:
+    names = tuple(f"home/{i}" for i in range(30))
+    ends: dict[str, Any] = {
+        "low": build.floats(*[0.0] * 30),
+        "high": build.floats(*[0.125] * 30),
+        "basis": Basis.NORMAL,
+    }
+    zones = build.table("zone", np.linspace(0.001, 0.03, 30), [0.01] * 30, keys=names, **ends)
+    save(out, rr_spec(), with_tables(rr_fired(rr_spec()), *build.tables([1 / 30] * 30, [0.01] * 30), zones))
+    words = page(out).words
+    assert "The largest 20 of 30 entries. home/29 3.0 ± 1.0 %, 95 % interval 0.0 to 12.5 %" in words
+    assert "home/9 " not in words
 
 
 def test_each_attribute_of_a_record_has_shares_and_tags_of_its_own(out: Path) -> None:

@@ -62,6 +62,19 @@ def test_each_attribute_of_a_record_has_its_shares_and_its_tags() -> None:
     ]
 
 
+def test_the_largest_zones_are_behind_their_tags() -> None:
+    shares = build.tables([0.6, 0.4], [0.01, 0.01], {"home": (0.1, 0.01)})
+    zones = build.table("zone", [0.02, 0.01, 0.07], [0.01] * 3, keys=("home/a", "home/b", "home/c"))
+    assert lines(*shares, zones, top=2)[-6:] == [
+        "  behind tags, in % ± standard error",
+        "      home   10.0  ± 1.0",
+        "  the 2 largest of 3 zones behind tags, in % ± standard error",
+        "    home/c    7.0  ± 1.0",
+        "    home/a    2.0  ± 1.0",
+        "    wrong background knowledge costs at most 0.2 in l1 (Theorem 1)",
+    ]
+
+
 def test_a_key_does_not_command_a_terminal() -> None:
     hostile = build.table("quantile", [1.0, 2.0], [0.1, 0.1], keys=("\x1b[2J", "b"), of=("c\nd",))
     estimate = replace(ESTIMATE, tables=(hostile, build.table("share", [1.0], [0.1], keys=("\x1b",))))

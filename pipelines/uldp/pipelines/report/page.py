@@ -12,7 +12,15 @@ from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.pooled import Pooled, pool_versions
 from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
-from uldp.pipelines.results.tables import WITH_SHARES, entry_text, percent, table_name, value_labels
+from uldp.pipelines.results.tables import (
+    WITH_SHARES,
+    entry_text,
+    largest,
+    percent,
+    share_text,
+    table_name,
+    value_labels,
+)
 from uldp.pipelines.results.text import accounting_text, number_of, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
@@ -33,11 +41,12 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True)
 class Other:
-    """A table that holds no shares: its name, its n and size, and of each of its first entries a label and the text."""
+    """A table that is not about values: its name, n, size, and label and text of its first or largest entries."""
 
     name: str
     n: int
     size: int
+    which: str
     rows: Sequence[tuple[str, str]]
 
 
@@ -289,8 +298,12 @@ def _pooled_section(
 
 
 def _other(table: Table, spec: CollectionSpec) -> Other:
-    rows = [(label, entry_text(table, i)) for i, label in enumerate(value_labels(table, spec)[:TOP])]
-    return Other(table_name(table), table.n, len(table.values), rows)
+    labels = value_labels(table, spec)
+    if table.name is TableName.ZONE:
+        rows = [(labels[i], share_text(table, i)) for i in largest(table.values, TOP)]
+        return Other(table_name(table), table.n, len(table.values), "largest", rows)
+    rows = [(label, entry_text(table, i)) for i, label in enumerate(labels[:TOP])]
+    return Other(table_name(table), table.n, len(table.values), "first", rows)
 
 
 def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:

@@ -84,8 +84,8 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
         if _number(of, spec) is None:
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
-        if table.name not in WITH_SHARES:
-            yield from _table_text(table, spec, estimate.n, top)
+        if table.name not in (*WITH_SHARES, TableName.ZONE):
+            yield from _table_text(table, spec, estimate.n)
     for of in variables:
         if _number(of, spec) is not None:
             yield from _shares_text(estimate, of, spec, top)
@@ -112,6 +112,11 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     if hidden is not None:
         entries += [(hidden, i) for i in range(len(hidden.values))]
         names += value_labels(hidden, spec)
+    zone = estimate.table(TableName.ZONE, of)
+    if zone is not None:
+        keys, zones = value_labels(zone, spec), largest(zone.values, top)
+        entries += [(zone, i) for i in zones]
+        names += [printable(keys[i]) for i in zones]
     places = decimals(np.array([table.stderr[i] for table, i in entries]))
     lines = [f"    {name}{row}" for name, row in zip(_aligned(names), _figures(entries, places), strict=True)]
     parts = _parts(estimate, of, order, places)
@@ -120,7 +125,10 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))
     if hidden is not None:
         yield f"  behind tags{about}, in % {_errors(hidden)}"
-        yield from lines[len(order) :]
+        yield from lines[len(order) :][: len(hidden.values)]
+    if zone is not None:
+        yield f"  the {len(zones)} largest of {len(keys)} zones behind tags{about}, in % {_errors(zone)}"
+        yield from lines[-len(zones) :]
     if bound is not None:
         yield f"    wrong background knowledge costs at most {bound.values[0]:.3g} in l1 (Theorem 1)"
 
@@ -167,22 +175,16 @@ def _aligned(texts: Sequence[str]) -> list[str]:
     return [f"{text:>{width}}" for text in texts]
 
 
-def _table_text(table: Table, spec: CollectionSpec, n: int, top: int) -> Iterator[str]:
-    """Yield the lines of any other table: its name and n, and each entry with its error and its interval.
-
-    Of zones, only the largest ``top``.
-    """
+def _table_text(table: Table, spec: CollectionSpec, n: int) -> Iterator[str]:
+    """Yield the lines of any other table: its name and n, and each entry with its error and its interval."""
     number = "" if table.n == n else f", n {table.n:,}"
     if len(table.values) == 1 and table.keys is None:
         yield f"  {table_name(table)}{number}: {entry_text(table, 0)}"
         return
-    order = largest(table.values, top) if table.name is TableName.ZONE else range(len(table.values))
-    which = f", the {len(order)} largest of {len(table.values)}" if table.name is TableName.ZONE else ""
-    yield f"  {table_name(table)}{which}{number}, ± standard error"
-    names = value_labels(table, spec)
-    labels = [printable(names[i]) for i in order]
+    yield f"  {table_name(table)}{number}, ± standard error"
+    labels = list(map(printable, value_labels(table, spec)))
     width = max(map(len, labels))
-    yield from (f"    {label:>{width}}  {entry_text(table, i)}" for label, i in zip(labels, order, strict=True))
+    yield from (f"    {label:>{width}}  {entry_text(table, i)}" for i, label in enumerate(labels))
 
 
 def entry_text(table: Table, i: int) -> str:
@@ -191,6 +193,16 @@ def entry_text(table: Table, i: int) -> str:
     if table.low is None or table.high is None:
         return text
     return f"{text}, {100 * table.level:g} % interval {table.low[i]:.6g} to {table.high[i]:.6g}"
+
+
+def share_text(table: Table, i: int) -> str:
+    """Write an entry of a table of shares in percent, with its standard error and its interval."""
+    places = decimals(table.stderr)
+    text = f"{percent(table.values[i], places)} ± {percent(table.stderr[i], places)} %"
+    if table.low is None or table.high is None:
+        return text
+    ends = f"{percent(table.low[i], places)} to {percent(table.high[i], places)} %"
+    return f"{text}, {100 * table.level:g} % interval {ends}"
 
 
 def largest(distribution: Floats, top: int) -> list[int]:
