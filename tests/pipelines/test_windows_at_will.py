@@ -22,19 +22,19 @@ window: {size: 1h}
 """
 
 
-def batch(first: int, reports: int, size: int = 5) -> Message:
-    """A report for each hour from ``first`` hours before ``START`` on, backwards."""
+def batch(first: int, hours: int, size: int = 5, each: int = 1) -> Message:
+    """Reports of each hour from ``first`` hours before ``START`` on, backwards."""
     rng = np.random.default_rng(first)
-    ids = rng.integers(0, 1 << 63, (reports, 2), np.uint64)
-    times = START - HOUR * np.arange(first, first + reports, dtype=np.int64)
-    return Message(encode_batch("c", 1, ids, times, rng.integers(0, size, reports, np.uint32)), START)
+    ids = rng.integers(0, 1 << 63, (hours * each, 2), np.uint64)
+    times = np.repeat(START - HOUR * np.arange(first, first + hours, dtype=np.int64), each)
+    return Message(encode_batch("c", 1, ids, times, rng.integers(0, size, hours * each, np.uint32)), START)
 
 
 @pytest.mark.parametrize(
     ("messages", "received", "windows", "files", "ratio"),
     [
-        ([batch(0, 4_000)], 4_000, 600, 10, 3),
-        ([batch(0, 300), batch(300, 300)], 600, 600, 10, 20),
+        ([batch(0, 4_000)], 4_000, 600, 10, 1.5),
+        ([batch(0, 300), batch(300, 300)], 600, 600, 10, 4),
     ],
     ids=["one message", "two messages"],
 )
@@ -69,15 +69,25 @@ def test_a_batch_that_names_thousands_of_windows(
 
 
 @pytest.mark.parametrize("size", [5, 10_000])
-def test_by_default_the_output_is_a_small_multiple_of_the_input(size: int, uldp: Run, tmp_path: Path) -> None:
-    """Measured with 4,000 hours in one message of 112 kB: 1.8 times its size, with 5 or with 10,000 values."""
-    message = batch(0, 4_000, size)
+@pytest.mark.parametrize(
+    ("messages", "estimates"),
+    [([(0, 4_000, 1)], 0), ([(0, 300, 1), (300, 300, 1)], 0), ([(0, 40, 100)], 40)],
+    ids=["one message", "two messages", "windows of 100 reports"],
+)
+def test_by_default_the_output_is_a_small_multiple_of_the_input(
+    messages: list[tuple[int, int, int]], estimates: int, size: int, uldp: Run, tmp_path: Path
+) -> None:
+    """Measured with 5 and 10,000 values: 0.97 and 0.99 times the input, 0.76 and 0.87, 1.79 and 2.39.
+
+    Before panes of few reports were compressed: 1.8 times, 6.5 times, and 1.7 and 116 times.
+    """
+    sent = [batch(first, hours, size, each) for first, hours, each in messages]
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    stream.append([message])
+    stream.append(sent)
     stream.close()
     (tmp_path / "spec.yaml").write_text(SPEC.replace("size: 5", f"size: {size}"))
     command = ("backfill", "--spec", tmp_path / "spec.yaml", "--from", tmp_path / "stream", "--to", tmp_path / "out")
     assert uldp(*command)[0] == 0
-    assert not [*(tmp_path / "out" / "estimates").rglob("*.avro")]
+    assert len([*(tmp_path / "out" / "estimates").rglob("*.avro")]) == estimates
     written = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert written < 3 * len(message.data)
+    assert written < 3 * sum(len(message.data) for message in sent)

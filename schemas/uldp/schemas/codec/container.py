@@ -110,13 +110,15 @@ class EncodedMessages:
             file.write(sync_marker)
 
 
-def write_header(file: IO[bytes], schema: str, sync_marker: bytes, metadata: Mapping[str, str]) -> None:
-    """Write the header of a container file of records of the shipped ``schema``, uncompressed.
+def write_header(
+    file: IO[bytes], schema: str, sync_marker: bytes, metadata: Mapping[str, str], codec: str = "null"
+) -> None:
+    """Write the header of a container file of records of the shipped ``schema``.
 
     The schema in the header has no docs: they took 85 % of a file with a small pane, and no reader needs them.
     """
     # Pass a copy of the metadata, because fastavro adds entries to it.
-    fastavro.writer(file, _without_docs(schema), [], metadata=dict(metadata), sync_marker=sync_marker)
+    fastavro.writer(file, _without_docs(schema), [], metadata=dict(metadata), sync_marker=sync_marker, codec=codec)
 
 
 @cache

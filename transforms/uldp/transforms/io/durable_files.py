@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import fastavro
 from apache_beam.io.filesystems import FileSystems
 
+from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, SYNC_SIZE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.framing import load_schema
@@ -31,18 +33,36 @@ def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
     return body.getvalue()
 
 
-def container_bytes(schema: str, encoded: Sequence[bytes]) -> bytes:
-    """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes."""
+def digest_of(encoded: Sequence[bytes]) -> bytes:
+    """Return 16 bytes that name records, whatever the version of the library that compresses them."""
     digest = hashlib.sha256()
     for record in encoded:
         digest.update(record)
-    marker = digest.digest()[:16]
+    return digest.digest()[:SYNC_SIZE]
+
+
+def container_bytes(schema: str, encoded: Sequence[bytes], *, deflated: bool = False) -> bytes:
+    """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes.
+
+    Args:
+        schema: The name of their schema.
+        encoded: The records.
+        deflated: Whether to compress blocks, unless a record is too large for a compressed block.
+    """
+    marker, blocks = digest_of(encoded), list(_blocks(encoded))
+    deflated = deflated and max((sum(map(len, block)) for block in blocks), default=0) <= MAX_BLOCK_BYTES
     header = io.BytesIO()
-    write_header(header, schema, marker, {})
+    write_header(header, schema, marker, {}, "deflate" if deflated else "null")
     parts = [header.getvalue()]
-    for block in _blocks(encoded):
-        parts += [write_varint(len(block)), write_varint(sum(map(len, block))), *block, marker]
-    return b"".join(parts)  # the only copy of the records
+    for records in blocks:
+        block = [_deflate(records)] if deflated else records
+        parts += [write_varint(len(records)), write_varint(sum(map(len, block))), *block, marker]
+    return b"".join(parts)  # the only copy of records that are not compressed
+
+
+def _deflate(records: Sequence[bytes]) -> bytes:
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return b"".join([*map(compressor.compress, records), compressor.flush()])
 
 
 def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

@@ -1,12 +1,11 @@
 """Files of results: each file's name follows from its content, so that writing twice gives the same files.
 
 The file of a pane is named by collection, version, window, revision and estimator. The number of late and rejected
-reports is unknown in advance, so the sink collects them within a bundle and names the file by the digest of its
-content. The same holds for panes that count no report, and for panes that count few, once a bundle has many of them: a
+reports is unknown in advance, so the sink collects them within a bundle and names the file by the digest of these
+records. The same holds for panes that count no report, and for panes that count few, once a bundle has many of them: a
 sender can name as many windows as it likes.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import Message, Rejected
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
-from uldp.transforms.io.durable_files import container_bytes, encode_record, write_files
+from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, write_files
 from uldp.transforms.io.folders import COUNTS, FEW
 from uldp.transforms.io.remote import is_remote
 
@@ -32,8 +31,10 @@ MAX_RECORDS = 10_000
 #: memory of a bundle, whatever clients send.
 MAX_BYTES = 8 << 20
 #: Panes that count fewer reports may share a file. So a sender has to send 2,800 bytes for each window with files of
-#: its own, which take 4,700 bytes if the domain is small. A larger domain adds 32 bytes for each value to an estimate.
+#: its own, which take 4,700 bytes if the domain is small.
 FEW_REPORTS = 100
+#: The fewest bytes of a report in a message of many.
+REPORT_BYTES = 28
 #: If a bundle has more panes of few reports than this, of one collection and estimator, they share a file. Bundles of
 #: streams and of small backfills have no more, so that their files are named by window.
 MAX_OWN_FILES = 32
@@ -89,10 +90,12 @@ def shared_folder(kind: str, pane: PaneHeader) -> str:
     return FileSystems.join(kind, f"{pane.collection}-v{pane.version}", "shared")
 
 
-def kept_file(folder: str, encoded: Sequence[bytes], schema: str, ending: str = ".avro") -> tuple[str, bytes]:
+def kept_file(
+    folder: str, encoded: Sequence[bytes], schema: str, ending: str = ".avro", *, deflated: bool = False
+) -> tuple[str, bytes]:
     """Return the name of a file of several records, below the results' folder, and its content."""
-    content = container_bytes(schema, encoded)
-    return FileSystems.join(folder, f"{hashlib.sha256(content).hexdigest()[:32]}{ending}"), content
+    content = container_bytes(schema, encoded, deflated=deflated)
+    return FileSystems.join(folder, f"{digest_of(encoded).hex()}{ending}"), content
 
 
 @dataclass
@@ -149,7 +152,13 @@ class _WriteFn(beam.DoFn):
 
 
 class _WriteBundleFn(_WriteFn):
-    """Joins records of a bundle in a file. It holds them encoded: their size is then known, and the objects freed."""
+    """Joins records of a bundle in a file. It holds them encoded: their size is then known, and the objects freed.
+
+    Attributes:
+        deflated: Whether to compress the file.
+    """
+
+    deflated = False
 
     def __init__(self, out: str, schema: str, *, private: bool = False) -> None:
         super().__init__(out, private=private)
@@ -180,7 +189,7 @@ class _WriteBundleFn(_WriteFn):
         """Add a file for each folder."""
         while self._encoded:
             (folder, ending), encoded = self._encoded.popitem()
-            self.add(*kept_file(folder, encoded, self._schema, ending))
+            self.add(*kept_file(folder, encoded, self._schema, ending, deflated=self.deflated))
         self._records = self._nbytes = 0
 
 
@@ -198,8 +207,11 @@ class _WritePrivateFn(_WriteBundleFn):
 class _WritePaneFn(_WriteBundleFn):
     """Writes panes to files of their windows, but panes of few reports together if a bundle has many of these.
 
-    So a sender that chooses event times has as many windows as it likes, but not as many files.
+    So a sender that chooses event times has as many windows as it likes, but not as many files. A pane that takes more
+    bytes than its reports is compressed, as shared files are: few reports leave equal figures for most values.
     """
+
+    deflated = True
 
     def start_bundle(self) -> None:
         super().start_bundle()
@@ -212,7 +224,8 @@ class _WritePaneFn(_WriteBundleFn):
         encoded = self.encode(pane)
         # A job that is stopped replaces early panes, and so has to find their files.
         if pane.n >= FEW_REPORTS or (pane.n and pane.pane.kind is PaneKind.EARLY):
-            self.add(name, container_bytes(self._schema, [encoded]))
+            larger = len(encoded) > REPORT_BYTES * pane.n
+            self.add(name, container_bytes(self._schema, [encoded], deflated=larger))
         elif pane.n:
             self._write_small(name, (folder, ending), encoded)
         else:
@@ -238,7 +251,7 @@ class _WritePaneFn(_WriteBundleFn):
         """Add a file for each pane that waits."""
         while self._waiting:
             for name, encoded in self._waiting.popitem()[1]:
-                self.add(name, container_bytes(self._schema, [encoded]))
+                self.add(name, container_bytes(self._schema, [encoded], deflated=True))
         self._waiting_bytes = 0
 
 
