@@ -78,6 +78,8 @@ def measure(mechanism: Mechanism, calls: int = CALLS) -> tuple[float, float]:
 
 def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
     """Return whether a report speaks for the true symbol of its device."""
+    if isinstance(mechanism, Memoized):
+        return _supports(mechanism.once, payload, symbol)
     if isinstance(mechanism, PureMechanism):
         return bool(mechanism.statistic(payload)[symbol])
     if isinstance(mechanism, Block):

@@ -69,10 +69,11 @@ def _keys(name: str, domain: Mapping[str, Any] = _VALUES, epsilon: float = 1.0, 
     return {"domain": domain, "mechanism": {"name": name, "epsilon": epsilon, **parameters}}
 
 
-def _record(**attributes: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, Any]:
+def _record(lasting: float | None = None, **attributes: tuple[Mapping[str, Any], Mapping[str, Any]]) -> dict[str, Any]:
     """A record of attributes, each with its domain and its mechanism."""
     domain = {"record": {attribute: domain for attribute, (domain, _) in attributes.items()}}
-    return _keys("sample-one", domain, of={attribute: dict(part) for attribute, (_, part) in attributes.items()})
+    of = {attribute: dict(part) for attribute, (_, part) in attributes.items()}
+    return _keys("sample-one", domain, lasting_epsilon=lasting, of=of)
 
 
 _SPECS: dict[str, dict[str, Any]] = {
@@ -95,12 +96,16 @@ _SPECS: dict[str, dict[str, Any]] = {
     "uoue": _keys("uoue") | _SENSITIVE,
     "ss": _keys("ss"),
     "olh": _keys("olh"),
+    "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
+    "olh with a permanent response": _keys("olh", lasting_epsilon=3.0),
     "olh of two buckets": _keys("olh", buckets=2),
     "duchi": _keys("duchi", _NUMBER),
     "duchi at a large epsilon": _keys("duchi", _NUMBER, 6.0),
     "block": _keys("block", _NUMBER, bins=8),
     "block, piecewise": _keys("block", _NUMBER, 3.0, bins=8, width="piecewise"),
     "block, square wave": _keys("block", _NUMBER, 3.0, bins=8, width="square-wave"),
+    "duchi with a permanent response": _keys("duchi", _NUMBER, lasting_epsilon=3.0),
+    "block with a permanent response": _keys("block", _NUMBER, bins=8, lasting_epsilon=3.0),
     "record of symbols": _record(
         app=(_VALUES | _HIDING, {"name": "urr", "share": 0.7}), hours=(_NUMBER, {"name": "duchi", "share": 0.3})
     ),
@@ -108,6 +113,12 @@ _SPECS: dict[str, dict[str, Any]] = {
         app=(_VALUES | _HIDING, {"name": "urr"}), hours=(_NUMBER, {"name": "duchi"}), place=(_VALUES, {"name": "olh"})
     ),
     "record with nested zones": _record(app=(_VALUES | _NESTED, {"name": "urr"}), hours=(_NUMBER, {"name": "duchi"})),
+    "record with permanent responses": _record(
+        3.0,
+        app=(_VALUES | _HIDING, {"name": "urr"}),
+        hours=(_NUMBER, {"name": "duchi"}),
+        place=(_VALUES, {"name": "olh"}),
+    ),
     "record of bits": _record(app=(_VALUES, {"name": "oue"}), hours=(_NUMBER, {"name": "block", "bins": 8})),
 }
 

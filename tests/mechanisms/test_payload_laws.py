@@ -17,6 +17,7 @@ from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Mechanism, Privacy, PureMechanism
+from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.strata import Strata
 from uldp.schemas.arrays import Counts, Mask
@@ -58,7 +59,7 @@ def _law(mechanism: Mechanism, inputs: list[int], rng: np.random.Generator) -> L
 
 def _is_seeded(mechanism: Mechanism) -> bool:
     parts = mechanism.parts if isinstance(mechanism, Strata) else [mechanism]
-    return any(isinstance(part, LocalHashing) for part in parts)
+    return any(isinstance(part.once if isinstance(part, Memoized) else part, LocalHashing) for part in parts)
 
 
 def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:
@@ -66,6 +67,8 @@ def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:
     if isinstance(mechanism, Strata):
         split = zip(mechanism.parts, mechanism.split_cells(cells), strict=True)
         return np.concatenate([_reveals(part, own) for part, (own, _) in split])
+    if isinstance(mechanism, Memoized):
+        return _reveals(mechanism.once, cells)
     if isinstance(mechanism, PureMechanism):
         return ~mechanism.sensitive & (cells > 0)
     if isinstance(mechanism, NestedResponse):

@@ -1,23 +1,25 @@
 """The key ``lasting_epsilon``: the budget of all reports of one value."""
 
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.memoized import Memoized
+from uldp.schemas.mechanisms import MechanismName, names_where
 from uldp.schemas.specfile import SpecError
 
+NUMBER = {"number": {"low": -1.0, "high": 3.0}}
 OF_TWO = {"warner", "mangat"}
-MEMOIZABLE = ["rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue"]
+MEMOIZABLE = ["rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue", "ss", "olh", "duchi", "block"]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
     theta = {"theta": 0.7} if name == "rappor" else {}
     return {
-        "domain": {"size": 2 if name in OF_TWO else 5},
+        "domain": NUMBER if name in {"duchi", "block"} else {"size": 2 if name in OF_TWO else 5},
         "sensitive": [1] if name in {"mangat", "urr", "urap", "uoue"} else "all",
         "mechanism": {"name": name, "epsilon": 1.0} | theta | parameters,
     }
@@ -25,14 +27,25 @@ def keys(name: str, **parameters: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("lasting", [1.0, 3.0, 20])
 @pytest.mark.parametrize("name", MEMOIZABLE)
-def test_reports_have_the_channel_of_a_spec_without_memory(name: str, lasting: float) -> None:
-    without = build_protocol(build.spec(**keys(name))).mechanism
-    memoized = build_protocol(build.spec(**keys(name, lasting_epsilon=lasting))).mechanism
-    assert isinstance(memoized, Memoized)
-    assert isinstance(without, PureMechanism)
-    assert (memoized.guarantee.epsilon, memoized.guarantee.lasting) == (1.0, lasting)
-    assert memoized.channel.p.tolist() == without.channel.p.tolist()
-    assert memoized.channel.q.tolist() == without.channel.q.tolist()
+def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str, lasting: float) -> None:
+    without = build_protocol(build.spec(**keys(name)))
+    memoized = build_protocol(build.spec(**keys(name, lasting_epsilon=lasting)))
+    mechanism = memoized.mechanism
+    assert isinstance(mechanism, Memoized)
+    assert (mechanism.guarantee.epsilon, mechanism.guarantee.lasting) == (1.0, lasting)
+    assert list(memoized.decoder.describe(1000, "auto")) == list(without.decoder.describe(1000, "auto"))
+    payloads = mechanism.perturb(np.arange(500) % mechanism.size, np.random.default_rng(1))
+    assert without.mechanism.possible(payloads).all()
+    cells = without.mechanism.statistic(payloads)
+    assert mechanism.statistic(payloads).tolist() == cells.tolist()
+    of_both = [protocol.decoder.tables(cells, 500, "empirical")[0] for protocol in (memoized, without)]
+    assert of_both[0].values.tolist() == of_both[1].values.tolist()
+
+
+@pytest.mark.parametrize("name", ["sample-one", *MEMOIZABLE])
+def test_each_private_mechanism_takes_it(name: str) -> None:
+    assert name in names_where(lambda family: "lasting_epsilon" in family.model_fields).split(", ")
+    assert {*MEMOIZABLE, "sample-one", "identity"} == set(get_args(MechanismName))
 
 
 def test_devices_must_know_it() -> None:
@@ -48,7 +61,11 @@ def test_devices_must_know_it() -> None:
     [
         (keys("urr", lasting_epsilon=0.9), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
         (keys("urr", lasting_epsilon=21.0), "lasting_epsilon: must be 20 or less"),
-        (keys("olh", lasting_epsilon=2.0), "olh takes no lasting_epsilon; only rr, warner, mangat, urr, rappor"),
+        (
+            {"mechanism": {"name": "identity", "lasting_epsilon": 2.0}},
+            "identity takes no lasting_epsilon; only rr, warner",
+        ),
+        (keys("olh", lasting_epsilon=0.5), "lasting_epsilon: must be at least epsilon"),
         (
             {
                 "domain": {"record": {"app": {"size": 5}}},
@@ -58,7 +75,7 @@ def test_devices_must_know_it() -> None:
                     "of": {"app": {"name": "urr", "lasting_epsilon": 2.0}},
                 },
             },
-            "'app' cannot have lasting_epsilon, because a device draws an attribute for each report",
+            "'app' has the lasting_epsilon of sample-one; move its own there",
         ),
     ],
 )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells, count_symbols
-from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 from uldp.schemas.mechanisms import MIN_BLOCK_EPSILON
 
@@ -25,7 +25,7 @@ Width = Literal["auto", "piecewise", "square-wave"]
 _RESOLUTION = 1 << 53
 
 
-class Block(Mechanism):
+class Block(UniformNoise):
     """Sends one of G+W symbols; those of the block [i, i+W) are E = e^epsilon times as likely for the input i.
 
     Inputs are the G+1 grid points 0, ..., G of a range, and outputs are 0, ..., G+W-1. With the probability
@@ -53,7 +53,7 @@ class Block(Mechanism):
     width: int
     noise: float
 
-    def __init__(self, epsilon: float, bins: int, width: Width = "auto") -> None:
+    def __init__(self, epsilon: float, bins: int, width: Width | int = "auto") -> None:
         """Build the mechanism.
 
         Args:
@@ -62,6 +62,7 @@ class Block(Mechanism):
             width: "piecewise": W/G = 1/sqrt(E), as of the piecewise mechanism. "square-wave": as of the square wave
                 mechanism, where the upper bound of the information that an output has about the input is highest.
                 "auto": the width with the smallest variance of the mean at the input where this variance is largest.
+                Or W itself, 1 or more.
 
         Raises:
             ValueError: if epsilon is below ``MIN_BLOCK_EPSILON``, or there is no bin.
@@ -72,7 +73,7 @@ class Block(Mechanism):
             raise ValueError(f"a range has 1 bin or more, got {bins}")
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
         self.grid = bins
-        self.width = _width(epsilon, bins, width)
+        self.width = width if isinstance(width, int) else _width(epsilon, bins, width)
         outputs = self.grid + self.width
         self._noise_below = math.ceil(
             _RESOLUTION * Decimal(outputs) / (self.grid + self.width * Decimal(epsilon).exp())
@@ -95,6 +96,15 @@ class Block(Mechanism):
         anywhere = randomness.integers(0, self.statistic_size, n)
         near = symbols + randomness.integers(0, self.width, n)
         return np.where(noisy, anywhere, near).astype(np.uint32)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform output; otherwise an output is uniform in the block of the input."""
+        return self.noise
+
+    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Draw n outputs uniformly."""
+        return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are outputs: for every input, each output has a positive probability."""

@@ -18,15 +18,15 @@ from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
 from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.strata import RecordEncoding, Strata
+from uldp.mechanisms.strata import MemoizedStrata, RecordEncoding, Strata
 from uldp.mechanisms.strata_decoder import StrataDecoder
-from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.subset_selection import SubsetSelection, best_chosen
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zoning import Zoning
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MechanismName, MemoizableSpec
+from uldp.schemas.mechanisms import MechanismName, PrivateSpec
 from uldp.schemas.variable import Variable
 
 
@@ -43,7 +43,10 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
 
 
 def _record(spec: CollectionSpec, parts: Mapping[str, LdpProtocol]) -> LdpProtocol:
-    strata = Strata([part.mechanism for part in parts.values()], [each.share for each in spec.variables.values()])
+    mechanisms = [part.mechanism for part in parts.values()]
+    # All parts have the lasting_epsilon of the record, or none of them.
+    kind = MemoizedStrata if mechanisms[0].memory else Strata
+    strata = kind(mechanisms, [each.share for each in spec.variables.values()])
     encoding = RecordEncoding([part.encoding for part in parts.values()], strata)
     return LdpProtocol(encoding, strata, StrataDecoder(list(parts), [part.decoder for part in parts.values()], strata))
 
@@ -68,8 +71,23 @@ def build_variable(variable: Variable) -> LdpProtocol:
     return _BUILDERS[variable.mechanism.name](variable, variable.mechanism)
 
 
-def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, Any], LdpProtocol]:
+def _kept(spec: Any, once: Mechanism, build: Callable[[float], Mechanism]) -> Mechanism:
+    """Return a mechanism; with ``lasting_epsilon`` in its spec, that of devices that keep their responses.
+
+    Args:
+        spec: The spec of the mechanism.
+        once: The mechanism.
+        build: Builds it with another epsilon, but with all else as the epsilon of the spec has it.
+    """
+    if isinstance(spec, PrivateSpec) and spec.lasting_epsilon is not None:
+        return Memoized(build(spec.lasting_epsilon), once)
+    return once
+
+
+def _pure(build: Callable[[Mask, Any, Any], PureMechanism]) -> Callable[[Variable, Any], LdpProtocol]:
     """Return the builder of a mechanism for shares of values.
+
+    ``build`` gets the sensitive symbols, the spec, and the epsilon: that of the spec, or its lasting one.
 
     The common mechanism Q_cmn of PUM is over Z = X and then one bot for each tag. The bots are sensitive: Z_S = X_S and
     all bots (Murakami & Kawamoto, section 5.1).
@@ -79,51 +97,59 @@ def _pure(build: Callable[[Mask, Any], PureMechanism]) -> Callable[[Variable, An
         if any(variable.zones):
             return _zoned(build, variable, spec)
         pum = Pum.of(variable)
-        mechanism = _common(build, pum.sensitive, len(pum.tags), spec)
+        sensitive = _with_bots(pum.sensitive, len(pum.tags))
+        mechanism = build(sensitive, spec, spec.epsilon)
         decoder = PureDecoder(
             mechanism.channel,
             pum,
             chance_support=mechanism.chance_support,
             simultaneous=variable.simultaneous,
         )
-        return LdpProtocol(pum, mechanism, decoder)
+        return LdpProtocol(pum, _kept(spec, mechanism, partial(build, sensitive, spec)), decoder)
 
     return protocol
 
 
-def _common(build: Callable[[Mask, Any], PureMechanism], values: Mask, bots: int, spec: Any) -> PureMechanism:
-    """Build the common mechanism over the values, of which some are sensitive, and the bots."""
-    sensitive = np.concatenate([values, np.ones(bots, dtype=np.bool_)])
-    mechanism = build(sensitive, spec)
-    if isinstance(spec, MemoizableSpec) and spec.lasting_epsilon is not None:
-        return Memoized(build(sensitive, spec.model_copy(update={"epsilon": spec.lasting_epsilon})), mechanism)
-    return mechanism
+def _with_bots(values: Mask, bots: int) -> Mask:
+    """Return which symbols are sensitive: some of the values, and the bots behind them."""
+    return np.concatenate([values, np.ones(bots, dtype=np.bool_)])
 
 
-def _zoned(build: Callable[[Mask, Any], PureMechanism], variable: Variable, spec: Any) -> LdpProtocol:
+def _zoned(build: Callable[[Mask, Any, Any], PureMechanism], variable: Variable, spec: Any) -> LdpProtocol:
     """Build the protocol of tags with zones, of which some may be nested."""
     zoning = Zoning.of(variable)
     values, bots = zoning.pum.sensitive, zoning.bots
     nested: NestedResponse | None = None
     mechanism: NestedResponse | PureMechanism
+    kept: Mechanism
     if any(zoning.nests):
-        mechanism = nested = NestedResponse(values, spec.epsilon, [bot.nest for bot in bots])
+        mechanism = kept = nested = NestedResponse(values, spec.epsilon, [bot.nest for bot in bots])
     else:
-        mechanism = _common(build, values, len(bots), spec)
+        sensitive = _with_bots(values, len(bots))
+        mechanism = build(sensitive, spec, spec.epsilon)
+        kept = _kept(spec, mechanism, partial(build, sensitive, spec))
     read = partial(PureDecoder, mechanism.channel, simultaneous=variable.simultaneous)
-    return LdpProtocol(zoning, mechanism, ZonedDecoder(zoning, nested, read))
+    return LdpProtocol(zoning, kept, ZonedDecoder(zoning, nested, read))
 
 
-_RANDOMIZED_RESPONSE = _pure(lambda sensitive, spec: RandomizedResponse(sensitive, spec.epsilon))
-_OUE = _pure(lambda sensitive, spec: UnaryEncoding(sensitive, spec.epsilon, OUE_THETA))
-_SUE = _pure(lambda sensitive, spec: UnaryEncoding(sensitive, spec.epsilon, sue_theta(spec.epsilon)))
+_RANDOMIZED_RESPONSE = _pure(lambda sensitive, spec, epsilon: RandomizedResponse(sensitive, epsilon))
+_OUE = _pure(lambda sensitive, spec, epsilon: UnaryEncoding(sensitive, epsilon, OUE_THETA))
+_SUE = _pure(lambda sensitive, spec, epsilon: UnaryEncoding(sensitive, epsilon, sue_theta(epsilon)))
+
+
+def _subset(sensitive: Mask, spec: Any, epsilon: float) -> SubsetSelection:
+    size = len(sensitive)
+    return SubsetSelection(size, epsilon, best_chosen(size, spec.epsilon))
 
 
 def _duchi(variable: Variable, spec: Any) -> LdpProtocol:
     number = variable.domain.number
     assert number is not None  # the spec has checked this
-    encoding = NumberEncoding(number.low, number.high, GRID)
-    return LdpProtocol(encoding, Duchi(spec.epsilon), MeanDecoder(number.low, number.high, spec.epsilon))
+    # With memory, of the two ends alone, because the device keeps its rounding: so most changes need no new response.
+    grid = GRID if spec.lasting_epsilon is None else 1
+    mechanism = _kept(spec, Duchi(spec.epsilon, grid), lambda epsilon: Duchi(epsilon, grid))
+    encoding = NumberEncoding(number.low, number.high, grid)
+    return LdpProtocol(encoding, mechanism, MeanDecoder(number.low, number.high, spec.epsilon))
 
 
 def _block(variable: Variable, spec: Any) -> LdpProtocol:
@@ -131,7 +157,8 @@ def _block(variable: Variable, spec: Any) -> LdpProtocol:
     assert number is not None  # the spec has checked this
     block = Block(spec.epsilon, spec.bins, spec.width)
     encoding = NumberEncoding(number.low, number.high, spec.bins)
-    return LdpProtocol(encoding, block, BlockDecoder(block, number.low, number.high))
+    mechanism = _kept(spec, block, lambda epsilon: Block(epsilon, spec.bins, block.width))
+    return LdpProtocol(encoding, mechanism, BlockDecoder(block, number.low, number.high))
 
 
 # The names in the literature. The spec has checked the conditions that distinguish them (two values, one sensitive
@@ -142,13 +169,13 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "warner": _RANDOMIZED_RESPONSE,
     "mangat": _RANDOMIZED_RESPONSE,
     "urr": _RANDOMIZED_RESPONSE,
-    "rappor": _pure(lambda sensitive, spec: UnaryEncoding(sensitive, spec.epsilon, spec.theta)),
+    "rappor": _pure(lambda sensitive, spec, epsilon: UnaryEncoding(sensitive, epsilon, spec.theta)),
     "sue": _SUE,
     "oue": _OUE,
-    "urap": _pure(lambda s, spec: UnaryEncoding(s, spec.epsilon, spec.theta or sue_theta(spec.epsilon))),
+    "urap": _pure(lambda s, spec, epsilon: UnaryEncoding(s, epsilon, spec.theta or sue_theta(epsilon))),
     "uoue": _OUE,
-    "ss": _pure(lambda sensitive, spec: SubsetSelection(len(sensitive), spec.epsilon)),
-    "olh": _pure(lambda sensitive, spec: LocalHashing(len(sensitive), spec.epsilon, spec.buckets)),
+    "ss": _pure(_subset),
+    "olh": _pure(lambda sensitive, spec, epsilon: LocalHashing(len(sensitive), epsilon, spec.buckets)),
     "duchi": _duchi,
     "block": _block,
 }

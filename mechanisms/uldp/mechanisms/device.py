@@ -8,7 +8,7 @@ import json
 import math
 import operator
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import cast
 
@@ -17,9 +17,8 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.ledger import Ledger, LedgerContent
-from uldp.mechanisms.mechanism import Randomness
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.mechanism import Randomness, WithMemory
+from uldp.mechanisms.randomness import KeptDraws, SystemRandomness
 from uldp.mechanisms.spending import BudgetExceededError, admitted_at, record
 from uldp.schemas.arrays import Payloads, Values
 from uldp.schemas.collection import CollectionSpec
@@ -50,7 +49,9 @@ class Device:
     the period before it.
 
     If the spec has ``lasting_epsilon``, the device keeps its response to each symbol in a ledger. All reports of one
-    value together then spend at most this budget (see ``Memoized``). Values behind one tag share a response. The device
+    value together then spend at most this budget (see ``Memoized``). Values behind one tag share a response. Numbers
+    share one if they are rounded to one point of the grid of their mechanism: the device keeps the draw by which it
+    rounds, and that of the attribute of a record that it reports. So one value has one symbol for ever. The device
     reports once a window, because two of its reports would not be independent. It draws and writes the same, whether or
     not it has reported the value before. For a budget, a new response spends ``lasting_epsilon``, and later reports of
     it spend nothing.
@@ -130,8 +131,7 @@ class Device:
         if values.keys() != self._spec.variables.keys():
             raise ValueError(f"a record needs a value for each of {list(self._spec.variables)}")
         columns = [_held(each, values[name], self._hidden[name]) for name, each in self._spec.variables.items()]
-        symbols = self._protocol.encoding.encode(columns, self._randomness)
-        payload = self._perturb(symbols, event_time_ms)[0]
+        payload = self._perturb(columns, event_time_ms)[0]
         return Report(
             *self._spec.key,
             report_id=secrets.token_bytes(16),
@@ -139,21 +139,34 @@ class Device:
             payload=payload.tobytes() if isinstance(payload, np.ndarray) else int(payload),
         ).encode()
 
-    def _perturb(self, symbols: Values, event_time_ms: int) -> Payloads:
-        """Perturb the symbol of this device, from its permanent response if the mechanism has one."""
-        mechanism, ledger = self._protocol.mechanism, self._ledger
-        if ledger is None:
-            return mechanism.perturb(symbols, self._randomness)
+    def _perturb(self, columns: Sequence[Held], event_time_ms: int) -> Payloads:
+        """Perturb what this device holds, from its permanent response if the mechanism has one."""
+        protocol, ledger = self._protocol, self._ledger
+        mechanism = protocol.mechanism
         # The ledger is written before the report is drawn, so that no report leaves that it does not know.
-        if isinstance(mechanism, Memoized):
+        if isinstance(mechanism, WithMemory) and ledger is not None:
             with ledger.change() as content:
+                symbols = self._encode(content, columns)
                 response = self._permanent(content, mechanism, symbols, event_time_ms)
             return mechanism.again(response, self._randomness)
-        with ledger.change() as content:
-            self._spend(content, mechanism.guarantee.epsilon, event_time_ms)
+        symbols = protocol.encoding.encode(columns, self._randomness)
+        if ledger is not None:
+            with ledger.change() as content:
+                self._spend(content, mechanism.guarantee.epsilon, event_time_ms)
         return mechanism.perturb(symbols, self._randomness)
 
-    def _permanent(self, content: LedgerContent, mechanism: Memoized, symbols: Values, event_time_ms: int) -> Payloads:
+    def _encode(self, content: LedgerContent, columns: Sequence[Held]) -> Values:
+        """Encode what this device holds, always by the same draws, which it keeps."""
+        key = self._key(content, "encoding")
+        draws = KeptDraws(np.frombuffer(content.kept.get(key, b""), np.int64), self._randomness)
+        symbols = self._protocol.encoding.encode(columns, draws)
+        if draws.made:
+            content.kept[key] = np.concatenate(draws.made).tobytes()
+        return symbols
+
+    def _permanent(
+        self, content: LedgerContent, mechanism: WithMemory, symbols: Values, event_time_ms: int
+    ) -> Payloads:
         """Return the permanent response to the symbol, and keep it; a new one spends the lasting budget."""
         key, reported_until = self._key(content, int(symbols[0])), self._key(content, "reported until")
         if event_time_ms < int.from_bytes(content.kept.get(reported_until, b"")):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.intervals import clopper_pearson, lower_tail
-from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.mechanisms.number import check_range, mean_table
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 from uldp.schemas.flags import Flag
@@ -27,14 +27,14 @@ from uldp.schemas.table import Basis, Table
 GRID = 1 << 16
 
 
-class Duchi(Mechanism):
-    """One bit about a number, over the symbols 0, ..., GRID of a ``NumberEncoding`` with GRID steps.
+class Duchi(UniformNoise):
+    """One bit about a number, over the symbols 0, ..., g of a ``NumberEncoding`` with g steps, by default ``GRID``.
 
     With E = e^epsilon, the payload is 1 with the probability (64)
 
-        Pr(1 | i) = 1/(E+1) + (E-1)/(E+1) i/GRID.
+        Pr(1 | i) = 1/(E+1) + (E-1)/(E+1) i/g.
 
-    The device draws a bit with Pr(1) = i/GRID, exactly, as an integer, and flips it with probability f = 1/(E+1), the
+    The device draws a bit with Pr(1) = i/g, exactly, as an integer, and flips it with probability f = 1/(E+1), the
     noise, which ``SystemRandomness`` makes likelier by less than 2^-53. Pr(1 | i) is then from f to 1 - f.
 
     Guarantee: one report is epsilon-LDP, for every user and the whole number. The probabilities of either report under
@@ -45,23 +45,25 @@ class Duchi(Mechanism):
 
     Attributes:
         flip_probability: f, inside (0, 1/2).
+        grid: g. The number that a device rounds to this grid at random has the same law of reports with every g.
     """
 
-    size = GRID + 1
     form = PayloadForm(symbols=2)
     statistic_size = 2
     partitions = True
     flip_probability: float
 
-    def __init__(self, epsilon: float) -> None:
+    def __init__(self, epsilon: float, grid: int = GRID) -> None:
         """Build the mechanism.
 
         Args:
             epsilon: Budget of one report in nats.
+            grid: g, positive.
 
         Raises:
             ValueError: if epsilon is not positive and finite.
         """
+        self.grid, self.size = grid, grid + 1
         self.flip_probability = flip_probability(epsilon)
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
 
@@ -72,8 +74,17 @@ class Duchi(Mechanism):
             ValueError: if a symbol is outside of Z.
         """
         self.check_symbols(symbols)
-        bits = randomness.integers(0, GRID, len(symbols)) < symbols
+        bits = randomness.integers(0, self.grid, len(symbols)) < symbols
         return (bits ^ (randomness.random(len(symbols)) < self.flip_probability)).astype(np.uint32)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform bit: 2f, because half of the uniform bits are those of the number."""
+        return 2 * self.flip_probability
+
+    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Draw n uniform bits."""
+        return randomness.integers(0, 2, n).astype(np.uint32)
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are 0 or 1."""

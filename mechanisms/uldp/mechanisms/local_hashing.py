@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values, Words
 
 #: A bucket is sent in two bytes.
@@ -54,7 +54,7 @@ def hash_symbols(seeds: npt.NDArray[np.integer], symbols: Values, buckets: int) 
     return ((states & _LOW_WORD) * np.uint64(buckets) >> _HALF).astype(np.int64)
 
 
-class LocalHashing(PureMechanism):
+class LocalHashing(PureMechanism, UniformNoise):
     """Local hashing with a seed of 32 bits: OLH if the number of buckets is ``default_buckets``, BLH if it is 2.
 
     The device draws a seed, uniform and independent of its symbol z. It hashes z into one of g buckets with the
@@ -130,10 +130,16 @@ class LocalHashing(PureMechanism):
         noisy = randomness.random(n) < self.noise_probability
         shifts = randomness.integers(1, self.buckets, n)
         buckets = (hash_symbols(seeds, symbols, self.buckets) + noisy * shifts) % self.buckets
-        payloads = np.empty((n, 6), dtype=np.uint8)
-        payloads[:, :4] = seeds.astype("<u4")[:, np.newaxis].view(np.uint8)
-        payloads[:, 4:] = buckets.astype("<u2")[:, np.newaxis].view(np.uint8)
-        return payloads
+        return _pack(seeds, buckets)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
+        return self.noise_probability * self.buckets / (self.buckets - 1)
+
+    def uniform(self, n: int, randomness: Randomness) -> Packed:
+        """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
+        return _pack(randomness.integers(0, _SEEDS, n), randomness.integers(0, self.buckets, n))
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have a bucket below ``buckets``; all seeds are possible."""
@@ -170,6 +176,14 @@ class LocalHashing(PureMechanism):
         hashes -= low.astype(np.uint32)[:, np.newaxis]
         supports: Mask = hashes < (high - low).astype(np.uint32)[:, np.newaxis]
         return supports.view(np.uint8)
+
+
+def _pack(seeds: npt.NDArray[np.integer], buckets: npt.NDArray[np.integer]) -> Packed:
+    """Return payloads of seeds and buckets."""
+    payloads = np.empty((len(seeds), 6), dtype=np.uint8)
+    payloads[:, :4] = seeds.astype("<u4")[:, np.newaxis].view(np.uint8)
+    payloads[:, 4:] = buckets.astype("<u2")[:, np.newaxis].view(np.uint8)
+    return payloads
 
 
 def _unpack(payloads: Packed) -> tuple[Symbols, Symbols]:

@@ -140,6 +140,32 @@ class Mechanism(ABC):
             raise ValueError(f"a value is outside of the {self.size} symbols of the domain and its tags")
 
 
+class WithMemory(Mechanism):
+    """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""
+
+    memory = True
+
+    @abstractmethod
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+
+    @abstractmethod
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Perturb true symbols of shape (n,) into n payloads, each from a permanent response of its own.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        return self.again(self.permanent(symbols, randomness), randomness)
+
+
 class PureMechanism(Mechanism):
     """A mechanism whose cells are support counts over Z: a report supports some symbols, and moves their cells by 1.
 
@@ -152,3 +178,20 @@ class PureMechanism(Mechanism):
     sensitive: Mask
     channel: Channel
     chance_support: float = 0.0
+
+
+class UniformNoise(Mechanism):
+    """A mechanism that sends a uniform payload with some probability, and else one that depends on the symbol alone.
+
+    So uniform noise on its reports gives the law of the same mechanism with a smaller epsilon. It is the same mechanism
+    if its symbols and payloads are, and the set of payloads that each symbol makes likelier.
+    """
+
+    @property
+    @abstractmethod
+    def uniform_probability(self) -> float:
+        """The probability of a uniform payload, which is independent of the symbol."""
+
+    @abstractmethod
+    def uniform(self, n: int, randomness: Randomness) -> Payloads:
+        """Draw n payloads uniformly from those that noise can give."""

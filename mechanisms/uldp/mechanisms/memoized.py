@@ -6,15 +6,15 @@ for the permanent and the instantaneous randomized response. The noise of the se
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.cells import Cells
-from uldp.mechanisms.mechanism import PureMechanism, Randomness
+from uldp.mechanisms.mechanism import Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
 from uldp.mechanisms.packed_bits import pack_rows
-from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
 
 # again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
 _BITS_AT_ONCE = 1 << 17
@@ -23,15 +23,20 @@ _BITS_AT_ONCE = 1 << 17
 _ROUNDING = 1e-12
 
 
-class Memoized(PureMechanism):
+class Memoized(WithMemory):
     """A permanent response by one mechanism, and noise on top, such that a report has the law of another mechanism.
 
     The device draws ``permanent`` once for a symbol, and keeps it. Each report is ``again`` of what it kept. Both
-    mechanisms are randomized responses, or both are unary encodings. The noise of ``again`` is all that is missing
-    from the law of the first to that of the second. So a collector needs only the second.
+    mechanisms have ``UniformNoise``, or both are unary encodings. The noise of ``again`` is all that is missing from
+    the law of the first to that of the second. So a collector needs only the second.
 
-    Symbols: if the mechanisms replace the true symbol with probability a and a' by a uniform symbol of Z_S, ``again``
-    replaces the permanent symbol with probability (a' - a) / (1 - a), also by a uniform symbol of Z_S.
+    Uniform noise: if the mechanisms send a uniform payload with probability a and a', ``again`` replaces the permanent
+    payload with probability (a' - a) / (1 - a) by a uniform one. A report is then uniform with the probability
+
+        a + (1 - a) (a' - a) / (1 - a) = a'.
+
+    So the mechanisms must differ by their noise alone: they have sets of one size, hashes of one number of buckets, or
+    blocks of one width, although others would be better for the larger epsilon.
 
     Bits: if a bit of the permanent response is set with probability p for the true symbol and q for others, and a bit
     of a report with p' and q', ``again`` sets a bit that is not set with probability (p q' - p' q) / (p - q). It clears
@@ -47,14 +52,15 @@ class Memoized(PureMechanism):
     budget of each, and a reader may see that the symbol has changed.
 
     Attributes:
-        noise: The probabilities from which ``again`` draws. Symbols: shape (1,), that it replaces the permanent symbol.
-            Bits: shape (2, |Z|), that it sets and clears each bit.
+        once: The mechanism that has the law of one report.
+        noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
+            payload. Bits: shape (2, |Z|), that it sets and clears each bit.
     """
 
+    once: Mechanism
     noise: Floats
-    memory = True
 
-    def __init__(self, inner: PureMechanism, once: PureMechanism) -> None:
+    def __init__(self, inner: Mechanism, once: Mechanism) -> None:
         """Build the mechanism.
 
         Args:
@@ -65,28 +71,19 @@ class Memoized(PureMechanism):
             ValueError: if no noise on the response of ``inner`` gives the law of ``once``. With one theta, there is
                 such noise if the epsilon of ``once`` is at most that of ``inner``.
         """
-        self._inner, self._once = inner, once
-        if inner.sensitive.tolist() != once.sensitive.tolist():
-            raise ValueError("the permanent response and the reports must protect the same symbols")
-        if isinstance(inner, RandomizedResponse) and isinstance(once, RandomizedResponse):
-            replaced = (once.noise_probability - inner.noise_probability) / (1 - inner.noise_probability)
+        self._inner, self.once = inner, once
+        if _structure(inner) != _structure(once):
+            raise ValueError("the permanent response and the reports must differ by their noise alone")
+        if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
+            replaced = (once.uniform_probability - inner.uniform_probability) / (1 - inner.uniform_probability)
             self.noise = _positive(np.array([replaced]))
         elif isinstance(inner, UnaryEncoding) and isinstance(once, UnaryEncoding):
             self.noise = _positive(_bit_noise(inner, once))
         else:
-            raise ValueError("a memoized mechanism needs two randomized responses, or two unary encodings")
+            raise ValueError("a memoized mechanism needs uniform noise, or a unary encoding")
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
-        self.size, self.form, self.sensitive, self.channel = once.size, once.form, once.sensitive, once.channel
+        self.size, self.form, self.largest_step = once.size, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
-        self._sensitive_symbols = np.flatnonzero(self.sensitive).astype(np.uint32)
-
-    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
-        """Perturb true symbols of shape (n,) into n payloads, each from a permanent response of its own.
-
-        Raises:
-            ValueError: if a symbol is outside of Z.
-        """
-        return self.again(self.permanent(symbols, randomness), randomness)
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
@@ -98,21 +95,18 @@ class Memoized(PureMechanism):
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
         """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
-        if self.partitions:
-            return self._symbols_again(permanent, randomness)
+        n = len(permanent)
+        if isinstance(self.once, UniformNoise):
+            replaced = randomness.random(n) < self.noise[0]
+            drawn = self.once.uniform(n, randomness)
+            payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
+            return payloads
         return pack_rows(
-            len(permanent), self.size, lambda block: self._bits_again(permanent[block], randomness), _BITS_AT_ONCE
+            n, self.size, lambda block: self._bits_again(cast(Packed, permanent)[block], randomness), _BITS_AT_ONCE
         )
 
-    def _symbols_again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
-        n = len(permanent)
-        replaced = randomness.random(n) < self.noise[0]
-        drawn = self._sensitive_symbols[randomness.integers(0, len(self._sensitive_symbols), n)]
-        payloads: Payloads = np.where(replaced, drawn, permanent)
-        return payloads
-
-    def _bits_again(self, permanent: Payloads, randomness: Randomness) -> Mask:
-        bits = np.unpackbits(permanent.astype(np.uint8, copy=False), axis=1, count=self.size)
+    def _bits_again(self, permanent: Packed, randomness: Randomness) -> Mask:
+        bits = np.unpackbits(permanent, axis=1, count=self.size)
         becomes_set, cleared = self.noise
         drawn = randomness.random(bits.shape)
         kept: Mask = np.where(bits, drawn >= cleared, drawn < becomes_set)
@@ -120,15 +114,23 @@ class Memoized(PureMechanism):
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads the mechanism of one report can produce."""
-        return self._once.possible(payloads)
+        return self.once.possible(payloads)
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which payloads are ``possible``, and which are improbable, by the mechanism of one report."""
-        return self._once.inspect(payloads)
+        return self.once.inspect(payloads)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Return the statistic of each group, by the mechanism of one report."""
-        return self._once.tally(parts, groups, k)
+        return self.once.tally(parts, groups, k)
+
+
+def _structure(mechanism: Mechanism) -> tuple[object, ...]:
+    """Return the symbols and payloads of a mechanism, and in ``chance_support`` the size of its sets or buckets."""
+    structure = (type(mechanism), mechanism.size, mechanism.form)
+    if isinstance(mechanism, PureMechanism):
+        return (*structure, mechanism.chance_support, mechanism.sensitive.tobytes())
+    return structure
 
 
 def _bit_noise(inner: UnaryEncoding, once: UnaryEncoding) -> Floats:

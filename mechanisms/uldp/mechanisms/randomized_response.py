@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Mask, Payloads, Symbols, Values
 
 
-class RandomizedResponse(PureMechanism):
+class RandomizedResponse(PureMechanism, UniformNoise):
     """The utility-optimized randomized response, uRR (Definition 4), with the cases RR, Warner, Mangat and identity.
 
     With E = e^epsilon and v = |Z_S|, the mechanism reports y for the true symbol z with probability
@@ -80,8 +80,17 @@ class RandomizedResponse(PureMechanism):
         if not self.noise_probability:
             return symbols.astype(np.uint32)
         noisy = randomness.random(len(symbols)) < self.noise_probability
-        noise = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), len(symbols))]
-        return np.where(noisy, noise, symbols).astype(np.uint32)
+        return np.where(noisy, self.uniform(len(symbols), randomness), symbols).astype(np.uint32)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform symbol of Z_S."""
+        return self.noise_probability
+
+    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Draw n symbols uniformly from Z_S."""
+        drawn: npt.NDArray[np.uint32] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), n)]
+        return drawn
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol, in all groups at once."""

@@ -9,6 +9,7 @@ import os
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.mechanism import Randomness
 from uldp.schemas.arrays import Floats
 
 
@@ -42,6 +43,36 @@ class SystemRandomness:
         while (rejected := words > last).any():
             words[rejected] = _words(int(rejected.sum()))
         return (words % np.uint64(span)).astype(np.int64) + low
+
+
+class KeptDraws:
+    """Randomness for an encoding that is to choose the same each time: it gives the integers that it gave before.
+
+    A device keeps them. Their ranges must be those of before, and come in the same order.
+
+    Args:
+        kept: The integers that were drawn before; empty at first.
+        randomness: The source of those that were not.
+
+    Attributes:
+        made: All integers, in pieces of one draw each.
+    """
+
+    def __init__(self, kept: npt.NDArray[np.int64], randomness: Randomness) -> None:
+        self.made: list[npt.NDArray[np.int64]] = []
+        self._kept, self._randomness = kept, randomness
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        """Refuse floats, because encodings draw integers."""
+        raise TypeError("an encoding draws integers only")
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Give the next integers, of [low, high)."""
+        drawn = self._randomness.integers(low, high, size)
+        start = sum(each.size for each in self.made)
+        kept = self._kept[start : start + drawn.size]
+        self.made.append(kept.reshape(drawn.shape) if len(kept) == drawn.size else drawn)
+        return self.made[-1]
 
 
 def _words(size: int | tuple[int, ...]) -> npt.NDArray[np.uint64]:

@@ -7,14 +7,14 @@ Source: Wang et al., "Collecting and Analyzing Multidimensional Data with Local 
 one sampled variable in place of a divided budget.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 import numpy as np
 
 from uldp.mechanisms.cells import Cells, SparseCells
 from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness, WithMemory
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 # A payload of bytes names its part in two bytes.
@@ -97,13 +97,17 @@ class Strata(Mechanism):
         Raises:
             ValueError: if a symbol is outside of Z.
         """
+        return self._of_parts(symbols, lambda part, own: part.perturb(own, randomness))
+
+    def _of_parts(self, symbols: Values, respond: Callable[[Mechanism, Values], Payloads]) -> Payloads:
+        """Return the payload that the part of each symbol gives for it."""
         self.check_symbols(symbols)
         n = len(symbols)
         drawn = np.searchsorted(self.first_symbols, symbols, side="right") - 1
         payloads = np.zeros(n, np.uint32) if self.form.width is None else np.zeros((n, self.form.width), np.uint8)
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(drawn == number)
-            payloads[rows] = self._wrap(number, part.perturb(symbols[rows] - self.first_symbols[number], randomness))
+            payloads[rows] = self._wrap(number, respond(part, symbols[rows] - self.first_symbols[number]))
         return payloads
 
     def possible(self, payloads: Payloads) -> Mask:
@@ -161,6 +165,29 @@ class Strata(Mechanism):
             yield number, rows, own if part.form.symbols is None else own.copy().view("<u4")[:, 0].astype(np.uint32)
 
 
+class MemoizedStrata(Strata, WithMemory):
+    """Strata of parts that all have a permanent response.
+
+    Guarantee: as long as a device keeps its part, all reports of one record have the lasting budget of this part,
+    whatever the values of the other parts are.
+    """
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Perturb each symbol by the mechanism of its part, from a permanent response of its own."""
+        return WithMemory.perturb(self, symbols, randomness)
+
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the permanent response to each symbol by its part."""
+        return self._of_parts(symbols, lambda part, own: cast(WithMemory, part).permanent(own, randomness))
+
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Perturb permanent responses by the mechanism of their part, which a payload names in any case."""
+        payloads = permanent.copy()
+        for number, rows, own in self._split_payloads(permanent):
+            payloads[rows] = self._wrap(number, cast(WithMemory, self.parts[number]).again(own, randomness))
+        return payloads
+
+
 class RecordEncoding(Encoding):
     """Draws one variable for each device, and encodes the value of this variable for ``Strata``.
 
@@ -206,7 +233,9 @@ def _weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return a promise that each of these keeps."""
     privacy = min((guarantee.privacy for guarantee in guarantees), key=_WEAKEST_FIRST.index)
     budgets = [guarantee.epsilon for guarantee in guarantees if guarantee.epsilon is not None]
-    return Guarantee(privacy, None if privacy is Privacy.NONE else max(budgets))
+    lasting = [guarantee.lasting for guarantee in guarantees if guarantee.lasting is not None]
+    epsilon = None if privacy is Privacy.NONE else max(budgets)
+    return Guarantee(privacy, epsilon, max(lasting) if len(lasting) == len(guarantees) else None)
 
 
 def _concatenate(parts: Sequence[Cells]) -> Cells:

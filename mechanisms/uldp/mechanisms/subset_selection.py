@@ -15,7 +15,7 @@ import numpy as np
 
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.mechanisms.packed_bits import pack_rows, row_totals, tally_bits
 from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
 
@@ -23,11 +23,16 @@ from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
 _BITS_AT_ONCE = 1 << 20
 
 
-class SubsetSelection(PureMechanism):
+def best_chosen(size: int, epsilon: float) -> int:
+    """Return about the number of symbols in a set with the least variance: |Z|/(e^epsilon + 1), rounded."""
+    return max(round(size / (math.exp(epsilon) + 1)), 1)
+
+
+class SubsetSelection(PureMechanism, UniformNoise):
     """Subset selection, also called the w-subset mechanism: a report is a set of w of the k symbols of Z.
 
-    With E = e^epsilon, w = max(round(k/(E+1)), 1), which is about the size with the least variance. The device draws a
-    set of w symbols, uniform and independent of its true symbol z. With probability k/(wE+k-w) it reports this set.
+    With E = e^epsilon, w is ``best_chosen``, which is about the size with the least variance. The device draws a set of
+    w symbols, uniform and independent of its true symbol z. With probability k/(wE+k-w) it reports this set.
     Otherwise it reports it too if z is in it, and if not, with z in place of a uniform member. So each set with z is E
     times as probable as each set without z. A report supports the symbols of its set, with
 
@@ -52,22 +57,25 @@ class SubsetSelection(PureMechanism):
     noise_probability: float
     partitions = False
 
-    def __init__(self, size: int, epsilon: float) -> None:
+    def __init__(self, size: int, epsilon: float, chosen: int | None = None) -> None:
         """Build the mechanism over Z.
 
         Args:
             size: |Z|.
             epsilon: Budget of one report in nats.
+            chosen: w, from 1 to |Z| - 1; ``best_chosen`` if it is None.
 
         Raises:
-            ValueError: if size is less than 2, or epsilon is not positive.
+            ValueError: if size is less than 2, epsilon is not positive, or w is out of range.
         """
         if size < 2:
             raise ValueError(f"subset selection needs two symbols or more, got size {size}")
         if not epsilon > 0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")
         self.size = self.statistic_size = size
-        self.chosen = w = max(round(size / (math.exp(epsilon) + 1)), 1)
+        self.chosen = w = best_chosen(size, epsilon) if chosen is None else chosen
+        if not 1 <= w < size:
+            raise ValueError(f"a set has 1 to {size - 1} of {size} symbols, got {w}")
         self.chance_support = (w - 1) / (size - 1)
         self.sensitive = np.ones(size, dtype=np.bool_)
         self.form = PayloadForm(width=-(-size // 8))
@@ -90,23 +98,40 @@ class SubsetSelection(PureMechanism):
         return pack_rows(len(symbols), self.size, lambda block: self._sets(symbols[block], randomness), _BITS_AT_ONCE)
 
     def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
-        """Draw the sets of the reports, shape (n, |Z|).
-
-        Each set is drawn by Floyd's algorithm (Bentley & Floyd, "Programming Pearls: A Sample of Brilliance", 1987):
-        step j adds a uniform symbol of the first j+1, or symbol j if that is in the set. All sets are equally probable.
-        """
+        """Draw the sets of the reports, shape (n, |Z|)."""
         reports = np.arange(len(symbols))
-        sets = np.zeros((len(symbols), self.size), dtype=np.bool_)
-        members = np.empty((len(symbols), self.chosen), dtype=np.int64)
-        for step, last in enumerate(range(self.size - self.chosen, self.size)):
-            drawn = randomness.integers(0, last + 1, len(symbols))
-            members[:, step] = np.where(sets[reports, drawn], last, drawn)
-            sets[reports, members[:, step]] = True
+        sets, members = self._uniform_sets(len(symbols), randomness)
         noisy = randomness.random(len(symbols)) < self.noise_probability
         replaced = members[reports, randomness.integers(0, self.chosen, len(symbols))]
         sets[reports, replaced] = noisy | sets[reports, symbols]
         sets[reports, symbols] |= ~noisy
         return sets
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform set; otherwise a set is uniform among those with the true symbol."""
+        return self.noise_probability
+
+    def uniform(self, n: int, randomness: Randomness) -> Packed:
+        """Draw n sets of w symbols, shape (n, ceil(|Z|/8)), uniformly from all of them."""
+        return pack_rows(
+            n, self.size, lambda block: self._uniform_sets(len(range(n)[block]), randomness)[0], _BITS_AT_ONCE
+        )
+
+    def _uniform_sets(self, n: int, randomness: Randomness) -> tuple[Mask, Symbols]:
+        """Draw n uniform sets, and return their bits, shape (n, |Z|), and their members, shape (n, w).
+
+        Each set is drawn by Floyd's algorithm (Bentley & Floyd, "Programming Pearls: A Sample of Brilliance", 1987):
+        step j adds a uniform symbol of the first j+1, or symbol j if that is in the set. All sets are equally probable.
+        """
+        reports = np.arange(n)
+        sets = np.zeros((n, self.size), dtype=np.bool_)
+        members = np.empty((n, self.chosen), dtype=np.int64)
+        for step, last in enumerate(range(self.size - self.chosen, self.size)):
+            drawn = randomness.integers(0, last + 1, n)
+            members[:, step] = np.where(sets[reports, drawn], last, drawn)
+            sets[reports, members[:, step]] = True
+        return sets, members
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports with each bit set."""

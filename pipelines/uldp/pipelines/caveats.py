@@ -10,7 +10,7 @@ from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
 from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
-from uldp.schemas.mechanisms import MemoizableSpec
+from uldp.schemas.mechanisms import PrivateSpec
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.variable import Variable
 
@@ -39,7 +39,7 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
 
 
 def _large_budgets(spec: CollectionSpec) -> Iterator[str]:
-    lasting = spec.mechanism.lasting_epsilon if isinstance(spec.mechanism, MemoizableSpec) else None
+    lasting = spec.mechanism.lasting_epsilon if isinstance(spec.mechanism, PrivateSpec) else None
     for key, epsilon, reports in (
         ("epsilon", spec.mechanism.epsilon, "one report"),
         ("lasting_epsilon", lasting, "all reports of one value together"),

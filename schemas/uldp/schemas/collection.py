@@ -22,7 +22,7 @@ from uldp.schemas.mechanisms import (
     BlockSpec,
     EstimatorName,
     MechanismSpec,
-    MemoizableSpec,
+    PrivateSpec,
     SampleOneSpec,
     UoueSpec,
     UrapSpec,
@@ -139,7 +139,7 @@ class CollectionSpec(Strict):
         if self.budget is None:
             return
         spent, key = self.mechanism.epsilon, "epsilon"
-        if isinstance(self.mechanism, MemoizableSpec) and self.mechanism.lasting_epsilon is not None:
+        if isinstance(self.mechanism, PrivateSpec) and self.mechanism.lasting_epsilon is not None:
             spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"
         if spent is None:
             raise ValueError("budget: identity gives no privacy, so nothing bounds what it spends; remove budget")

@@ -123,17 +123,20 @@ class IdentitySpec(_MechanismSpec):
         return data
 
 
-class _PrivateSpec(_MechanismSpec):
+class PrivateSpec(_MechanismSpec):
     """A mechanism with privacy.
 
     Attributes:
         epsilon: The privacy budget of one report, in nats.
         share: In a record, the share of the reports about this attribute.
+        lasting_epsilon: The privacy budget of all reports of one value together, in nats; None if devices keep no
+            response, and each report spends ``epsilon`` anew.
     """
 
     name: str
     epsilon: Epsilon
     share: float | None = Field(default=None, gt=0, le=1)
+    lasting_epsilon: Epsilon | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -141,17 +144,6 @@ class _PrivateSpec(_MechanismSpec):
         if isinstance(data, dict) and data.get("epsilon") is None:
             raise ValueError(f"{data['name']} needs epsilon, for example epsilon: 1.0")
         return data
-
-
-class MemoizableSpec(_PrivateSpec):
-    """A mechanism of which a device can keep a permanent response, to report it again with noise.
-
-    Attributes:
-        lasting_epsilon: The privacy budget of all reports of one value together, in nats; None if the device keeps no
-            response, and each report spends ``epsilon`` anew.
-    """
-
-    lasting_epsilon: Epsilon | None = None
 
     @field_validator("lasting_epsilon")
     @classmethod
@@ -163,7 +155,7 @@ class MemoizableSpec(_PrivateSpec):
         return lasting
 
 
-class RandomizedResponseSpec(MemoizableSpec):
+class RandomizedResponseSpec(PrivateSpec):
     """Randomized response; warner is its form for two values."""
 
     estimators = OF_SYMBOLS
@@ -171,7 +163,7 @@ class RandomizedResponseSpec(MemoizableSpec):
     name: Literal["rr", "warner"]
 
 
-class MangatSpec(MemoizableSpec):
+class MangatSpec(PrivateSpec):
     """Mangat's randomized response for two values, one of them sensitive."""
 
     utility_optimized = True
@@ -180,7 +172,7 @@ class MangatSpec(MemoizableSpec):
     name: Literal["mangat"]
 
 
-class UtilityOptimizedResponseSpec(MemoizableSpec):
+class UtilityOptimizedResponseSpec(PrivateSpec):
     """Utility-optimized randomized response."""
 
     utility_optimized = True
@@ -190,7 +182,7 @@ class UtilityOptimizedResponseSpec(MemoizableSpec):
     name: Literal["urr"]
 
 
-class RapporSpec(MemoizableSpec):
+class RapporSpec(PrivateSpec):
     """Basic RAPPOR: unary encoding in which the true bit is set with probability ``theta``."""
 
     name: Literal["rappor"]
@@ -204,13 +196,13 @@ class RapporSpec(MemoizableSpec):
         return data
 
 
-class UnaryEncodingSpec(MemoizableSpec):
+class UnaryEncodingSpec(PrivateSpec):
     """Symmetric and optimized unary encoding."""
 
     name: Literal["sue", "oue"]
 
 
-class UrapSpec(MemoizableSpec):
+class UrapSpec(PrivateSpec):
     """Utility-optimized RAPPOR; ``theta`` is by default that of sue."""
 
     utility_optimized = True
@@ -220,7 +212,7 @@ class UrapSpec(MemoizableSpec):
     theta: float | None = Field(default=None, gt=0, lt=1)
 
 
-class UoueSpec(MemoizableSpec):
+class UoueSpec(PrivateSpec):
     """Utility-optimized optimized unary encoding."""
 
     utility_optimized = True
@@ -229,7 +221,7 @@ class UoueSpec(MemoizableSpec):
     name: Literal["uoue"]
 
 
-class SubsetSelectionSpec(_PrivateSpec):
+class SubsetSelectionSpec(PrivateSpec):
     """Subset selection: the report is a set of values, of the size that is best for epsilon."""
 
     name: Literal["ss"]
@@ -241,7 +233,7 @@ def _best_buckets(data: dict[str, Any]) -> int:
     return min(round(math.exp(data.get("epsilon", 1.0))) + 1, _MOST_CELLS)
 
 
-class LocalHashingSpec(_PrivateSpec):
+class LocalHashingSpec(PrivateSpec):
     """Optimized local hashing: randomized response on a hash of the value into ``buckets``."""
 
     largest_size = 10_000
@@ -250,7 +242,7 @@ class LocalHashingSpec(_PrivateSpec):
     buckets: int = Field(default_factory=_best_buckets, ge=2, le=_MOST_CELLS)
 
 
-class DuchiSpec(_PrivateSpec):
+class DuchiSpec(PrivateSpec):
     """Duchi et al.'s mechanism for the mean of a number, with reports of one bit."""
 
     domain_kind = "number"
@@ -259,7 +251,7 @@ class DuchiSpec(_PrivateSpec):
     name: Literal["duchi"]
 
 
-class BlockSpec(_PrivateSpec):
+class BlockSpec(PrivateSpec):
     """The piecewise and the square wave mechanism on a grid: outputs near the true bin are more probable.
 
     Attributes:
@@ -294,11 +286,12 @@ PartSpec = (
 VariableMechanism = IdentitySpec | PartSpec
 
 
-class SampleOneSpec(_PrivateSpec):
+class SampleOneSpec(PrivateSpec):
     """The mechanism of a record: a device draws one attribute and reports it with the mechanism of this attribute.
 
     Attributes:
-        of: The mechanism of each attribute. All have the budget ``epsilon``, because a device reports one of them.
+        of: The mechanism of each attribute. All have the budgets of the record, because a device reports one of them:
+            with ``lasting_epsilon``, always the same one.
     """
 
     domain_kind = "record"
@@ -313,18 +306,15 @@ class SampleOneSpec(_PrivateSpec):
         if not isinstance(of, dict):
             return of
         # If epsilon is wrong, it is missing here, and the error about it is enough.
-        epsilon = info.data.get("epsilon", 1.0)
+        epsilon, lasting = info.data.get("epsilon", 1.0), info.data.get("lasting_epsilon")
         parts = {}
         for attribute, part in of.items():
             if isinstance(part, dict):
                 if part.get("epsilon", epsilon) != epsilon:
                     raise ValueError(f"{quote(attribute)} has the epsilon of sample-one; remove its own epsilon")
-                if part.get("lasting_epsilon") is not None:
-                    raise ValueError(
-                        f"{quote(attribute)} cannot have lasting_epsilon, because a device draws an attribute for each"
-                        " report, and would spend it for each attribute; remove lasting_epsilon"
-                    )
-                part = {**part, "epsilon": epsilon}
+                if part.get("lasting_epsilon", lasting) != lasting:
+                    raise ValueError(f"{quote(attribute)} has the lasting_epsilon of sample-one; move its own there")
+                part = {**part, "epsilon": epsilon, "lasting_epsilon": lasting}
             parts[attribute] = part
         return parts
 

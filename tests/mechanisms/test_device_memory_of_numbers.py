@@ -1,0 +1,137 @@
+"""Devices that report numbers, sets, hashes and records again: what they keep beside their responses."""
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.device import Device
+from uldp.mechanisms.ledger import FileLedger, MemoryLedger
+from uldp.mechanisms.randomness import KeptDraws
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.framing import report_store
+
+NOON = 1_767_268_800_000
+NUMBER: dict[str, Any] = {"number": {"low": 0.0, "high": 8.0}}
+VALUES: dict[str, Any] = {"size": 100}
+RECORD: dict[str, Any] = {"record": {"app": VALUES, "hours": NUMBER, "place": VALUES}}
+OF = {"app": {"name": "urr"}, "hours": {"name": "block", "bins": 8}, "place": {"name": "olh"}}
+
+#: One report spends the lasting budget, so that it shows the permanent response.
+SHOWN = {"epsilon": 1.0, "lasting_epsilon": 1.0}
+SPECS = {
+    "ss": ({"domain": VALUES, "mechanism": {"name": "ss"} | SHOWN}, 5),
+    "olh": ({"domain": VALUES, "mechanism": {"name": "olh"} | SHOWN}, 5),
+    "duchi": ({"domain": NUMBER, "mechanism": {"name": "duchi"} | SHOWN}, 3.3),
+    "block": ({"domain": NUMBER, "mechanism": {"name": "block", "bins": 8} | SHOWN}, 3.3),
+    "record": (
+        {"domain": RECORD, "mechanism": {"name": "sample-one", "of": OF} | SHOWN},
+        {"app": 3, "hours": 3.3, "place": 5},
+    ),
+}
+
+
+def payload(message: bytes) -> Any:
+    return report_store().decode(message)[1]["payload"]
+
+
+def responses(ledger: Any) -> int:
+    """The number of permanent responses: a ledger also has what the encoding drew, and when the device reported."""
+    with ledger.change() as content:
+        return len(content.kept) - 2
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_restarted_device_keeps_its_response(name: str, tmp_path: Path) -> None:
+    keys, value = SPECS[name]
+    spec, path = build.spec(**keys), tmp_path / "ledger.json"
+    sent = [
+        payload(Device(spec, {}, ledger=FileLedger(path)).report(value, NOON + hours * build.HOUR))
+        for hours in range(12)
+    ]
+    assert len(set(sent)) == 1
+    others = {payload(Device(spec, {}, ledger=MemoryLedger()).report(value, NOON)) for _ in range(40)}
+    assert len(others) > 1
+
+
+def number(name: str, epsilon: float = 1.0, lasting: float | None = None) -> CollectionSpec:
+    bins = {"bins": 8} if name == "block" else {}
+    mechanism = {"name": name, "epsilon": epsilon, "lasting_epsilon": lasting or epsilon} | bins
+    return build.spec(domain=NUMBER, mechanism=mechanism)
+
+
+@pytest.mark.parametrize(("name", "most"), [("duchi", 2), ("block", 9)])
+def test_all_numbers_need_no_more_responses_than_the_grid_has_points(name: str, most: int) -> None:
+    ledger = MemoryLedger()
+    device = Device(number(name), {}, ledger=ledger)
+    hours = count()
+    for value in np.random.default_rng(1).uniform(0, 8, 200):
+        device.report(float(value), NOON + next(hours) * build.HOUR)
+    assert responses(ledger) == most
+    with ledger.change() as content:
+        assert sum(spent.epsilon for spent in content.spent) == pytest.approx(most)
+
+
+@pytest.mark.parametrize("name", ["duchi", "block"])
+def test_one_number_has_one_symbol_for_ever(name: str) -> None:
+    for _ in range(20):
+        ledger = MemoryLedger()
+        device = Device(number(name), {}, ledger=ledger)
+        for hours in range(5):
+            device.report(3.5, NOON + hours * build.HOUR)
+        assert responses(ledger) == 1
+
+
+@pytest.mark.parametrize("value", [0.4, 3.5, 7.9])
+@pytest.mark.parametrize("name", ["duchi", "block"])
+def test_devices_together_round_without_bias(name: str, value: float) -> None:
+    # At this epsilon a first report is the rounded number itself, with block from 0 to 8 and with duchi 0 or 1.
+    spec, n = number(name, 20.0), 1500
+    sent = np.array([payload(Device(spec, {}, ledger=MemoryLedger()).report(value, NOON)) for _ in range(n)], float)
+    top = 8 if name == "block" else 1
+    u = value / 8 * top
+    spread = np.sqrt((u - np.floor(u)) * (np.ceil(u) - u) / n)
+    assert abs(sent.mean() - u) <= 5 * spread
+    assert {np.floor(u), np.ceil(u)} == set(sent)
+
+
+def test_a_device_reports_one_attribute_of_its_record_for_ever() -> None:
+    keys, _ = SPECS["record"]
+    changed = keys | {"mechanism": keys["mechanism"] | {"lasting_epsilon": 3.0}}
+    drawn = []
+    for _ in range(20):
+        ledger, rng = MemoryLedger(), np.random.default_rng(2)
+        device = Device(build.spec(**changed), {}, ledger=ledger)
+        values = [{"app": int(a), "hours": float(h), "place": 5} for a, h in rng.uniform(0, 8, (6, 2))]
+        sent = [payload(device.report(value, NOON + hours * build.HOUR)) for hours, value in enumerate(values)]
+        # Two bytes of a payload name the attribute.
+        (attribute,) = {each[0] for each in sent}
+        drawn.append(attribute)
+        # The place has not changed, so its device has spent the budget of one value.
+        assert attribute != 2 or responses(ledger) == 1
+    assert set(drawn) == {0, 1, 2}
+
+
+def test_a_ledger_of_before_needs_no_kept_draws(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    spec = build.spec(domain=VALUES, sensitive="all", mechanism={"name": "oue"} | SHOWN)
+    Device(spec, {}, ledger=FileLedger(path)).report(3, NOON)
+    assert len(json.loads(path.read_text())["kept"]) == 2  # the response, and when the device may report again
+
+
+def test_kept_draws_are_given_again_and_the_source_is_read_as_often() -> None:
+    first = KeptDraws(np.array([], np.int64), np.random.default_rng(1))
+    made = [first.integers(0, 10, 1), first.integers(5, 1 << 40, 2)]
+    source = np.random.default_rng(9)
+    again = KeptDraws(np.concatenate(first.made), source)
+    assert [again.integers(0, 10, 1).tolist(), again.integers(5, 1 << 40, 2).tolist()] == [d.tolist() for d in made]
+    fresh = np.random.default_rng(9)
+    fresh.integers(0, 10, 1)
+    fresh.integers(5, 1 << 40, 2)
+    assert source.bit_generator.state == fresh.bit_generator.state
+    with pytest.raises(TypeError, match="draws integers only"):
+        again.random(1)

@@ -1,0 +1,224 @@
+"""Memoized over mechanisms with uniform noise: the law of one report and of many, by enumeration, and what is drawn."""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from uldp.mechanisms.block import Block
+from uldp.mechanisms.duchi import Duchi
+from uldp.mechanisms.local_hashing import LocalHashing, hash_symbols
+from uldp.mechanisms.mechanism import UniformNoise
+from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.schemas.arrays import Floats, Mask, Payloads
+
+BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]
+
+
+#: ``Block`` rounds the probability of noise up to a multiple of 2^-53.
+ROUNDING = 2**-53
+
+
+@dataclass(frozen=True)
+class Family:
+    """Mechanisms that differ in epsilon alone.
+
+    Attributes:
+        build: Builds one of this epsilon.
+        payloads: All payloads; of hashes, those of some seeds.
+        likelier: Shape (symbols, payloads): which payloads are E times as probable as the others.
+    """
+
+    build: Callable[[float], UniformNoise]
+    payloads: Payloads
+    likelier: Mask
+
+
+def subsets(k: int, w: int) -> Family:
+    bits = np.array([row for row in itertools.product((False, True), repeat=k) if sum(row) == w])
+    return Family(lambda epsilon: SubsetSelection(k, epsilon, w), np.packbits(bits, axis=1), bits.T)
+
+
+def hashes(k: int, g: int) -> Family:
+    seeds, buckets = (grid.reshape(-1) for grid in np.meshgrid([0, 7, 2**32 - 1], np.arange(g), indexing="ij"))
+    words = np.column_stack([seeds.astype("<u4")]).view(np.uint8), np.column_stack([buckets.astype("<u2")])
+    payloads = np.hstack([words[0], words[1].view(np.uint8)])
+    likelier = np.array([hash_symbols(seeds, np.full(len(seeds), symbol), g) == buckets for symbol in range(k)])
+    return Family(lambda epsilon: LocalHashing(k, epsilon, g), payloads, likelier)
+
+
+def blocks(grid: int, width: int) -> Family:
+    i, j = np.ogrid[: grid + 1, : grid + width]
+    return Family(
+        lambda epsilon: Block(epsilon, grid, width),
+        np.arange(grid + width, dtype=np.uint32),
+        (i <= j) & (j < i + width),
+    )
+
+
+FAMILIES = {
+    "ss of 2": subsets(5, 2),
+    "ss of 1": subsets(3, 1),
+    "olh": hashes(6, 3),
+    "duchi": Family(lambda epsilon: Duchi(epsilon, 1), np.arange(2, dtype=np.uint32), np.eye(2, dtype=np.bool_)),
+    "block": blocks(4, 3),
+    "block of width 1": blocks(2, 1),
+}
+each = pytest.mark.parametrize("name", FAMILIES)
+budgets = pytest.mark.parametrize(("lasting", "epsilon"), BUDGETS)
+
+
+def memoized(name: str, lasting: float, epsilon: float) -> Memoized:
+    build = FAMILIES[name].build
+    return Memoized(build(lasting), build(epsilon))
+
+
+def law(name: str, epsilon: float) -> Floats:
+    """The published law: the probability of each payload (columns) for each symbol (rows)."""
+    weights = np.where(FAMILIES[name].likelier, math.exp(epsilon), 1.0)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def drawn_law(name: str, mechanism: UniformNoise) -> Floats:
+    """The law from which a mechanism draws, if it is uniform with the probability that it says."""
+    likelier = FAMILIES[name].likelier
+    noise = mechanism.uniform_probability
+    return np.asarray(noise / likelier.shape[1] + (1 - noise) * likelier / likelier.sum(axis=1, keepdims=True))
+
+
+def law_again(name: str, replaced: float) -> Floats:
+    """The probability of each payload (columns) for each permanent one (rows)."""
+    n = len(FAMILIES[name].payloads)
+    return replaced / n + (1 - replaced) * np.eye(n)
+
+
+def law_of_reports(name: str, lasting: float, epsilon: float, t: int) -> Floats:
+    """The probability of each sequence of t reports of one symbol (columns) for each symbol (rows)."""
+    again = law_again(name, memoized(name, lasting, epsilon).noise[0])
+    sequences = reduce(
+        lambda joint, _: (joint[:, :, None] * again[:, None]).reshape(len(again), -1), range(t - 1), again
+    )
+    return np.asarray(drawn_law(name, FAMILIES[name].build(lasting)) @ sequences)
+
+
+def spent(Q: Floats) -> float:
+    """The largest log-ratio of the probabilities of an event under two symbols."""
+    possible = Q[:, Q.any(axis=0)]
+    return float(np.log(possible.max(axis=0) / possible.min(axis=0)).max())
+
+
+@each
+@budgets
+def test_one_report_has_the_published_law_at_epsilon(name: str, lasting: float, epsilon: float) -> None:
+    np.testing.assert_allclose(law_of_reports(name, lasting, epsilon, 1), law(name, epsilon), rtol=1e-11, atol=ROUNDING)
+
+
+@each
+@budgets
+def test_many_reports_spend_more_and_never_more_than_the_lasting_budget(
+    name: str, lasting: float, epsilon: float
+) -> None:
+    budgets = [spent(law_of_reports(name, lasting, epsilon, t)) for t in (1, 2, 3)]
+    assert (np.diff(budgets) >= -1e-12 * lasting).all()
+    assert epsilon * (1 - 1e-8) <= budgets[0] <= epsilon * (1 + 1e-12)
+    assert budgets[-1] <= lasting * (1 + 1e-12)
+    guarantee = memoized(name, lasting, epsilon).guarantee
+    assert (guarantee.epsilon, guarantee.lasting) == (epsilon, lasting)
+
+
+@pytest.mark.parametrize("name", ["ss of 1", "duchi", "block of width 1"])
+def test_ever_more_reports_spend_the_lasting_budget(name: str) -> None:
+    budgets = [spent(law_of_reports(name, 2.0, 1.0, t)) for t in (1, 2, 4, 8)]
+    assert budgets[0] < budgets[1] < budgets[2] < budgets[3] < 2.0
+    assert budgets[3] > 1.99
+
+
+@each
+def test_devices_draw_from_these_laws(name: str) -> None:
+    family, mechanism = FAMILIES[name], memoized(name, 2.0, 1.0)
+    n, rng = 60_000, np.random.default_rng(7)
+    m = len(family.payloads)
+    # Of hashes, only the bucket has so few cases: a payload of another seed is likelier if its bucket is that of z.
+    if name == "olh":
+        for symbol in range(3):
+            counts = mechanism.once.statistic(mechanism.perturb(np.full(n, symbol), rng))
+            q = np.where(np.arange(6) == symbol, math.e / (math.e + 2), 1 / 3)
+            assert (np.abs(counts - n * q) <= 5 * np.sqrt(n * q * (1 - q))).all()
+        return
+
+    def shares(payloads: Payloads) -> Floats:
+        same = payloads.reshape(n, 1, -1) == family.payloads.reshape(1, m, -1)
+        return np.asarray(same.all(axis=2).mean(axis=0), dtype=np.float64)
+
+    def is_law(drawn: Payloads, expected: Floats) -> bool:
+        return bool((np.abs(shares(drawn) - expected) <= 5 * np.sqrt(expected * (1 - expected) / n)).all())
+
+    for symbol in range(mechanism.size):
+        symbols = np.full(n, symbol)
+        assert is_law(mechanism.permanent(symbols, rng), law(name, 2.0)[symbol])
+        assert is_law(mechanism.perturb(symbols, rng), law(name, 1.0)[symbol])
+    for response, expected in zip(family.payloads, law_again(name, mechanism.noise[0]), strict=True):
+        assert is_law(mechanism.again(np.repeat(response[np.newaxis], n, axis=0), rng), expected)
+
+
+def test_a_report_has_the_kept_hash_or_a_uniform_one() -> None:
+    mechanism, n = memoized("olh", 2.0, 1.0), 60_000
+    kept = FAMILIES["olh"].payloads[4]
+    drawn = mechanism.again(np.repeat(kept[np.newaxis], n, axis=0), np.random.default_rng(8))
+    same = (drawn == kept).all(axis=1)
+    t = mechanism.noise[0]
+    assert abs(same.sum() - n * (1 - t)) <= 5 * math.sqrt(n * t * (1 - t))
+    seeds, buckets = drawn[~same, :4].copy().view("<u4")[:, 0], drawn[~same, 4]
+    assert abs(seeds.mean() / 2**32 - 0.5) <= 5 / math.sqrt(12 * len(seeds))
+    assert np.abs(np.bincount(buckets) - len(buckets) / 3).max() <= 5 * math.sqrt(len(buckets) * 2 / 9)
+
+
+@each
+def test_equal_budgets_send_the_permanent_response_itself(name: str) -> None:
+    mechanism, rng = memoized(name, 1.0, 1.0), np.random.default_rng(1)
+    permanent = mechanism.permanent(np.arange(300) % mechanism.size, rng)
+    assert mechanism.again(permanent, rng).tolist() == permanent.tolist()
+
+
+@each
+def test_the_draws_of_a_report_do_not_depend_on_the_response(name: str) -> None:
+    mechanism, states = memoized(name, 2.0, 1.0), set()
+    for response in FAMILIES[name].payloads:
+        rng = np.random.default_rng(5)
+        mechanism.again(response[np.newaxis], rng)
+        states.add(rng.random())
+    assert len(states) == 1
+
+
+def test_the_noise_of_a_small_epsilon_is_exact_to_the_noise_of_block() -> None:
+    # At the least epsilon, a' is 1 but for 2e-7: a report must not have less noise than the mechanism at epsilon.
+    once, inner = Block(1e-6, 100, 20), Block(0.5, 100, 20)
+    (t,) = Memoized(inner, once).noise
+    assert t == pytest.approx(1 - (1 - once.noise) / (1 - inner.noise), abs=2**-53)
+
+
+@pytest.mark.parametrize(
+    ("inner", "once"),
+    [
+        (SubsetSelection(9, 2.0, 1), SubsetSelection(9, 1.0, 2)),
+        (LocalHashing(9, 2.0, 4), LocalHashing(9, 1.0, 3)),
+        (Block(2.0, 8, 2), Block(1.0, 8, 3)),
+        (Block(2.0, 8, 3), Block(1.0, 9, 2)),
+        (Duchi(2.0), Duchi(1.0, 1)),
+        (Duchi(2.0, 1), Block(1.0, 1, 1)),
+    ],
+)
+def test_mechanisms_that_differ_by_more_than_noise_are_refused(inner: UniformNoise, once: UniformNoise) -> None:
+    with pytest.raises(ValueError, match="must differ by their noise alone"):
+        Memoized(inner, once)
+
+
+@each
+def test_a_lasting_budget_below_that_of_a_report_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="at most the lasting one"):
+        memoized(name, 1.0, 1.01)
