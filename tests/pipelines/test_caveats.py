@@ -76,3 +76,27 @@ def test_an_epsilon_that_lets_nothing_through() -> None:
     (warning,) = warned(mechanism={"name": "urr", "epsilon": 1e-14})
     assert "the expected l1 error" in warning
     assert "take more users than there are in a window" in warning
+
+
+OF_HASHES: dict[str, Any] = {"domain": {"size": 100}, "sensitive": "all"}
+
+
+@pytest.mark.parametrize("name", ["olh", "ss"])
+def test_kept_responses_that_link_the_reports_of_a_device(name: str) -> None:
+    (warning,) = warned(**OF_HASHES, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 1.0})
+    assert "a device sends the response that it keeps, unchanged, in 100% of its reports" in warning
+    assert "a reader can link the reports of a device, although 1,000,000 users send them together" in warning
+    (less,) = warned(**OF_HASHES, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 3.0})
+    assert 10 < int(less.split("unchanged, in ")[1].split("%")[0]) < 60
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        {"name": "olh", "epsilon": 1.0},
+        {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 3.0},
+        {"name": "ss", "epsilon": 3.0, "lasting_epsilon": 5.0},  # sets of 5 of 100 symbols are few for so many users
+    ],
+)
+def test_responses_that_many_devices_share(mechanism: dict[str, Any]) -> None:
+    assert warned(10**9, **OF_HASHES, mechanism=mechanism) == []

@@ -137,6 +137,11 @@ class LocalHashing(PureMechanism, UniformNoise):
         """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
         return self.noise_probability * self.buckets / (self.buckets - 1)
 
+    @property
+    def log_payloads(self) -> float:
+        """The logarithm of the number of seeds with a bucket."""
+        return math.log(_SEEDS * self.buckets)
+
     def uniform(self, n: int, randomness: Randomness) -> Packed:
         """Draw n payloads, shape (n, 6), of a uniform seed and a uniform bucket."""
         return _pack(randomness.integers(0, _SEEDS, n), randomness.integers(0, self.buckets, n))

@@ -1,5 +1,6 @@
 """The interface of every mechanism: a symbol becomes a payload on the device, payloads a statistic at the collector."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -191,6 +192,12 @@ class UniformNoise(Mechanism):
     @abstractmethod
     def uniform_probability(self) -> float:
         """The probability of a uniform payload, which is independent of the symbol."""
+
+    @property
+    def log_payloads(self) -> float:
+        """The natural logarithm of the number of payloads."""
+        assert self.form.symbols is not None  # mechanisms that send bytes know it themselves
+        return math.log(self.form.symbols)
 
     @abstractmethod
     def uniform(self, n: int, randomness: Randomness) -> Payloads:

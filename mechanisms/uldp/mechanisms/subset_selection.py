@@ -112,6 +112,12 @@ class SubsetSelection(PureMechanism, UniformNoise):
         """The probability of a uniform set; otherwise a set is uniform among those with the true symbol."""
         return self.noise_probability
 
+    @property
+    def log_payloads(self) -> float:
+        """The logarithm of the number of sets of w symbols."""
+        w = self.chosen
+        return math.lgamma(self.size + 1) - math.lgamma(w + 1) - math.lgamma(self.size - w + 1)
+
     def uniform(self, n: int, randomness: Randomness) -> Packed:
         """Draw n sets of w symbols, shape (n, ceil(|Z|/8)), uniformly from all of them."""
         return pack_rows(

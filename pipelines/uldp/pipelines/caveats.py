@@ -7,6 +7,8 @@ import numpy as np
 
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.mechanism import Mechanism, UniformNoise
+from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
@@ -57,7 +59,9 @@ def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]
         if _is_value(variable, tag.name):
             yield f"tag {tag.name} has the name of a value: nobody can tell them apart in results; rename the tag"
     n = max(round(variable.share * users), 1)
-    decoder = build_variable(variable).decoder
+    protocol = build_variable(variable)
+    decoder = protocol.decoder
+    yield from _fingerprint(protocol.mechanism, n)
     if (number := variable.domain.number) is not None:
         error, width = float(decoder.forecast(n)[0]), number.high - number.low
         if error > width / 10:
@@ -67,6 +71,19 @@ def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]
             )
     elif isinstance(decoder, PureDecoder):
         yield from _useless_shares(decoder, decoder.known(estimator), n, users / n)
+
+
+def _fingerprint(mechanism: Mechanism, n: int) -> Iterator[str]:
+    """Yield a line if n devices keep one of so many responses that theirs are almost as good as names."""
+    if not isinstance(mechanism, Memoized) or not isinstance(mechanism.once, UniformNoise):
+        return
+    if mechanism.once.log_payloads > math.log(n):
+        yield (
+            f"a device sends the response that it keeps, unchanged, in {1 - mechanism.noise[0]:.0%} of its reports, and"
+            f" there are more responses than users: a reader can link the reports of a device, although {n:,} users"
+            " send them together, and sees that a value has changed; what the value is stays protected. Take a"
+            " mechanism with fewer payloads, such as rr of few values, or leave out lasting_epsilon"
+        )
 
 
 def _useless_shares(decoder: PureDecoder, estimator: str, n: int, users: float) -> Iterator[str]:
