@@ -23,7 +23,7 @@ OF = {"app": {"name": "urr"}, "hours": {"name": "block", "bins": 8}, "place": {"
 
 #: One report spends the lasting budget, so that it shows the permanent response.
 SHOWN = {"epsilon": 1.0, "lasting_epsilon": 1.0}
-SPECS = {
+SPECS: dict[str, tuple[dict[str, Any], Any]] = {
     "ss": ({"domain": VALUES, "mechanism": {"name": "ss"} | SHOWN}, 5),
     "olh": ({"domain": VALUES, "mechanism": {"name": "olh"} | SHOWN}, 5),
     "duchi": ({"domain": NUMBER, "mechanism": {"name": "duchi"} | SHOWN}, 3.3),
