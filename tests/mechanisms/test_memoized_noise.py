@@ -218,6 +218,12 @@ def test_mechanisms_that_differ_by_more_than_noise_are_refused(inner: UniformNoi
         Memoized(inner, once)
 
 
+def test_a_mechanism_without_uniform_noise_or_bits_is_refused() -> None:
+    twice = memoized("duchi", 2.0, 1.0)
+    with pytest.raises(ValueError, match="needs uniform noise, or a unary encoding"):
+        Memoized(twice, twice)
+
+
 @each
 def test_a_lasting_budget_below_that_of_a_report_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="at most the lasting one"):

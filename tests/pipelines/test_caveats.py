@@ -85,7 +85,7 @@ OF_HASHES: dict[str, Any] = {"domain": {"size": 100}, "sensitive": "all"}
 def test_kept_responses_that_link_the_reports_of_a_device(name: str) -> None:
     (warning,) = warned(**OF_HASHES, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 1.0})
     assert "a device sends the response that it keeps, unchanged, in 100% of its reports" in warning
-    assert "a reader can link the reports of a device, although 1,000,000 users send them together" in warning
+    assert "a reader can link those of a device among 1,000,000 users" in warning
     (less,) = warned(**OF_HASHES, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 3.0})
     assert 10 < int(less.split("unchanged, in ")[1].split("%")[0]) < 60
 

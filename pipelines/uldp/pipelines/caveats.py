@@ -80,8 +80,8 @@ def _fingerprint(mechanism: Mechanism, n: int) -> Iterator[str]:
     if mechanism.once.log_payloads > math.log(n):
         yield (
             f"a device sends the response that it keeps, unchanged, in {1 - mechanism.noise[0]:.0%} of its reports, and"
-            f" there are more responses than users: a reader can link the reports of a device, although {n:,} users"
-            " send them together, and sees that a value has changed; what the value is stays protected. Take a"
+            f" there are more responses than users: a reader can link those of a device among {n:,} users,"
+            " and sees that its value has changed; what the value is stays protected. Take a"
             " mechanism with fewer payloads, such as rr of few values, or leave out lasting_epsilon"
         )
 
