@@ -102,9 +102,11 @@ def squared_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> flo
 
 
 def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
-    """Return r_z = max(0, x_z - l a_z) / (1 + l c_z) with the number l at which the r_z sum to one, by bisection.
+    """Return r_z = max(0, x_z - l a_z) / (1 + l c_z) with the number l at which the r_z sum to one.
 
-    This r is on the simplex and nearest to x, if the entry z has the variance a_z + c_z r_z up to a common factor.
+    This r is on the simplex and nearest to x, if the entry z has the variance a_z + c_z r_z up to a common factor. If c
+    is 0, r is positive at the j entries with the largest x/a, and l = (their sum of x - 1) / (their sum of a): the
+    largest of these quotients is that of the right j. Otherwise bisection finds l.
 
     Args:
         x: Shape (k,).
@@ -114,6 +116,12 @@ def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
     Returns:
         Shape (k,), on the probability simplex.
     """
+    if not c.any():
+        falling = np.argsort(-x / a)
+        rate = ((np.cumsum(x[falling]) - 1) / np.cumsum(a[falling])).max()
+        nearest: Floats = np.maximum(x - rate * a, 0)
+        nearest /= nearest.sum()
+        return nearest
     # The bounds of l: at low every entry is 1/k or more, and at high 1/k or less.
     share = 1 / len(x)
     shares_at = (x - share) / (a + c * share)

@@ -66,7 +66,7 @@ def record(spent: Sequence[Spending], epsilon: float, time: int) -> list[Spendin
 
     Spendings of one hour become one, at the time of the last of them, so that a device that reports each second has at
     most 8,760 in a year; those that are a year older than the newest become one for each day. None is ever forgotten:
-    a clock that was a year ahead may be set back.
+    a clock that was a year ahead may be set back. Reports that spend nothing, as from a kept response, leave none.
     """
     all_of_them = [*spent, Spending(time, epsilon)]
     newest = max(each.time for each in all_of_them)
@@ -76,4 +76,4 @@ def record(spent: Sequence[Spending], epsilon: float, time: int) -> list[Spendin
         slot = span, each.time // span
         before = merged.get(slot, Spending(each.time, 0.0))
         merged[slot] = Spending(max(before.time, each.time), before.epsilon + each.epsilon)
-    return sorted(merged.values())
+    return sorted(each for each in merged.values() if each.epsilon)
