@@ -226,7 +226,7 @@ def test_show_names_each_table(run: Run, capsys: pytest.CaptureFixture[str]) -> 
     for estimate in run.estimates:
         for table in estimate.tables:
             beside_shares = dict.fromkeys(("share", "visible", "band"), "largest of")
-            named = beside_shares | {"hidden": "behind tags", "bound": "in l1"}
+            named = beside_shares | {"hidden": "behind tags", "bound": "in l1", "zone": "zones behind tags"}
             name = named.get(table.name, f"  {table.name}")
             assert name in shown
             assert all(f" of {attribute}" in shown for attribute in table.of)

@@ -40,8 +40,8 @@ def nothing(_: Path) -> None:
 
 
 def fill_disk() -> None:
-    """Let every write beyond 16 kB of a file fail, as a full disk does; the counts of a window take more."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    """Let every write beyond 2 kB of a file fail, as a full disk does; the file of an estimate takes more."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 @pytest.mark.slow
