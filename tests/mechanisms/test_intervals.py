@@ -86,3 +86,15 @@ def test_levels_are_inside_of_0_and_1(level: float) -> None:
 def test_probabilities_are_from_0_to_1(probability: float) -> None:
     with pytest.raises(ValueError, match="probability must be in"):
         lower_tail(1, 2, probability)
+
+
+@pytest.mark.parametrize("n", [10**11, 10**12, 1 << 40])
+def test_any_number_of_trials_has_ends(n: int) -> None:
+    successes = np.array([0, 1, 10**9, 10**10 + 1, n // 3, n // 2, n - 10**10 - 1, n - 1, n])
+    low, high = clopper_pearson(successes, n, 0.95)
+    fraction = successes / n
+    assert ((low <= fraction) & (fraction <= high)).all()
+    normal = 1.959964 * np.sqrt(fraction * (1 - fraction) / n)
+    middle = slice(2, -2)
+    assert (fraction - low)[middle] == pytest.approx(normal[middle], rel=1e-4)
+    assert (high - fraction)[middle] == pytest.approx(normal[middle], rel=1e-4)

@@ -9,6 +9,10 @@ import numpy.typing as npt
 
 from uldp.schemas.arrays import Counts, Floats
 
+# SciPy before 1.15 may answer NaN for more successes and failures than this. The ends then differ from normal ones by
+# less than 1e-4 of their distance.
+_MANY = 10**10
+
 
 def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float) -> tuple[Floats, Floats]:
     """Return intervals that cover each proportion alone with probability ``level`` or more, whatever it is.
@@ -36,6 +40,11 @@ def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float) ->
     # SciPy answers NaN where a parameter is 0; there, the end is that of [0, 1].
     low = special.betaincinv(counts, failures + 1, tail)
     high = special.betainccinv(counts + 1, failures, tail)
+    many = np.minimum(counts, failures) > _MANY
+    if many.any():
+        fraction = counts / trials
+        half = -special.ndtri(tail) * np.sqrt(fraction * (1 - fraction) / trials)
+        low, high = np.where(many, fraction - half, low), np.where(many, fraction + half, high)
     return np.where(counts == 0, 0.0, low), np.where(failures == 0, 1.0, high)
 
 
