@@ -267,7 +267,8 @@ class TestContents:
         assert 0.8 < np.mean(covered) < 1, "the seed should make some intervals miss"
         l1 = np.abs(shares.values - TRUTH).sum()
         expected = math.sqrt(2 / math.pi) * shares.stderr.sum()
-        assert f"distance to the truth {l1:.3f}, where noise costs the unbiased estimate about {expected:.3f}." in words
+        off = f"by its standard errors, the unbiased estimate is off by about {expected:.3f}."
+        assert f"distance to the truth {l1:.3f}; {off}" in words
         figure = f"{100 * np.mean(covered):.1f}"
         assert f"Intervals of all values of those that users hold share {figure} {figure}" in words
         assert "of those that users hide" not in words

@@ -110,7 +110,7 @@ class Shares:
         n: Number of reports behind the shares.
         intervals: A description of the intervals; None without intervals.
         any_background: Whether the intervals of the shares are their bands, because no background has a strength.
-        expected_l1: The l1 error that noise alone costs the unbiased estimate.
+        expected_l1: The l1 error of the unbiased estimate that its standard errors make probable.
         score: The errors of the estimate, if the truth is known.
         places: The number of decimals of a share in percent.
         rows: The largest values.
