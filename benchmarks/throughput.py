@@ -20,6 +20,7 @@ from benchmarks.workloads import CHUNK, Workload, batches, singles
 from uldp.collector.collections import serve
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
+from uldp.schemas.codec.packed import Bodies
 
 REPEAT = 3
 #: How many messages the graph decodes at once.
@@ -35,7 +36,7 @@ def decode_alone(workload: Workload) -> Run:
         data = [message.data for message in workload.chunk(index)]
         began = clock()
         for start in range(0, len(data), AT_ONCE):
-            decode_columns(data[start : start + AT_ONCE], layouts)
+            decode_columns(Bodies.of(data[start : start + AT_ONCE]), layouts)
         seconds += clock() - began
     return Run({}, seconds)
 

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import fastavro
 
+from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.codec import stored
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.stored import decode_messages
@@ -68,6 +70,8 @@ def deflate(block: bytes) -> bytes:
 
 
 TEXTS = tuple(schema_text(load_schema(name)) for name in NAMES)
+#: So many bytes of a block are seen at once when a container is read a second time.
+SMALL_WINDOW = 40
 #: The recipe is in the first bytes of an input: how to build, schema, codec, mutation of the schema, records, size.
 RECIPE_SIZE = 6
 
@@ -122,12 +126,10 @@ def read(content: bytes) -> list[Any]:
         return [
             message._replace(source="")
             for records, block in container.blocks()
-            for message in decode_messages(records, block, "", 0)
+            for part in decode_messages(records, block, "", 0)
+            for message in part
         ]
-    found = list(container.records())
-    if container.name == "message":
-        return [Message(record["data"], record["publish_time"], record["attributes"]) for record in found]
-    return found
+    return _as_messages(container, container.records())
 
 
 def reference(content: bytes) -> list[Any]:
@@ -137,22 +139,39 @@ def reference(content: bytes) -> list[Any]:
     header = write({b"avro.schema": schema_text(container.writer), b"avro.codec": container.codec.encode()}, [])
     trusted = header[: -len(MARKER)] + container.sync_marker + file.read()
     records = cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(trusted), load_schema(container.name)))
-    if container.name == "message":
-        return [Message(record["data"], record["publish_time"], record["attributes"]) for record in records]
-    return list(records)
+    return _as_messages(container, records)
+
+
+def _as_messages(container: Container, records: Iterator[dict[str, Any]]) -> list[Any]:
+    """Return records, or the messages in them with the attributes that are kept."""
+    if container.name != "message":
+        return list(records)
+    return [Message(each["data"], each["publish_time"], kept_attributes(each["attributes"])) for each in records]
+
+
+def outcome(content: bytes, window: int) -> list[Any] | str:
+    """Read a container file, of whose blocks the reader sees so many bytes at once; return why if it refuses it."""
+    usual, stored.WINDOW = stored.WINDOW, window
+    try:
+        return read(content)
+    except ContainerError as error:
+        return str(error)
+    finally:
+        stored.WINDOW = usual
 
 
 def check(data: bytes) -> bool:
     """Read the container in ``data``; return whether the reader accepts it.
 
     Raises:
-        AssertionError: if fastavro reads other records than the reader.
+        AssertionError: if fastavro reads other records than the reader, or the reader's windows matter.
     """
     content = build(data)
-    try:
-        found = read(content)
-    except ContainerError:
+    found = outcome(content, stored.WINDOW)
+    windowed = outcome(content, SMALL_WINDOW)
+    assert repr(found) == repr(windowed), f"{found}\n!=\n{windowed}"  # NaN is not equal to itself
+    if isinstance(found, str):
         return False
     expected = reference(content)
-    assert repr(found) == repr(expected), f"{found}\n!=\n{expected}"  # NaN is not equal to itself
+    assert repr(found) == repr(expected), f"{found}\n!=\n{expected}"
     return True

@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from fuzz.container import CODECS, NAMES, TEXTS, write
+from fuzz.container import CODECS, NAMES, TEXTS, write, write_long
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
@@ -97,6 +97,14 @@ def seeds() -> Iterator[tuple[str, bytes]]:
     fields = b"".join(bytes((index, 9 * index, width)) + bytes(range(1, 60)) for index, width in enumerate(range(9)))
     yield "messages", bytes((33, 0, 0, 0, 0, 0)) + fields
     yield "messages-deflate", bytes((35, 0, 1, 0, 0, 0)) + fields
+    # Usual records, of which one has a body that ends like a record, and holds another one.
+    tail = b"\0" + write_long(TIME)
+    bodies = (b"abc", bytes(70), b"x" + tail + b"\2y" + tail, b"")
+    times = TIME.to_bytes(6, "little")
+    yield (
+        "messages-usual",
+        bytes((33, 0, 0, 0, 0, 0)) + b"".join(bytes((0, len(body), 6)) + times + body for body in bodies),
+    )
     for count in (-1, 2**34, 2**62, -(2**63)):
         blocks = [(count, encoded("message"))]
         yield f"records-{count}", b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, blocks)

@@ -11,6 +11,7 @@ from benchmarks.graphs import Run
 from benchmarks.throughput import MEASUREMENTS, WORKLOADS, Measurement, count_alone, decode_alone, measure
 from benchmarks.workloads import Workload, batches, singles
 from uldp.schemas.codec.columnar import Layout, decode_columns
+from uldp.schemas.codec.packed import Bodies
 
 Make = Callable[[int], Workload]
 
@@ -102,7 +103,7 @@ def test_the_limits_take_what_the_graph_takes(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(workloads, "POOL", 100)
     decoded: list[int] = []
 
-    def decode(messages: list[bytes], layouts: list[Layout]) -> object:
+    def decode(messages: Bodies, layouts: list[Layout]) -> object:
         found, rest = decode_columns(messages, layouts)
         decoded.append(sum(len(fast.rows) for fast in found))
         return found, rest

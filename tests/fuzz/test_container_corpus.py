@@ -4,13 +4,14 @@ import io
 from collections.abc import Iterator
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 
 from fuzz.container import CODECS, NAMES, TEXTS, build, check, write
 from fuzz.container_seeds import FOLDER, RECORDS, encoded, seeds
 from uldp.schemas.codec.blocks import Container, ContainerError
+from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.codec.stored import decode_messages
-from uldp.schemas.records import Message
 
 CORPUS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
 WHOLE = b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, [(len(RECORDS["message"]), encoded("message"))])
@@ -50,8 +51,8 @@ def test_any_bytes_are_a_recipe() -> None:
 
 
 def test_a_message_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(records: int, block: bytes, file: str, first: int) -> Iterator[Message]:
-        return iter([*decode_messages(records, block, file, first)][1:])
+    def careless(records: int, block: bytes, file: str, first: int) -> Iterator[PackedMessages]:
+        return (part.take(np.arange(1, len(part))) for part in decode_messages(records, block, file, first))
 
     assert check(WHOLE)
     monkeypatch.setattr("fuzz.container.decode_messages", careless)

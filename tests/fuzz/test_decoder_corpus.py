@@ -26,6 +26,7 @@ from uldp.collector import parse
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.arrays import Rows
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns
+from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 
@@ -110,7 +111,7 @@ def test_a_report_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_decoders_that_disagree_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def early(data: Sequence[bytes], layouts: Sequence[Layout]) -> tuple[list[FastRows], Rows]:
+    def early(data: Bodies, layouts: Sequence[Layout]) -> tuple[list[FastRows], Rows]:
         found, rest = decode_columns(data, layouts)
         return [replace(fast, event_times=fast.event_times - HOUR) for fast in found], rest
 

@@ -6,9 +6,10 @@ import pytest
 
 from tests import build
 from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
 from uldp.transforms.decode import _DecodeFn
-from uldp.transforms.io.chunks import Chunk, message_bytes
+from uldp.transforms.io.chunks import Chunk
 
 
 @pytest.fixture

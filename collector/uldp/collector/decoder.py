@@ -35,6 +35,7 @@ from uldp.collector.signals import (
 )
 from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
+from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
@@ -91,8 +92,7 @@ class ReportDecoder:
         self, specs: Iterable[CollectionSpec], *, judge_lateness: bool, sender_key: bytes | None = None
     ) -> None:
         specs = list(specs)
-        served = serve(specs)
-        self._parser = MessageParser(served)
+        self._parser = MessageParser(serve(specs))
         self._judge_lateness = judge_lateness
         self._sender_key = checked_sender_key(specs, sender_key)
         self._software = metadata.version("uldp-stream")
@@ -100,34 +100,37 @@ class ReportDecoder:
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """Decode ``messages``; no input raises, and each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
-        published = np.array([message.publish_time for message in messages], dtype=np.int64)
-        if len(undated := np.flatnonzero((published < 0) | (published >= YEAR_9000))):
-            for origin in undated.tolist():
-                detail = f"publish time {messages[origin].publish_time}"
-                self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), messages, out)
-            dated = np.setdiff1d(np.arange(len(messages)), undated)
-            messages, published = [messages[origin] for origin in dated.tolist()], published[dated]
-        parsed, unparsed = self._parser.parse([message.data for message in messages])
+        packed = PackedMessages.of(messages)
+        dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
+        if not dated.all():
+            for origin in np.flatnonzero(~dated).tolist():
+                detail = f"publish time {packed.publish_times[origin]}"
+                self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), packed, out)
+            packed = packed.take(np.flatnonzero(dated))
+        parsed, unparsed = self._parser.parse(packed.bodies)
         for each in unparsed:
-            self._reject(each, messages, out)
-        senders = self._senders(messages)
+            self._reject(each, packed, out)
+        senders = self._senders(packed)
         for reports in parsed:
             if not len(reports.origins):  # the batches hold no reports
                 continue
             out.received += len(reports.origins)
-            judged = judge(reports, published[reports.origins], judge_lateness=self._judge_lateness)
-            self._distribute(judged, messages, senders, out)
+            published = packed.publish_times[reports.origins]
+            judged = judge(reports, published, judge_lateness=self._judge_lateness)
+            self._distribute(judged, packed, senders, out)
         return out
 
-    def _senders(self, messages: Sequence[Message]) -> Digests | None:
+    def _senders(self, messages: PackedMessages) -> Digests | None:
         """Return a digest of each message's sender key, 0 for no key; or None if no spec limits reports per sender."""
         if self._sender_key is None:
             return None
-        senders = [message.attributes.get(SENDER) for message in messages]
-        digests = {None: 0} | {each: sender_digest(each, self._sender_key) for each in {*senders} if each is not None}
-        return np.array([digests[each] for each in senders], dtype=np.uint64)
+        senders = {row: each[SENDER] for row, each in messages.attributes.items() if SENDER in each}
+        digests = {each: sender_digest(each, self._sender_key) for each in {*senders.values()}}
+        found = np.zeros(len(messages), dtype=np.uint64)
+        found[[*senders]] = [digests[each] for each in senders.values()]
+        return found
 
-    def _reject(self, unparsed: Unparsed, messages: Sequence[Message], out: Decoded) -> None:
+    def _reject(self, unparsed: Unparsed, messages: PackedMessages, out: Decoded) -> None:
         out.received += 1
         message = messages[unparsed.origin]
         if unparsed.reason is Reason.TOO_LARGE:
@@ -152,7 +155,7 @@ class ReportDecoder:
             reports=reports,
         )
 
-    def _distribute(self, judged: Judged, messages: Sequence[Message], senders: Digests | None, out: Decoded) -> None:
+    def _distribute(self, judged: Judged, messages: PackedMessages, senders: Digests | None, out: Decoded) -> None:
         """Distribute the reports of one collection to the fields of ``out`` by their verdicts."""
         parsed, verdicts = judged.parsed, judged.verdicts
         spec = parsed.served.spec
@@ -169,7 +172,7 @@ class ReportDecoder:
             out.columns.append(columns.take(verdicts == COUNTED))
         _account(judged, uncounted, slots, signals, out)
         for rows in _by_message(judged, uncounted):
-            message = messages[parsed.origins[rows[0]]]
+            message = messages[int(parsed.origins[rows[0]])]
             message = message._replace(data=_only(judged, rows, message))
             verdict = int(verdicts[rows[0]])
             if verdict == LATE:

@@ -1,7 +1,7 @@
 """Parse messages into columns of reports, one set of columns for each collection and version, before any check."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from uldp.collector.collections import ServedCollection
 from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema
+from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.collection import CollectionKey
 from uldp.schemas.framing import (
     MalformedBodyError,
@@ -85,7 +86,7 @@ class MessageParser:
         self._batches = BatchViews.of(served)
         self._store = report_store()
 
-    def parse(self, messages: Sequence[bytes]) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
+    def parse(self, messages: Bodies) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
         """Parse the bodies of messages; no input raises.
 
         Returns:

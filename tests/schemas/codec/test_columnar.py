@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.columnar import MIN_ROWS, Layout, decode_columns, report_schema, write_varint
+from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.framing import header, report_store
 from uldp.schemas.records import Report, ReportBatch
 
@@ -46,7 +47,7 @@ def _small_matrices(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def fast_reports(messages: list[bytes]) -> dict[int, Report]:
     """What the columnar decoder takes, by position. Each message is taken once or left, and nothing else is."""
-    found, rest = decode_columns(messages, LAYOUTS)
+    found, rest = decode_columns(Bodies.of(messages), LAYOUTS)
     reports: dict[int, Report] = {}
     for fast in found:
         (collection, version), width = list(KEYS.items())[fast.layout]

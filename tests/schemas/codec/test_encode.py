@@ -10,6 +10,7 @@ from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.encode import encode_batch, encode_columns, encode_messages
+from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.framing import report_store
 from uldp.schemas.records import Message, Report
 
@@ -87,7 +88,7 @@ def test_the_columnar_decoder_reads_it_back(width: int | None) -> None:
         payloads = rng.integers(0, 625, n, dtype=np.uint32)
     else:
         payloads = rng.integers(0, 256, (n, width), dtype=np.uint8)
-    found, rest = decode_columns(encode_columns(layout(width), ids, event_times, payloads), [layout(width)])
+    found, rest = decode_columns(Bodies.of(encode_columns(layout(width), ids, event_times, payloads)), [layout(width)])
     assert not rest.size
     assert sum(len(part.rows) for part in found) == n
     for part in found:

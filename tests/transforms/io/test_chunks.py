@@ -2,14 +2,17 @@
 
 import contextlib
 from collections.abc import Callable
+from itertools import chain
 
+import numpy as np
 import pytest
 from apache_beam.coders.typecoders import registry
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.records import Message
-from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, chunked
+from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, chunked, joined
 
 LONGEST = 2**63 - 1
 
@@ -29,14 +32,21 @@ MESSAGES = [
     )
 )
 def test_chunks_round_trip(messages: list[Message]) -> None:
-    assert ChunkCoder().decode(ChunkCoder().encode(Chunk(messages))) == Chunk(messages)
+    assert [*ChunkCoder().decode(ChunkCoder().encode(Chunk(messages))).messages] == messages
+
+
+def test_messages_with_other_bytes_between_them_are_written_alone() -> None:
+    packed = PackedMessages.of(MESSAGES).take(np.array([2, 0, 3]))
+    read = ChunkCoder().decode(ChunkCoder().encode(Chunk(packed)))
+    assert [*read.messages] == [MESSAGES[2], MESSAGES[0], MESSAGES[3]]
+    assert PackedMessages.of(read.messages).bodies.buffer == b"x\x00\xffy"
 
 
 @given(st.binary(max_size=64))
 def test_bytes_that_are_no_chunk_are_refused_and_nothing_else_happens(encoded: bytes) -> None:
     with contextlib.suppress(ValueError):
         chunk = ChunkCoder().decode(encoded)
-        assert ChunkCoder().decode(ChunkCoder().encode(chunk)) == chunk
+        assert [*ChunkCoder().decode(ChunkCoder().encode(chunk)).messages] == [*chunk.messages]
 
 
 @pytest.mark.parametrize("change", [lambda good: good[:-3], lambda good: good + b"\x00", lambda good: b""])
@@ -60,6 +70,18 @@ def test_messages_are_joined_in_their_order_to_chunks_of_bounded_size(lengths: l
     for *others, last in ([len(message.data) for message in chunk.messages] for chunk in chunks):
         assert sum(others) < ChunkSize.BYTES
         assert last <= 1 << 17
+
+
+def test_parts_are_joined_in_their_order_to_chunks_of_bounded_size() -> None:
+    parts = [PackedMessages.of([Message(bytes(1000), number), Message(b"", number)]) for number in range(700)]
+    chunks = list(joined(parts))
+    assert [message for chunk in chunks for message in chunk.messages] == [*chain.from_iterable(parts)]
+    assert [len(chunk) for chunk in chunks] == [524, 524, 352]
+
+
+def test_a_part_that_is_too_large_is_a_chunk_of_its_own() -> None:
+    small, large = PackedMessages.of([Message(b"x", 1)]), PackedMessages.of([Message(bytes(ChunkSize.BYTES + 1), 2)])
+    assert [len(chunk) for chunk in joined([small, small, large, small])] == [2, 1, 1]
 
 
 def test_empty_messages_fill_a_chunk_too() -> None:

@@ -16,12 +16,13 @@ from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import checked_sender_key
+from uldp.schemas.codec.packed import PackedMessages, message_bytes
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import NO_ATTRIBUTES, Message, Rejected, count_reasons
+from uldp.schemas.records import Message, Rejected, count_reasons
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import no_annotations
-from uldp.transforms.io.chunks import Chunk, message_bytes
+from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
@@ -124,17 +125,14 @@ class _DecodeFn(beam.DoFn):
 
     def _clear(self) -> None:
         self._messages: list[Message] = []
+        self._packed: list[PackedMessages] = []
         self._room = self.ROOM
 
     def process(self, element: Message | Chunk) -> Iterable[Any] | None:
         if isinstance(element, Chunk):
-            self._messages += element.messages
-            self._room -= self.MESSAGE_OVERHEAD * len(element) + sum(
-                [
-                    len(each.data) if each.attributes is NO_ATTRIBUTES else message_bytes(each)
-                    for each in element.messages
-                ]
-            )
+            packed = PackedMessages.of(element.messages)
+            self._packed.append(packed)
+            self._room -= self.MESSAGE_OVERHEAD * len(packed) + packed.nbytes
         else:  # from a runner's own source: this runs for each message
             self._messages.append(element)
             self._room -= self.MESSAGE_OVERHEAD + message_bytes(element)
@@ -145,7 +143,7 @@ class _DecodeFn(beam.DoFn):
         yield from self._emit()
 
     def _decode(self) -> Iterator[Any]:
-        decoded = self._decoder.decode(self._messages)
+        decoded = self._decoder.decode(PackedMessages.join([*self._packed, PackedMessages.of(self._messages)]))
         self._clear()
         self._received.inc(decoded.received)
         self._late.inc(decoded.late_reports)

@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, Times, Words
+from uldp.schemas.arrays import Bytes, Mask, Payloads, ReportIds, Rows, Times, Words
+from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.framing import HEADER_SIZE, Schema, header, report_store
 
 #: For fewer messages than this, the plain decoder is faster.
@@ -99,21 +100,20 @@ class FastRows:
     payloads: Payloads
 
 
-def decode_columns(messages: Sequence[bytes], layouts: Sequence[Layout]) -> tuple[list[FastRows], Rows]:
+def decode_columns(messages: Bodies, layouts: Sequence[Layout]) -> tuple[list[FastRows], Rows]:
     """Decode the messages that fit one of ``layouts``.
 
     Returns:
         The decoded rows by layout, and the indices of the messages for the plain decoder.
     """
-    lengths = np.fromiter(map(len, messages), dtype=np.intp, count=len(messages))
+    if not layouts:
+        return [], np.arange(len(messages))
     longest = max(layout.longest for layout in layouts)
-    short = np.flatnonzero(lengths <= longest)
+    short = np.flatnonzero(messages.ends - messages.starts <= longest)
     if len(short) < MIN_ROWS:
         return [], np.arange(len(messages))
-    if len(short) < len(messages):
-        messages = [messages[row] for row in short.tolist()]
-    joined = _Joined.of(messages, lengths[short], longest)
-    taken = np.zeros(len(lengths), dtype=np.bool_)
+    joined = _Padded.of(messages, short, longest)
+    taken = np.zeros(len(messages), dtype=np.bool_)
     found = []
     for decoded in _decode_joined(joined, layouts):
         rows = short[decoded.rows]
@@ -123,8 +123,8 @@ def decode_columns(messages: Sequence[bytes], layouts: Sequence[Layout]) -> tupl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Joined:
-    """Concatenated messages, each with its start and end, and zeros behind the last message.
+class _Padded:
+    """Messages in a buffer, each with its start and end, and zeros behind the last message.
 
     Offsets are relative to the start of a message, so a read from a short message may take bytes of the next message.
     If the last field ends at the end of its message, all fields were inside the message.
@@ -135,20 +135,16 @@ class _Joined:
     ends: Rows
 
     @classmethod
-    def of(cls, messages: Sequence[bytes], lengths: Rows, longest: int) -> "_Joined":
-        ends = np.cumsum(lengths)
-        return cls(b"".join((*messages, bytes(longest + _WORD_SIZE))), ends - lengths, ends)
+    def of(cls, messages: Bodies, rows: Rows, longest: int) -> "_Padded":
+        return cls(messages.buffer + bytes(longest + _WORD_SIZE), messages.starts[rows], messages.ends[rows])
 
     def fields(self, at: Rows, width: int) -> npt.NDArray[np.void]:
         """Return the ``width`` bytes at each of the offsets ``at``."""
-        everywhere: npt.NDArray[np.void] = np.ndarray(
-            len(self.buffer) - width + 1, f"V{width}", self.buffer, strides=(1,)
-        )
-        return everywhere[at]
+        return fields_at(self.buffer, at, width)
 
     def words(self, at: Rows) -> Words:
         """Return the 8 bytes at each of the offsets ``at`` as a little-endian word."""
-        return self.fields(at, _WORD_SIZE).view(np.uint64)
+        return words_at(self.buffer, at)
 
     def rows_of(self, layouts: Sequence[Layout]) -> list[Rows]:
         """Return the messages that begin with the prefix of each layout."""
@@ -174,7 +170,7 @@ class _Joined:
         for length in np.unique(lengths).tolist():
             members = np.flatnonzero(lengths == length)
             prefixes = [layouts[member].prefix for member in members.tolist()]
-            known = _Joined.of(prefixes, np.full(len(members), length), length)
+            known = _Padded.of(Bodies.of(prefixes), np.arange(len(members)), length)
             hashes = known.hashes(length)
             by_hash = np.argsort(hashes)
             at = np.searchsorted(hashes[by_hash], self.hashes(length)).clip(max=len(members) - 1)
@@ -196,7 +192,7 @@ class _Joined:
         return hashed
 
 
-def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastRows]:
+def _decode_joined(joined: _Padded, layouts: Sequence[Layout]) -> Iterator[FastRows]:
     """Decode all layouts with the same kind of payload together, because they differ only in their prefix."""
     rows_of = joined.rows_of(layouts)
     for kind in {layout.width: layout for layout in layouts}.values():
@@ -212,11 +208,11 @@ def _decode_joined(joined: _Joined, layouts: Sequence[Layout]) -> Iterator[FastR
                 yield FastRows(index, rows[start:end], ids[start:end], times[start:end], payloads[start:end])
 
 
-def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
+def _decode_fields(joined: _Padded, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
     """Decode times and payloads of ``kind`` at the offsets behind the ids; also return the rows that hold both."""
     words = joined.words(at)
     widths = np.where(words & _SEVENTH_BYTE, *reversed(_TIME_WIDTHS))
-    times, fits = _read_varints(words, widths)
+    times, fits = read_varints(words, widths)
     at = at + widths
     fits &= joined.fields(at, len(kind.payload_prefix)) == np.void(kind.payload_prefix)
     at = at + len(kind.payload_prefix)
@@ -224,15 +220,26 @@ def _decode_fields(joined: _Joined, at: Rows, ends: Rows, kind: Layout) -> tuple
     if kind.width is not None:
         kept = np.flatnonzero(fits & (widths == kind.width))
         bits = joined.fields(at[kept], kind.width).view(np.uint8).reshape(-1, kind.width)
-        return kept, _zigzag(times[kept]), bits
+        return kept, unzigzag(times[kept]), bits
     fits &= (widths >= 1) & (widths <= _MAX_SYMBOL_WIDTH)
-    symbols, whole = _read_varints(joined.words(at), np.clip(widths, 1, _MAX_SYMBOL_WIDTH))
+    symbols, whole = read_varints(joined.words(at), np.clip(widths, 1, _MAX_SYMBOL_WIDTH))
     fits &= whole & (symbols & np.uint64(1) == 0)  # an odd number is a negative int, for the plain decoder
     kept = np.flatnonzero(fits)
-    return kept, _zigzag(times[kept]), (symbols[kept] >> np.uint64(1)).astype(np.uint32)
+    return kept, unzigzag(times[kept]), (symbols[kept] >> np.uint64(1)).astype(np.uint32)
 
 
-def _read_varints(words: Words, widths: Rows) -> tuple[Words, Mask]:
+def words_at(buffer: bytes | Bytes, at: Rows) -> Words:
+    """Return the 8 bytes at each of the offsets ``at`` as a little-endian word."""
+    return fields_at(buffer, at, _WORD_SIZE).view(np.uint64)
+
+
+def fields_at(buffer: bytes | Bytes, at: Rows, width: int) -> npt.NDArray[np.void]:
+    """Return the ``width`` bytes at each of the offsets ``at``."""
+    everywhere: npt.NDArray[np.void] = np.ndarray(len(buffer) - width + 1, f"V{width}", buffer, strides=(1,))
+    return everywhere[at]
+
+
+def read_varints(words: Words, widths: Rows | int) -> tuple[Words, Mask]:
     """Read a varint of ``widths`` bytes, 1 to 8, from the start of each word; also return which need that width."""
     words = words & _FIRST_BYTES[widths]
     fits: Mask = words & _MORE == _MORE & _FIRST_BYTES[widths - 1]
@@ -242,6 +249,7 @@ def _read_varints(words: Words, widths: Rows) -> tuple[Words, Mask]:
     return values, fits & (values >= _SMALLEST[widths])
 
 
-def _zigzag(values: Words) -> Times:
+def unzigzag(values: Words) -> Times:
+    """Return the signed numbers that Avro writes as ``values``."""
     signed: Times = values.view(np.int64)
     return (signed >> 1) ^ -(signed & 1)

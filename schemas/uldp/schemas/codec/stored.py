@@ -1,23 +1,46 @@
-"""Fast decoding of stored messages: the records of ``message.avsc`` in a block of a container file, one by one.
+"""Fast decoding of stored messages: the records of ``message.avsc`` in a block of a container file, as columns.
 
-A record is a length and the data, the attributes as a map, and the publish time (see ``message.avsc``). fastavro is the
-reference; it takes longer, because it makes a dict of each record.
+A record is a length and the body, the attributes as a map, and the publish time (see ``message.avsc``). Where it begins
+follows from the record before it. So the reader looks for all places at which a usual record may end, which are a byte
+of no attributes and six bytes of a time, and reads what begins behind each, all at once. Then it follows the records
+from the first one: a record counts only if it begins where the one before it ends. It reads any other record alone.
+fastavro is the reference; it takes eighteen times as long.
 """
 
-import struct
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
 
+import numpy as np
+import numpy.typing as npt
+
+from uldp.schemas.arrays import Rows
+from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.codec.blocks import ContainerError, check_end
-from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.schemas.codec.columnar import fields_at, read_varints, unzigzag, words_at
+from uldp.schemas.codec.packed import Bodies, PackedMessages
+from uldp.schemas.records import NO_ATTRIBUTES
 
+#: Bytes of a block to look at together, so that the intermediate arrays of a large block stay in the processor's cache.
+WINDOW = 1 << 18
+#: If records are larger on average, reading one by one takes less time than looking at all bytes.
+_LARGE = 1 << 10
+#: The fewest bytes of a record: of a length, of no attributes, and of a time.
+_SMALLEST = 3
 #: As a varint, a time from 1971 to 2039 takes 6 bytes: the first five have the high bit, and the sixth has not.
-_MORE, _SIX_BYTES = 0x8080_8080_8080, 0x0080_8080_8080
-_WORD = struct.Struct("<Q")
+_TIME_WIDTH = 6
+_TAIL_WIDTH = 1 + _TIME_WIDTH
+#: The byte of no attributes and a time, as the first seven bytes of a word: the bits to look at, and what they are.
+_TAIL_MASK, _TAIL = np.uint64(0x80_8080_8080_80FF), np.uint64(0x8080_8080_8000)
+#: A usual length takes one byte or two, and is even, because an odd number is negative.
+_MORE, _SEPTET, _THREE_BYTES = 0x80, 0x7F, 0x8080
+_FIRST = np.zeros(1, dtype=np.int64)
 _MAX_LONG_BITS = 64
 
 
-def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterator[Message]:
-    """Yield the messages of a block, one by one.
+def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterator[PackedMessages]:
+    """Yield the messages of a block in parts of bounded size, with the attributes that are kept.
 
     Args:
         records: The number of messages in the block.
@@ -26,43 +49,131 @@ def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterat
         first: The number of messages in the file before this block.
 
     Raises:
-        ContainerError: during iteration, if the block is not the concatenation of so many records.
+        ContainerError: if the block is not the concatenation of so many records; behind the messages before the damage.
     """
-    word_at = _WORD.unpack_from
-    last_word = len(block) - _WORD.size
     at = 0
-    try:
-        for number in range(first, first + records):
-            size = block[at]
-            if size < 0x80 and not size & 1:  # what _read_bytes does, for most messages
-                start = at + 1
-                at = start + (size >> 1)
-                data = block[start:at]
-            else:
-                data, at = _read_bytes(block, at)
-            attributes = NO_ATTRIBUTES
-            if block[at]:
-                attributes, at = _read_map(block, at)
-            else:
-                at += 1
-            word = word_at(block, at)[0] if at <= last_word else 0
-            if word & _MORE == _SIX_BYTES:
-                at += 6
-                time = (
-                    word & 0x7F
-                    | word >> 1 & 0x7F << 7
-                    | word >> 2 & 0x7F << 14
-                    | word >> 3 & 0x7F << 21
-                    | word >> 4 & 0x7F << 28
-                    | word >> 5 & 0x7F << 35
-                )
-                time = (time >> 1) ^ -(time & 1)
-            else:
-                time, at = _read_long(block, at)
-            yield Message(data, time, attributes, f"{file}:{number}")
-    except (IndexError, ValueError) as error:
-        raise ContainerError(f"a record is no message: {error}") from error
+    while records:
+        part = _Part(block, at, records)
+        try:
+            part.read()
+        except (IndexError, ValueError) as error:
+            if part.rows:
+                yield part.messages(file, first)
+            raise ContainerError(f"a record is no message: {error}") from error
+        yield part.messages(file, first)
+        at, records, first = part.at, records - part.rows, first + part.rows
     check_end(at, block)
+
+
+class _Part:
+    """The records of a block that begin in a window of it.
+
+    Attributes:
+        at: The offset behind the last record that was read.
+        rows: The number of records that were read.
+    """
+
+    def __init__(self, block: bytes, at: int, records: int) -> None:
+        self._block, self._begin, self.at = block, at, at
+        self._stop = min(at + WINDOW, len(block))
+        self._most = min(records, (self._stop - at) // _SMALLEST + 1)
+        #: For each record: start and end of its body, from the beginning of this part, and its time.
+        self._columns = np.empty((3, self._most), dtype=np.int64)
+        self._attributes: dict[int, Mapping[str, str]] = {}
+        self._large = len(block) - at > _LARGE * records
+        self.rows = 0
+
+    def read(self) -> None:
+        """Read all records.
+
+        Raises:
+            IndexError, ValueError: if the next one is no record.
+        """
+        usual = _NO_RECORDS if self._large else _usual_records(self._block, self._begin, self._stop)
+        # At least one, which is refused if the block ends before it.
+        while self.rows < self._most and (self.at < self._stop or not self.rows):
+            if chain := usual.chain(self.at - self._begin, self._most - self.rows):
+                rows = slice(self.rows, self.rows + chain.stop - chain.start)
+                self._columns[:, rows] = usual.columns[:, chain]
+                self.at, self.rows = self._begin + int(usual.ends[chain.stop - 1]), rows.stop
+            else:
+                self._read_one()
+
+    def _read_one(self) -> None:
+        """Read a record that is not usual."""
+        start, end = _read_bytes(self._block, self.at)
+        attributes, at = _read_map(self._block, end)
+        time, self.at = _read_long(self._block, at)
+        if attributes and (kept := kept_attributes(attributes)):
+            self._attributes[self.rows] = kept
+        self._columns[:, self.rows] = start - self._begin, end - self._begin, time
+        self.rows += 1
+
+    def messages(self, file: str, first: int) -> PackedMessages:
+        """Return what was read."""
+        starts, ends, times = self._columns[:, : self.rows]
+        bodies = Bodies(self._block[self._begin : self.at], starts, ends)
+        return PackedMessages(bodies, times, self._attributes, lambda row: f"{file}:{first + row}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _UsualRecords:
+    """What begins in a window behind each place at which a usual record may end, if it looks like one. Ascending.
+
+    Attributes:
+        starts: The offset of each.
+        columns: Start and end of its body, and its time.
+        ends: The offset behind it.
+        breaks: The index of each behind which the next one does not begin.
+    """
+
+    starts: memoryview
+    columns: npt.NDArray[np.int64]
+    ends: Rows
+    breaks: list[int]
+
+    @classmethod
+    def of(cls, starts: Rows, columns: npt.NDArray[np.int64]) -> Self:
+        ends = columns[1] + _TAIL_WIDTH
+        breaks = np.flatnonzero(ends[:-1] != starts[1:]).tolist()
+        return cls(starts.data, columns, ends, [*breaks, len(starts) - 1])
+
+    def chain(self, at: int, most: int) -> slice | None:
+        """Return up to ``most`` records of which the first begins at ``at``, and each other one behind the one before.
+
+        Returns:
+            None if no usual record begins there.
+        """
+        first = bisect_left(self.starts, at)
+        if first == len(self.starts) or self.starts[first] != at:
+            return None
+        return slice(first, min(self.breaks[bisect_left(self.breaks, first)] + 1, first + most))
+
+
+_NO_RECORDS = _UsualRecords.of(np.empty(0, dtype=np.int64), np.empty((3, 0), dtype=np.int64))
+
+
+def _usual_records(block: bytes, begin: int, stop: int) -> _UsualRecords:
+    """Read all usual records that may lie between ``begin``, where one may begin, and ``stop``."""
+    window = np.frombuffer(block, np.uint8, stop - begin, begin)
+    last = len(window) - _TAIL_WIDTH  # where the last tail may be
+    if last < 1:
+        return _NO_RECORDS
+    tails = np.flatnonzero((window[:last] == 0) & (window[1 : last + 1] >= _MORE))
+    tails = tails.compress(words_at(window, tails) & _TAIL_MASK == _TAIL)
+    starts = np.concatenate([_FIRST, tails + _TAIL_WIDTH])
+    starts = starts[: np.searchsorted(starts, last)]
+    lengths = fields_at(window, starts, 2).view("<u2").astype(np.int64)
+    more = lengths >> 7 & 1
+    bodies = starts + more + 1
+    ends = bodies + ((lengths & _SEPTET | (lengths >> 1 & _SEPTET << 7) * more) >> 1)
+    fits = (ends <= last) & (lengths & 1 == 0) & (lengths & _THREE_BYTES != _THREE_BYTES)
+    # This word ends with the tail, and so within the window.
+    words = words_at(window, np.minimum(ends, last) - 1) >> np.uint64(8)
+    times, shortest = read_varints(words >> np.uint64(8), _TIME_WIDTH)
+    fits &= (words & _TAIL_MASK == _TAIL) & shortest
+    kept = np.flatnonzero(fits)
+    return _UsualRecords.of(starts.take(kept), np.stack([bodies, ends, unzigzag(times)]).take(kept, axis=1))
 
 
 def _read_long(block: bytes, at: int) -> tuple[int, int]:
@@ -83,8 +194,8 @@ def _read_long(block: bytes, at: int) -> tuple[int, int]:
     raise ValueError("a number has more than 64 bits")
 
 
-def _read_bytes(block: bytes, at: int) -> tuple[bytes, int]:
-    """Read a length and so many bytes, and return these and the offset behind them, at which another byte must be."""
+def _read_bytes(block: bytes, at: int) -> tuple[int, int]:
+    """Read a length, and return where so many bytes start and end; another byte must be behind them."""
     size = block[at]
     at += 1
     if size < 0x80 and not size & 1:
@@ -94,11 +205,13 @@ def _read_bytes(block: bytes, at: int) -> tuple[bytes, int]:
     end = at + size
     if not at <= end < len(block):
         raise ValueError(f"a field cannot take {size:,} bytes")
-    return block[at:end], end
+    return at, end
 
 
-def _read_map(block: bytes, at: int) -> tuple[dict[str, str], int]:
+def _read_map(block: bytes, at: int) -> tuple[Mapping[str, str], int]:
     """Read a map: blocks of entries, each with the number of its entries."""
+    if not block[at]:
+        return NO_ATTRIBUTES, at + 1
     found: dict[str, str] = {}
     while entries := block[at]:
         if entries < 0x80 and not entries & 1:
@@ -111,7 +224,11 @@ def _read_map(block: bytes, at: int) -> tuple[dict[str, str], int]:
             if entries < 0:  # then the size of the block follows
                 _, at = _read_long(block, at)
         for _ in range(abs(entries)):
-            key, at = _read_bytes(block, at)
-            value, at = _read_bytes(block, at)
-            found[key.decode()] = value.decode()
+            key, at = _read_text(block, at)
+            found[key], at = _read_text(block, at)
     return found, at + 1
+
+
+def _read_text(block: bytes, at: int) -> tuple[str, int]:
+    start, end = _read_bytes(block, at)
+    return block[start:end].decode(), end

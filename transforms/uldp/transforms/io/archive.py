@@ -23,9 +23,9 @@ from apache_beam.testing.test_stream import TestStream
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
-from uldp.transforms.io.chunks import Chunk, chunked
+from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
-from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, messages_of, opened
+from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, opened, packed_messages
 from uldp.transforms.io.publish_times import LATEST, bounded, bounded_messages
 from uldp.transforms.io.remote import fetched, is_remote, matching
 
@@ -131,7 +131,7 @@ class _ReadFilesFn(beam.DoFn):
 
     def process(self, path: str) -> Iterator[Chunk]:
         with fetched(path) if is_remote(path) else opened(path) as file:
-            for chunk in chunked(messages_of(file, path)):
+            for chunk in joined(packed_messages(file, path)):
                 self._messages += len(chunk)
                 self._log()
                 yield chunk
@@ -174,7 +174,8 @@ class _ReadSegmentsFn(beam.DoFn):
     def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
         events, watermark, messages = _LISTENING[self._endpoint], announced.micros // 1000, 0
         with opened(path) as file:
-            for chunk in chunked(bounded_messages(messages_of(file, path), watermark, events.latest())):
+            for packed in joined(packed_messages(file, path)):
+                chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
                 messages += len(chunk)
                 yield chunk
         events.read(messages)

@@ -5,10 +5,9 @@ Importing this module registers the coders of chunks and of messages.
 
 import io
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise, repeat
 from typing import Any, ClassVar, cast
 
 import fastavro
@@ -16,11 +15,9 @@ import numpy as np
 from apache_beam.coders import Coder, registry
 
 import uldp.transforms.coders  # noqa: F401 (registers the coder of messages)
+from uldp.schemas.codec.packed import Bodies, PackedMessages, grouped, message_bytes
 from uldp.schemas.framing import Schema
 from uldp.schemas.records import NO_ATTRIBUTES, Message
-
-#: The bytes that a message is assumed to need besides its data, when messages are joined into chunks.
-_MESSAGE_OVERHEAD = 1 << 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +31,6 @@ class Chunk:
 
     def __len__(self) -> int:
         return len(self.messages)
-
-
-def message_bytes(message: Message) -> int:
-    """Return the size of a message: of its data, and of its attributes, whose characters count as one byte each.
-
-    >>> message_bytes(Message(b"body", 0, {"name": "value"}))
-    13
-    """
-    size = len(message.data)
-    if message.attributes:
-        size += sum(len(name) + len(value) for name, value in message.attributes.items())
-    return size
 
 
 @dataclass(slots=True)
@@ -87,20 +72,23 @@ class ChunkCoder(Coder):
 
     def encode(self, value: Chunk) -> bytes:
         """Write all messages."""
-        messages = value.messages
+        messages = PackedMessages.of(value.messages)
         attributes = io.BytesIO()
-        if any(message.attributes for message in messages):
+        if messages.attributes:
             # The writer accepts an array as a record, although its annotation does not.
-            maps = cast(Any, [dict(message.attributes) for message in messages])
+            maps = cast(Any, [dict(messages.attributes.get(row, NO_ATTRIBUTES)) for row in range(len(messages))])
             fastavro.schemaless_writer(attributes, _attributes_schema(), maps)
-        pieces = [*(message.data for message in messages), *(message.source.encode() for message in messages)]
+        bodies = messages.bodies
+        sources = [messages.source(row).encode() for row in range(len(messages))]
         return b"".join(
             (
                 self._HEADER.pack(len(messages), attributes.tell()),
-                np.array([message.publish_time for message in messages], np.int64).tobytes(),
-                np.array([len(piece) for piece in pieces], np.uint32).tobytes(),
+                messages.publish_times.tobytes(),
+                (bodies.ends - bodies.starts).astype(np.uint32).tobytes(),
+                np.array([len(source) for source in sources], np.uint32).tobytes(),
                 attributes.getvalue(),
-                *pieces,
+                bodies.concatenated(),
+                *sources,
             )
         )
 
@@ -115,22 +103,33 @@ class ChunkCoder(Coder):
         except Exception as error:  # NumPy and fastavro raise many kinds on other bytes
             raise ValueError(f"not a chunk of messages: {error!r}") from error
 
-    def _messages(self, encoded: bytes) -> list[Message]:
+    def _messages(self, encoded: bytes) -> PackedMessages:
         n, width = self._HEADER.unpack_from(encoded)
         at = self._HEADER.size
-        times = np.frombuffer(encoded, np.int64, n, at).tolist() if n else []
-        lengths = np.frombuffer(encoded, np.uint32, 2 * n, at + 8 * n) if n else np.empty(0, np.uint32)
+        if not n:
+            times, lengths = np.empty(0, np.int64), np.empty(0, np.uint32)
+        else:
+            times = np.frombuffer(encoded, np.int64, n, at)
+            lengths = np.frombuffer(encoded, np.uint32, 2 * n, at + 8 * n)
         body = at + 16 * n + width
-        bounds = [body, *(body + np.cumsum(lengths, dtype=np.int64)).tolist()]
-        if bounds[-1] != len(encoded):
-            raise ValueError(f"a chunk has {len(encoded)} bytes, but {bounds[-1]} were written")
-        attributes: Iterable[Mapping[str, str]] = repeat(NO_ATTRIBUTES, n)
+        bounds = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        if body + bounds[-1] != len(encoded):
+            raise ValueError(f"a chunk has {len(encoded)} bytes, but {body + bounds[-1]} were written")
+        attributes: dict[int, dict[str, str]] = {}
         if width:
-            maps = fastavro.schemaless_reader(io.BytesIO(encoded[body - width : body]), _attributes_schema(), None)
-            attributes = cast(list[dict[str, str]], maps)
-        pieces = [encoded[start:end] for start, end in pairwise(bounds)]
-        sources = map(bytes.decode, pieces[n:])
-        return [Message(*fields) for fields in zip(pieces[:n], times, attributes, sources, strict=True)]
+            read = fastavro.schemaless_reader(io.BytesIO(encoded[body - width : body]), _attributes_schema(), None)
+            maps = cast(list[dict[str, str]], read)
+            if len(maps) != n:
+                raise ValueError(f"a chunk has {n} messages, but attributes of {len(maps)}")
+            attributes = {row: each for row, each in enumerate(maps) if each}
+        ends = bounds[: n + 1]
+        sources = Bodies(encoded[body + int(ends[n]) :], bounds[n:-1] - ends[n], bounds[n + 1 :] - ends[n])
+        bodies = Bodies(encoded[body : body + int(ends[n])], ends[:-1], ends[1:])
+        return PackedMessages(bodies, times, attributes, lambda row: sources[row].decode())
+
+    def estimate_size(self, value: Chunk) -> int:
+        """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
+        return 16 * len(value) + PackedMessages.of(value.messages).nbytes
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -144,13 +143,18 @@ registry.register_coder(Chunk, ChunkCoder)
 
 def chunked(messages: Iterable[Message]) -> Iterator[Chunk]:
     """Join single messages into chunks, in their order."""
-    held: list[Message] = []
+    return map(Chunk, grouped(messages, ChunkSize.BYTES))
+
+
+def joined(parts: Iterable[PackedMessages]) -> Iterator[Chunk]:
+    """Join parts of packed messages into chunks, in their order. A chunk of several parts is of bounded size."""
+    held: list[PackedMessages] = []
     room = ChunkSize.BYTES
-    for message in messages:
-        held.append(message)
-        room -= _MESSAGE_OVERHEAD + message_bytes(message)
-        if room <= 0:
-            yield Chunk(held)
+    for part in parts:
+        if held and room < part.nbytes:
+            yield Chunk(PackedMessages.join(held))
             held, room = [], ChunkSize.BYTES
+        held.append(part)
+        room -= part.nbytes
     if held:
-        yield Chunk(held)
+        yield Chunk(PackedMessages.join(held))

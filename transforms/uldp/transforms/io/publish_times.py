@@ -9,9 +9,13 @@ fetched the message. Beam's watermark is the earliest of all readers' watermarks
 way. So it is not ahead of the publish time, and what Beam would drop, the decoder has called late before.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from uldp.collector.collections import YEAR_9000
+from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.records import Message
 
 #: The latest publish time of a simulation, in milliseconds: the decoder admits no later one. On a real clock, the
@@ -36,11 +40,8 @@ def bounded(published: int, watermark: int, latest: int) -> int:
     return max(min(published, latest), watermark, 0)
 
 
-def bounded_messages(messages: Iterable[Message], watermark: int, latest: int) -> Iterator[Message]:
+def bounded_messages(messages: Sequence[Message], watermark: int, latest: int) -> PackedMessages:
     """Bound the publish times of messages that were fetched together."""
-    earliest = max(watermark, 0)
-    for message in messages:
-        if earliest <= message.publish_time <= latest:  # as usual; a call for each message would cost more
-            yield message
-        else:
-            yield message._replace(publish_time=bounded(message.publish_time, watermark, latest))
+    packed = PackedMessages.of(messages)
+    times = np.maximum(np.minimum(packed.publish_times, latest), max(watermark, 0))
+    return replace(packed, publish_times=times)

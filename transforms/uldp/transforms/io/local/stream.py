@@ -20,7 +20,8 @@ from typing import IO, Any, Self
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.codec.stored import decode_messages
+from uldp.schemas.codec.packed import PackedMessages, grouped
+from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.mistakes import plain
 from uldp.schemas.records import Message
 from uldp.transforms.io.folders import KINDS, STREAM_SETTINGS, Kind, mismatch
@@ -167,7 +168,7 @@ def read_messages(path: str | Path) -> Iterator[Message]:
         StreamError: if it is not one of these.
     """
     with opened(path) as file:
-        yield from messages_of(file, str(path))
+        yield from chain.from_iterable(packed_messages(file, str(path)))
 
 
 def opened(path: str | Path) -> IO[bytes]:
@@ -183,10 +184,14 @@ def opened(path: str | Path) -> IO[bytes]:
         raise StreamError(f"{plain(str(path))}: {error}; {error.remedy}") from None
 
 
-def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
-    """Read an open container file of messages; ``path`` is its name, or the URL it came from.
+def packed_messages(file: IO[bytes], path: str) -> Iterator[PackedMessages]:
+    """Read an open container file of messages, in parts of bounded size.
 
     Messages come with their kept attributes only, because whoever wrote the file may have sent any others.
+
+    Args:
+        file: The file.
+        path: Its name, or the URL it came from.
 
     Raises:
         StreamError: if it is not a file of messages.
@@ -196,25 +201,26 @@ def messages_of(file: IO[bytes], path: str) -> Iterator[Message]:
         container = Container.open(file)
         if (kind := KINDS[container.name]) is not Kind.MESSAGES:
             raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
-        for message in chain.from_iterable(_decode(container, path.rpartition("/")[2])):
-            yield message._replace(attributes=kept_attributes(message.attributes)) if message.attributes else message
-            read += 1
+        for part in _decode(container, path.rpartition("/")[2]):
+            yield part
+            read += len(part)
     except ContainerError as error:
         wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
         wrong = str(error) if error.remedy else f"{wrong} ({error})"
         raise StreamError(f"{plain(path)}: {wrong}; {error.remedy or _PUT_BACK}") from error
 
 
-def _decode(container: Container, name: str) -> Iterator[Iterator[Message]]:
+def _decode(container: Container, name: str) -> Iterator[PackedMessages]:
     """Decode the messages of each block, or all records of an older schema."""
     if not container.current:
-        yield starmap(partial(_of_record, name), enumerate(container.records()))
+        messages = starmap(partial(_of_record, name), enumerate(container.records()))
+        yield from map(PackedMessages.of, grouped(messages, WINDOW))
         return
     read = 0
     for records, block in container.blocks():
-        yield decode_messages(records, block, name, read)
+        yield from decode_messages(records, block, name, read)
         read += records
 
 
 def _of_record(name: str, number: int, record: Mapping[str, Any]) -> Message:
-    return Message(record["data"], record["publish_time"], record["attributes"], f"{name}:{number}")
+    return Message(record["data"], record["publish_time"], kept_attributes(record["attributes"]), f"{name}:{number}")

@@ -149,8 +149,9 @@ class PubSubReader(ChunkReader):
             self._idle_at = asked
             return False
         latest = LATEST if self._source.simulated_clock else int(self._clock() * 1000)
-        self._chunk = Chunk(list(bounded_messages(messages, self._watermark, latest)))
-        self._leases.take(ack_ids, [message.publish_time for message in self._chunk.messages])
+        packed = bounded_messages(messages, self._watermark, latest)
+        self._chunk = Chunk(packed)
+        self._leases.take(ack_ids, packed.publish_times.tolist())
         self._leases.keep_tending()
         return True
 

@@ -1,0 +1,172 @@
+"""Messages as columns: their bodies are slices of one buffer, and no message needs an object of its own."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import itemgetter
+from typing import Self, overload
+
+import numpy as np
+
+from uldp.schemas.arrays import Rows, Times
+from uldp.schemas.records import NO_ATTRIBUTES, Message
+
+#: The bytes that a message is assumed to need besides its data, when messages are grouped.
+_MESSAGE_OVERHEAD = 1 << 7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bodies:
+    """Bodies of n messages, anywhere in a buffer.
+
+    Attributes:
+        buffer: The bytes that hold them; there may be others between them.
+        starts: Shape (n,): the offset at which each body starts.
+        ends: Shape (n,): the offset at which it ends.
+    """
+
+    buffer: bytes
+    starts: Rows
+    ends: Rows
+
+    @classmethod
+    def of(cls, bodies: Sequence[bytes]) -> Self:
+        """Concatenate bodies."""
+        lengths = np.fromiter(map(len, bodies), dtype=np.intp, count=len(bodies))
+        ends = np.cumsum(lengths)
+        return cls(b"".join(bodies), ends - lengths, ends)
+
+    def concatenated(self) -> bytes:
+        """Return the bodies without the bytes between them."""
+        bounds = np.concatenate([self.starts, [len(self.buffer)]])
+        if not bounds[0] and np.array_equal(bounds[1:], self.ends):
+            return self.buffer
+        return b"".join([self[row] for row in range(len(self))])
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, row: int) -> bytes:
+        return self.buffer[self.starts[row] : self.ends[row]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedMessages(Sequence[Message]):
+    """Messages in the order in which they came. A message is made when it is asked for.
+
+    Attributes:
+        bodies: Their data.
+        publish_times: Shape (n,).
+        attributes: The attributes of each message that has any, by its row.
+        source: Returns the position of the message in a row.
+    """
+
+    bodies: Bodies
+    publish_times: Times
+    attributes: Mapping[int, Mapping[str, str]]
+    source: Callable[[int], str]
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> "PackedMessages":
+        """Pack messages, unless they are packed."""
+        if isinstance(messages, PackedMessages):
+            return messages
+        # Field by field: zip would make an iterator of each message, and the garbage collector would look at them all.
+        bodies, times, attributes, sources = (map(itemgetter(field), messages) for field in range(4))
+        return cls(
+            Bodies.of([*bodies]),
+            np.fromiter(times, dtype=np.int64, count=len(messages)),
+            {row: each for row, each in enumerate(attributes) if each},
+            [*sources].__getitem__,
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence["PackedMessages"]) -> "PackedMessages":
+        """Concatenate the messages of several parts."""
+        if len(parts) == 1:
+            return parts[0]
+        rows = [0, *accumulate(map(len, parts))]
+        at = [0, *accumulate(len(part.bodies.buffer) for part in parts)]
+        starts = [part.bodies.starts + offset for part, offset in zip(parts, at, strict=False)]
+        ends = [part.bodies.ends + offset for part, offset in zip(parts, at, strict=False)]
+
+        def source(row: int) -> str:
+            part = bisect_right(rows, row) - 1
+            return parts[part].source(row - rows[part])
+
+        return cls(
+            Bodies(
+                b"".join([part.bodies.buffer for part in parts]),
+                np.concatenate([np.empty(0, dtype=np.intp), *starts]),
+                np.concatenate([np.empty(0, dtype=np.intp), *ends]),
+            ),
+            np.concatenate([np.empty(0, dtype=np.int64), *(part.publish_times for part in parts)]),
+            {
+                row + first: each
+                for first, part in zip(rows, parts, strict=False)
+                for row, each in part.attributes.items()
+            },
+            source,
+        )
+
+    def take(self, rows: Rows) -> "PackedMessages":
+        """Return the messages in ``rows``."""
+        places = rows.tolist()
+        return PackedMessages(
+            Bodies(self.bodies.buffer, self.bodies.starts[rows], self.bodies.ends[rows]),
+            self.publish_times[rows],
+            {new: self.attributes[row] for new, row in enumerate(places) if row in self.attributes},
+            lambda row: self.source(places[row]),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the buffer in bytes, and of the attributes, whose characters count as one byte each."""
+        texts = sum(len(key) + len(value) for each in self.attributes.values() for key, value in each.items())
+        return len(self.bodies.buffer) + texts
+
+    def __len__(self) -> int:
+        return len(self.publish_times)
+
+    @overload
+    def __getitem__(self, rows: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, rows: slice) -> "PackedMessages": ...
+
+    def __getitem__(self, rows: int | slice) -> "Message | PackedMessages":
+        if isinstance(rows, slice):
+            return self.take(np.arange(len(self))[rows])
+        row = range(len(self))[rows]
+        attributes = self.attributes.get(row, NO_ATTRIBUTES)
+        return Message(self.bodies[row], int(self.publish_times[row]), attributes, self.source(row))
+
+    def __iter__(self) -> Iterator[Message]:
+        return map(self.__getitem__, range(len(self)))
+
+
+def message_bytes(message: Message) -> int:
+    """Return the size of a message: of its data, and of its attributes, whose characters count as one byte each.
+
+    >>> message_bytes(Message(b"body", 0, {"name": "value"}))
+    13
+    """
+    size = len(message.data)
+    if message.attributes:
+        size += sum(len(name) + len(value) for name, value in message.attributes.items())
+    return size
+
+
+def grouped(messages: Iterable[Message], size: int) -> Iterator[list[Message]]:
+    """Group messages in their order; the last one of a group fills it up to ``size`` bytes."""
+    held: list[Message] = []
+    room = size
+    for message in messages:
+        held.append(message)
+        room -= _MESSAGE_OVERHEAD + message_bytes(message)
+        if room <= 0:
+            yield held
+            held, room = [], size
+    if held:
+        yield held
