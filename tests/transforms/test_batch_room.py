@@ -6,6 +6,7 @@ import pytest
 
 from tests import build
 from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
 from uldp.transforms.decode import _DecodeFn
@@ -30,7 +31,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Message]]:
 def test_attributes_need_room(chunk: int, batches: list[Sequence[Message]]) -> None:
     """A program's own messages may have any attributes; the project's sources drop those without a meaning."""
     messages = [Message(b"", 0, {"note": "n" * (_DecodeFn.ROOM // 10)})] * 64
-    fn = _DecodeFn([build.spec()], 1, 0, judge_lateness=False, freeze_heap=False)
+    fn = _DecodeFn(SharedSpecs([build.spec()]), 1, 0, judge_lateness=False, freeze_heap=False)
     fn.setup()
     fn.start_bundle()
     elements = [Chunk(messages[at : at + chunk]) for at in range(0, 64, chunk)] if chunk else messages

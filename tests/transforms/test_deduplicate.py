@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, START
 from uldp.collector.columns import ReportColumns
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
@@ -269,7 +270,7 @@ class Worker:
     """One process of a deduplicating stage."""
 
     def __init__(self) -> None:
-        self.fn = _DeduplicateFn(SPECS, forgets=True)
+        self.fn = _DeduplicateFn(SharedSpecs(SPECS), forgets=True)
         self.fn.setup()
 
     def keeps(self, shard: Shard, ids: Iterable[int]) -> list[int]:

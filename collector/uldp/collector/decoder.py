@@ -20,11 +20,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from uldp.collector.collections import YEAR_9000, serve
+from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
 from uldp.collector.parse import MessageParser, Unparsed
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import (
     PartialSignals,
     SenderCounts,
@@ -91,8 +92,8 @@ class ReportDecoder:
     def __init__(
         self, specs: Iterable[CollectionSpec], *, judge_lateness: bool, sender_key: bytes | None = None
     ) -> None:
-        specs = list(specs)
-        self._parser = MessageParser(serve(specs))
+        specs = SharedSpecs.of(specs)
+        self._parser = MessageParser(specs.served)
         self._judge_lateness = judge_lateness
         self._sender_key = checked_sender_key(specs, sender_key)
         self._software = metadata.version("uldp-stream")

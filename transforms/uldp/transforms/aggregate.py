@@ -1,6 +1,6 @@
 """The whole aggregator as one transform: encoded reports in; estimates, counts, late and rejected reports out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,9 +9,9 @@ from typing import NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import serve
 from uldp.collector.columns import ReportColumns
 from uldp.collector.hashing import key_of
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message, Rejected
@@ -87,7 +87,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
     def __post_init__(self) -> None:
         super().__init__()
-        serve(self.specs)
+        self._shared = SharedSpecs.of(self.specs)
         if self.shards < 1:
             raise ValueError(f"shards must be 1 or more, got {self.shards}")
         key_of(self.shard_key)
@@ -96,19 +96,19 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
         """Decode, deduplicate, count, window, estimate."""
         decoded = messages | "Decode" >> DecodeReports(
-            self.specs, self.shards if self.deduplicate else 1, self.freeze_heap, self.shard_key, self.sender_key
+            self._shared, self.shards if self.deduplicate else 1, self.freeze_heap, self.shard_key, self.sender_key
         )
         accounting = [decoded.accounting]
         if self.deduplicate:
-            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self.specs, self.spill)
+            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self._shared, self.spill)
             accounting.append(deduplicated.accounting)
             columns = deduplicated.columns
         else:
             columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(ReportColumns)
-        counted = columns | "Count" >> CountSupport(self.specs)
+        counted = columns | "Count" >> CountSupport(self._shared)
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
-        counts = parts | "CountWindows" >> CountWindows(self.specs, self.simulated_clock)
-        estimates = counts | "Estimate" >> EstimateDistributions(self.specs)
+        counts = parts | "CountWindows" >> CountWindows(self._shared, self.simulated_clock)
+        estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
         return Aggregated(estimates, counts, decoded.late, decoded.rejected)
 
 
@@ -120,7 +120,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Stat
     are late by a policy's lateness before they reach any step with state.
     """
 
-    specs: Sequence[CollectionSpec]
+    specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
     def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[Statistic]:

@@ -9,9 +9,10 @@ import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.pane import Accounting
@@ -47,11 +48,12 @@ def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> I
 class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[KeyedStatistic]]):
     """Count report columns into partial counts by (collection, version), one per bundle and slice, at its time."""
 
-    specs: Sequence[CollectionSpec]
+    specs: Iterable[CollectionSpec]
 
     def expand(self, columns: PCollection[ReportColumns]) -> PCollection[KeyedStatistic]:
         """Count within each bundle, so that little is shuffled."""
-        counts: PCollection[KeyedStatistic] = columns | "CountColumns" >> beam.ParDo(_CountFn(list(self.specs)))
+        count = _CountFn(SharedSpecs.of(self.specs))
+        counts: PCollection[KeyedStatistic] = columns | "CountColumns" >> beam.ParDo(count)
         return counts
 
 
@@ -65,12 +67,12 @@ class _CountFn(beam.DoFn):
     #: The maximum bytes of columns that wait to be counted with others.
     MAX_WAITING = 64 << 20
 
-    def __init__(self, specs: list[CollectionSpec]) -> None:
+    def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
         self._counted = counter("counted")
 
     def setup(self) -> None:
-        self._served = serve(self._specs)
+        self._served = self._specs.served
 
     def start_bundle(self) -> None:
         self._sums: dict[tuple[CollectionKey, int], PartialStatistic] = {}

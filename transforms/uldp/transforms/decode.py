@@ -2,7 +2,7 @@
 
 import gc
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import YEAR_9000, serve
+from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
 from uldp.schemas.codec.packed import PackedMessages, message_bytes
 from uldp.schemas.collection import CollectionKey, CollectionSpec
@@ -51,7 +52,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
     Passing a message as an element of its own costs as much as all other work on it, so our sources give chunks.
     """
 
-    specs: Sequence[CollectionSpec]
+    specs: Iterable[CollectionSpec]
     shards: int
     freeze_heap: bool = False
     shard_key: int = field(default=0, repr=False)
@@ -61,7 +62,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
     def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
         """Apply the decoder to each bundle."""
         decode = _DecodeFn(
-            list(self.specs),
+            SharedSpecs.of(self.specs),
             self.shards,
             self.shard_key,
             judge_lateness=not messages.is_bounded,
@@ -89,7 +90,7 @@ class _DecodeFn(beam.DoFn):
 
     def __init__(
         self,
-        specs: list[CollectionSpec],
+        specs: SharedSpecs,
         shards: int,
         shard_key: int,
         *,
@@ -107,7 +108,7 @@ class _DecodeFn(beam.DoFn):
         self._too_early, self._expired = counter("too_early"), counter("expired")
 
     def setup(self) -> None:
-        self._served = serve(self._specs)
+        self._served = self._specs.served
         self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness, sender_key=self._sender_key)
         # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
         # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time.

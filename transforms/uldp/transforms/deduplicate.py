@@ -8,7 +8,7 @@ worker compares tokens to see whether its memory still equals the state.
 import secrets
 import struct
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,10 +25,11 @@ from apache_beam.transforms.userstate import (
     on_timer,
 )
 
-from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.seen import SeenIds
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, skew_counts
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
@@ -85,17 +86,17 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
             bounded jobs only. Beam's local runner gives all steps with state to one of its workers.
     """
 
-    specs: Sequence[CollectionSpec]
+    specs: Iterable[CollectionSpec]
     spill: Path | None = None
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> DeduplicatedReports:
         """Look for copies by shard, in the global window, because a copy may come in another window."""
         shards: PCollection[Any] = columns
-        deduplicate: beam.DoFn = _DeduplicateFn(list(self.specs), forgets=not columns.is_bounded)
+        deduplicate: beam.DoFn = _DeduplicateFn(SharedSpecs.of(self.specs), forgets=not columns.is_bounded)
         if self.spill is not None:
             shards = columns | "GroupColumns" >> GroupColumns(self.spill)
-            deduplicate = _GroupedFn(list(self.specs))
+            deduplicate = _GroupedFn(SharedSpecs.of(self.specs))
         kept = shards | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
         return DeduplicatedReports(kept.columns, kept.accounting)
 
@@ -117,12 +118,12 @@ def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
 class _GroupedFn(beam.DoFn):
     """Drops copies among all reports of a shard."""
 
-    def __init__(self, specs: list[CollectionSpec]) -> None:
+    def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
         self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
-        self._served = serve(self._specs)
+        self._served = self._specs.served
 
     def process(self, element: tuple[str, Iterable[FileRange]]) -> Iterator[Any]:
         _, extents = element
@@ -149,13 +150,13 @@ class _DeduplicateFn(beam.DoFn):
     #: Shards whose ids a worker keeps in memory.
     MAX_CACHED = 1024
 
-    def __init__(self, specs: list[CollectionSpec], *, forgets: bool) -> None:
+    def __init__(self, specs: SharedSpecs, *, forgets: bool) -> None:
         self._specs = specs
         self._forgets = forgets
         self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
-        self._served = serve(self._specs)
+        self._served = self._specs.served
         self._cache: OrderedDict[str, tuple[bytes, SeenIds]] = OrderedDict()
 
     def process(

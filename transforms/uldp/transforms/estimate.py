@@ -1,12 +1,13 @@
 """From the sufficient statistic of a window to its published estimates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.collections import ServedCollection
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
@@ -41,22 +42,23 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
 class EstimateDistributions(beam.PTransform[PCollection[Statistic], PCollection[Estimate]]):
     """Estimate each window by each estimator of its spec."""
 
-    specs: Sequence[CollectionSpec]
+    specs: Iterable[CollectionSpec]
 
     def expand(self, counts: PCollection[Statistic]) -> PCollection[Estimate]:
         """Apply ``estimates_of``."""
-        estimates: PCollection[Estimate] = counts | "EstimateWindow" >> beam.ParDo(_EstimateFn(list(self.specs)))
+        estimate = _EstimateFn(SharedSpecs.of(self.specs))
+        estimates: PCollection[Estimate] = counts | "EstimateWindow" >> beam.ParDo(estimate)
         return estimates
 
 
 @beam.typehints.with_input_types(Statistic)
 @beam.typehints.with_output_types(Estimate)
 class _EstimateFn(beam.DoFn):
-    def __init__(self, specs: list[CollectionSpec]) -> None:
+    def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
 
     def setup(self) -> None:
-        self._served = serve(self._specs)
+        self._served = self._specs.served
 
     def process(self, statistic: Statistic) -> Iterator[Estimate]:
         return estimates_of(self._served[statistic.collection, statistic.version], statistic)

@@ -2,7 +2,7 @@
 
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,9 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
-from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
 from uldp.mechanisms.plausibility import ALARM_LEVEL, excess_p_value
@@ -91,15 +92,15 @@ class SealCounts(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statis
         simulated_clock: Whether publish times come from a simulation, and so say nothing about the present.
     """
 
-    specs: Sequence[CollectionSpec]
+    specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
     def expand(self, sums: PCollection[KeyedStatistic]) -> PCollection[Statistic]:
         """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
-            seal_fn: beam.DoFn = _SealFn(list(self.specs))
+            seal_fn: beam.DoFn = _SealFn(SharedSpecs.of(self.specs))
         else:
-            seal_fn = _SealPanesFn(list(self.specs), simulated_clock=self.simulated_clock)
+            seal_fn = _SealPanesFn(SharedSpecs.of(self.specs), simulated_clock=self.simulated_clock)
         sealed: PCollection[Statistic] = sums | "SealPane" >> beam.ParDo(seal_fn)
         return sealed
 
@@ -107,12 +108,12 @@ class SealCounts(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statis
 class _Sealer(beam.DoFn):
     """Seals panes, and counts them in the job's metrics."""
 
-    def __init__(self, specs: list[CollectionSpec]) -> None:
+    def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
         self._panes, self._windows = counter("panes"), counter("windows")
 
     def setup(self) -> None:
-        self._served = serve(self._specs)
+        self._served = self._specs.served
 
     def _seal(self, element: KeyedStatistic, window: Any, pane: Pane) -> Statistic:
         key, partial = element
@@ -141,7 +142,7 @@ class _SealPanesFn(_Sealer):
     BEFORE = ReadModifyWriteStateSpec("before", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
-    def __init__(self, specs: list[CollectionSpec], *, simulated_clock: bool) -> None:
+    def __init__(self, specs: SharedSpecs, *, simulated_clock: bool) -> None:
         super().__init__(specs)
         self._simulated_clock = simulated_clock
 

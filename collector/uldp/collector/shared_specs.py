@@ -1,0 +1,60 @@
+"""The specs of a job as its steps hold them: one object in each process."""
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+from uldp.collector.collections import ServedCollection, serve
+from uldp.schemas.collection import CollectionKey, CollectionSpec
+
+
+class SharedSpecs:
+    """The specs of a job, which the steps of one process share.
+
+    A runner pickles and unpickles each step on its own. With a thousand specs in each of its steps, a job spends more
+    time on copies of specs than on reports. So the specs are pickled once, and all copies in one process are one
+    object, which has built the protocols once.
+
+    Attributes:
+        served: The specs by collection and version; see ``serve``.
+
+    Raises:
+        ValueError: as ``serve`` does.
+    """
+
+    def __init__(self, specs: Iterable[CollectionSpec]) -> None:
+        self._specs = tuple(specs)
+        self.served: Mapping[CollectionKey, ServedCollection] = serve(self._specs)
+
+    @classmethod
+    def of(cls, specs: "Iterable[CollectionSpec] | SharedSpecs") -> "SharedSpecs":
+        """Return ``specs`` if they are shared already, and share them otherwise."""
+        return specs if isinstance(specs, SharedSpecs) else cls(specs)
+
+    def __iter__(self) -> Iterator[CollectionSpec]:
+        return iter(self._specs)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        packed = zlib.compress(pickle.dumps(self._specs, pickle.HIGHEST_PROTOCOL), 1)
+        _SHARED.setdefault(packed, self)
+        return packed
+
+    def __reduce__(self) -> tuple[Callable[[bytes], "SharedSpecs"], tuple[bytes]]:
+        return _unpack, (self._packed,)
+
+
+#: All that this process has pickled or unpickled, as long as a step needs it.
+_SHARED: WeakValueDictionary[bytes, SharedSpecs] = WeakValueDictionary()
+
+
+def _unpack(packed: bytes) -> SharedSpecs:
+    # Beam unpickles the step that holds these bytes: they come from the job itself, and from nobody else.
+    found = _SHARED.get(packed)
+    if found is None:
+        found = SharedSpecs(pickle.loads(zlib.decompress(packed)))  # noqa: S301
+        found.__dict__["_packed"] = packed
+        found = _SHARED.setdefault(packed, found)
+    return found
