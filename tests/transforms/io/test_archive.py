@@ -1,11 +1,11 @@
-"""What a local stream's job is told, and what it knows of where it is."""
+"""Which directories hold messages."""
 
 from pathlib import Path
 
 import pytest
 
 from uldp.schemas.records import Message
-from uldp.transforms.io.archive import LocalStreamEvents, message_files
+from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream, StreamError
 
 
@@ -25,15 +25,3 @@ def test_results_are_no_archive_and_what_was_late_is(tmp_path: Path) -> None:
     with pytest.raises(StreamError, match=rf"holds results; give a directory that holds messages, such as {tmp_path}/"):
         message_files(tmp_path)
     assert message_files(tmp_path / "late") == [str(tmp_path / "late" / "late.avro")]
-
-
-def test_events_know_how_far_they_are(tmp_path: Path) -> None:
-    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
-    for time in (5_000, 7_000):
-        stream.append([Message(b"", time)])
-    stream.close()
-    with LocalStreamEvents(stream, 1_000) as events:
-        assert (events.announced, events.segments, events.messages, events.watermark) == (0, 0, 0, None)
-        list(events.Events(None, None))
-        events.read(1)
-        assert (events.announced, events.segments, events.messages, events.watermark) == (2, 1, 1, 6_000)

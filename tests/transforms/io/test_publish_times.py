@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.schemas.records import Message
-from uldp.transforms.io.archive import LocalStreamEvents, _ReadSegmentsFn
+from uldp.transforms.io.archive import _ReadSegmentsFn
+from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.publish_times import LATEST, bounded, bounded_messages
 
@@ -38,7 +39,7 @@ def test_messages_that_come_together_are_bounded_each(times: list[int], watermar
 @pytest.mark.parametrize("jump", [-3 * DAY, 3 * DAY])
 def test_a_local_stream_gives_nothing_before_its_watermark_when_the_clock_jumps(tmp_path: Path, jump: int) -> None:
     stream, now = LocalStream.create(tmp_path / "stream"), NOW
-    with LocalStreamEvents(stream, 1000, clock=lambda: now / 1000) as events:
+    with LocalStreamEvents(stream, 1000, [], clock=lambda: now / 1000) as events:
         announced = events.Events(None, None)
         reader = _ReadSegmentsFn(events.endpoint)
         for moment in (NOW, NOW + jump, NOW):

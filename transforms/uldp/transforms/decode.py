@@ -1,5 +1,6 @@
 """The first stage: messages to report columns."""
 
+import functools
 import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ from uldp.schemas.records import Message, Rejected, count_reasons
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import no_annotations
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
@@ -75,6 +77,12 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
         return DecodedReports(decoded.columns, decoded.accounting, decoded.late, decoded.rejected)
 
 
+@functools.cache
+def _freeze_heap() -> None:
+    """Freeze the heap, once in a process; to ask ``gc`` whether it is frozen takes as long as a bundle."""
+    gc.freeze()
+
+
 @beam.typehints.with_input_types(Message | Chunk)
 @beam.typehints.with_output_types(tuple[str, ReportColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected)
 class _DecodeFn(beam.DoFn):
@@ -98,25 +106,26 @@ class _DecodeFn(beam.DoFn):
         freeze_heap: bool,
         sender_key: bytes | None = None,
     ) -> None:
+        checked = checked_sender_key(specs, sender_key)
         self._specs = specs
+        self._kept_decoder = Kept(
+            functools.partial(ReportDecoder, specs, judge_lateness=judge_lateness, sender_key=checked)
+        )
         self._shards = shards
         self._shard_key = key_of(shard_key)
-        self._sender_key = checked_sender_key(specs, sender_key)
-        self._judge_lateness = judge_lateness
         self._freeze_heap = freeze_heap
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
         self._too_early, self._expired = counter("too_early"), counter("expired")
 
     def setup(self) -> None:
-        self._served = self._specs.served
-        self._decoder = ReportDecoder(self._specs, judge_lateness=self._judge_lateness, sender_key=self._sender_key)
+        self._served, self._decoder = self._specs.served, self._kept_decoder.value
         # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
         # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time.
         # Freeze once in a process, because the garbage of that moment is never freed. Freeze only if the job asks for
         # it, because a program that embeds this step has objects of its own. The request is an argument of the step,
         # because worker processes of Flink and of the local runner get nothing else from the command line.
-        if self._freeze_heap and not gc.get_freeze_count():
-            gc.freeze()
+        if self._freeze_heap:
+            _freeze_heap()
 
     def start_bundle(self) -> None:
         self._clear()

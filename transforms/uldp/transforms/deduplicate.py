@@ -36,6 +36,7 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import Timestamp, no_annotations
+from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
 from uldp.transforms.spill import FileRange, GroupColumns, read_columns
 from uldp.transforms.windows import at_time
@@ -152,12 +153,13 @@ class _DeduplicateFn(beam.DoFn):
 
     def __init__(self, specs: SharedSpecs, *, forgets: bool) -> None:
         self._specs = specs
+        self._kept_ids = Kept[OrderedDict[str, tuple[bytes, SeenIds]]](OrderedDict)
         self._forgets = forgets
         self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
         self._served = self._specs.served
-        self._cache: OrderedDict[str, tuple[bytes, SeenIds]] = OrderedDict()
+        self._cache = self._kept_ids.value
 
     def process(
         self,

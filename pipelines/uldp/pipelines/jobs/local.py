@@ -28,10 +28,11 @@ from uldp.pipelines.jobs.progress import (
 )
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
-from uldp.transforms.io.archive import LocalStreamEvents, ReadLocalStream
+from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError
 from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.results import WriteResults
 
@@ -147,7 +148,8 @@ def follow(
     with ExitStack() as stack:
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         say(following(specs, source, out))
-        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms))
+        windows = [spec.window for spec in specs]
+        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)

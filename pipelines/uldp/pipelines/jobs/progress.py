@@ -43,8 +43,9 @@ def pane_line(estimate: Estimate, spec: CollectionSpec) -> str:
 
 
 def announce_pane(say: Callable[[str], None], specs: Specs, estimate: Estimate) -> None:
-    """Announce a pane, unless it is a late pane with late reports: such a pane only amends the window's accounting."""
-    if estimate.pane.kind is not PaneKind.LATE or not estimate.accounting.late:
+    """Announce a pane, unless it is a late pane that counts no further report: it only amends the accounting."""
+    before = estimate.supersedes
+    if estimate.pane.kind is not PaneKind.LATE or before is None or estimate.n > before.n:
         say(pane_line(estimate, specs[estimate.key[:2]]))
 
 

@@ -1,39 +1,31 @@
 """Sources of messages: an archive of files (bounded), and the embedded local stream (unbounded)."""
 
-import concurrent.futures
 import hashlib
 import json
 import logging
 import math
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import apache_beam as beam
-import grpc
 from apache_beam.coders import StrUtf8Coder
 from apache_beam.io.filesystem import FileMetadata
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.testing.test_stream import TestStream
 
 from uldp.schemas.codec.container import sync_marker
-from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
-from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, opened, packed_messages
-from uldp.transforms.io.publish_times import LATEST, bounded, bounded_messages
+from uldp.transforms.io.local.events import LISTENING
+from uldp.transforms.io.local.stream import StreamError, opened, packed_messages
+from uldp.transforms.io.publish_times import bounded_messages
 from uldp.transforms.io.remote import fetched, is_remote, matching
 
 LOGGER = logging.getLogger(__name__)
-
-Event = TestStreamPayload.Event
-#: The name of a TestStream's only output.
-_TAG = "None"
 
 
 def message_files(path: str | Path) -> list[str]:
@@ -170,107 +162,19 @@ class _ReadSegmentsFn(beam.DoFn):
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
+        self._segments = self._messages = 0
 
     def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
-        events, watermark, messages = _LISTENING[self._endpoint], announced.micros // 1000, 0
+        events, watermark = LISTENING[self._endpoint], announced.micros // 1000
         with opened(path) as file:
             for packed in joined(packed_messages(file, path)):
                 chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
-                messages += len(chunk)
+                self._messages += len(chunk)
                 yield chunk
-        events.read(messages)
+        events.refuse(path)
+        self._segments += 1
 
-
-class LocalStreamEvents(service_api.TestStreamServiceServicer):
-    """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
-
-    The ``BundleBasedDirectRunner`` has no live source of its own, but its ``TestStream`` takes events from a service
-    like this one. The watermark is the latest publish time of the messages that were read, less ``watermark_delay``. If
-    the stream is idle, the watermark is the present, less the same delay, because every message to come is published
-    later. A message that comes out of order by more has the watermark as its publish time; see ``publish_times``.
-
-    A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
-
-    Attributes:
-        announced: The number of announced segments.
-        segments: The number of these segments that have been read.
-        messages: The number of messages in the segments that have been read.
-        watermark: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
-    """
-
-    #: Seconds between polls of the directory, and so between clock events: the resolution of early firings.
-    POLL_SECONDS = 0.1
-
-    def __init__(self, stream: LocalStream, watermark_delay_ms: int, clock: Callable[[], float] = time.time) -> None:
-        self._stream = stream
-        self._current = stream.path
-        self._delay = watermark_delay_ms
-        self._clock = clock
-        self.announced = self.segments = self.messages = 0
-        self.watermark: int | None = None
-        self._stopping = threading.Event()
-        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
-        service_api.add_TestStreamServiceServicer_to_server(self, self._server)
-
-    def __enter__(self) -> Self:
-        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-        self._server.start()
-        _LISTENING[self.endpoint] = self
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        del _LISTENING[self.endpoint]
-        self._stopping.set()
-        self._server.stop(grace=None)
-
-    def latest(self) -> int:
-        """Return the latest publish time that a message may have now, in milliseconds."""
-        return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
-
-    def read(self, messages: int) -> None:
-        """Count a segment that has been read, and its messages."""
-        self.segments += 1
-        self.messages += messages
-
-    def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
-        """Stream the events; end when the stream is closed and read, and only then.
-
-        The runner takes the end of the events, and also an error, for the end of the input, and would fire every open
-        window as complete. So if a segment cannot be read, this method announces it nevertheless, and the reader fails.
-        """
-        try:
-            yield from self._events()
-        except Exception:  # after any error, the job must fail and not finish
-            yield _segment_event(self._current, None)
-            self._stopping.wait()
-
-    def _events(self) -> Iterator[Event]:
-        clock = time.monotonic()
-        for segment in self._stream.follow(self.POLL_SECONDS):
-            elapsed = time.monotonic() - clock
-            clock += elapsed
-            yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
-            published = None if self._stream.simulated_clock else self.latest()
-            if segment is not None:
-                self._current = segment
-                self.announced += 1
-                yield _segment_event(segment, self.watermark)
-                published = bounded(last_publish_time(segment), 0, self.latest())
-            if published is not None and (self.watermark is None or published - self._delay > self.watermark):
-                self.watermark = published - self._delay
-                yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=self.watermark * 1000, tag=_TAG))
-
-
-#: By endpoint. A reader that Beam has pickled finds here the service that announced its segments.
-_LISTENING: dict[str, LocalStreamEvents] = {}
-
-
-def _segment_event(segment: Path, watermark: int | None) -> Event:
-    """Announce a segment at the watermark before it, so that the watermark waits until the segment is read."""
-    element = TestStreamPayload.TimestampedElement(
-        encoded_element=StrUtf8Coder().encode(str(segment)),
-        timestamp=MIN_TIMESTAMP.micros if watermark is None else watermark * 1000,
-    )
-    return Event(element_event=Event.AddElements(elements=[element], tag=_TAG))
+    def finish_bundle(self) -> None:
+        """Report the whole bundle, because the runner tries a bundle again that has failed."""
+        LISTENING[self._endpoint].read(self._segments, self._messages)
+        self._segments = self._messages = 0

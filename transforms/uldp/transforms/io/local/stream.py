@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, starmap
+from math import inf
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
@@ -129,7 +130,8 @@ class LocalStream:
     def follow(self, poll_seconds: float) -> Iterator[Path | None]:
         """Yield each segment in order as it comes, and None at each poll without one. End when closed and read."""
         # Old segments may have been removed; the remaining ones have no gaps.
-        number = int(self.segments()[0].stem) if self.segments() else 0
+        segments = self.segments()
+        number = int(segments[0].stem) if segments else 0
         while True:
             closed = self.closed  # before the check for a segment, so as not to miss one appended before the close
             segment = self._segment(number)
@@ -150,14 +152,37 @@ def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessage
     encoded.write(file, {_LAST_PUBLISH_TIME: str(last)})
 
 
+class SegmentHeader(NamedTuple):
+    """The facts that the header of a segment tells.
+
+    Attributes:
+        last_publish_time: The latest publish time of its messages, in milliseconds.
+        nbytes: The size of the file; infinity if it is compressed, because nobody knows how large it is when inflated.
+    """
+
+    last_publish_time: int
+    nbytes: float
+
+
+def read_header(segment: Path) -> SegmentHeader:
+    """Read the header of a segment.
+
+    Raises:
+        OSError, ValueError, KeyError: if the file is not a segment.
+    """
+    with open_file(segment) as file:
+        container = Container.open(file)
+        nbytes = os.fstat(file.fileno()).st_size if container.codec == "null" else inf
+        return SegmentHeader(int(container.metadata[_LAST_PUBLISH_TIME]), nbytes)
+
+
 def last_publish_time(segment: Path) -> int:
     """Read the latest publish time of a segment's messages from its header.
 
     Raises:
         OSError, ValueError, KeyError: if the file is not a segment.
     """
-    with open_file(segment) as file:
-        return int(Container.open(file).metadata[_LAST_PUBLISH_TIME])
+    return read_header(segment).last_publish_time
 
 
 def read_messages(path: str | Path) -> Iterator[Message]:

@@ -1,0 +1,236 @@
+"""Segments that wait are one bundle, but the results are those of segments that come one by one."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from unittest import mock
+
+import fastavro
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.build import HOUR, MINUTE, START, message, report, spec
+from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.durations import milliseconds
+from uldp.schemas.framing import load_schema
+from uldp.schemas.pane import Accounting, PaneKind
+from uldp.schemas.records import Message
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.stream import LocalStream, read_header, read_messages
+from uldp.transforms.io.local.waiting import Moments, Waiting
+
+HOURLY = WindowSpec.model_validate({"size": "1h", "allowed_lateness": "90m"})
+A, B, C, D = (Path(name) for name in "abcd")
+
+
+# What fires between two watermarks.
+
+
+@given(
+    st.integers(0, 400),
+    st.integers(0, 400),
+    st.sampled_from([("1h", None, "0s"), ("1h", None, "90m"), ("1h", "10m", "5m"), ("30m", None, "7m")]),
+)
+def test_something_happens_where_a_window_ends_or_ids_are_forgotten(
+    before: int, after: int, shape: tuple[str, str | None, str]
+) -> None:
+    """In minutes; every minute between the two is looked at."""
+    size, period, lateness = shape
+    window = WindowSpec.model_validate({"size": size, "period": period, "allowed_lateness": lateness})
+    cut, late = milliseconds(window.slice) // MINUTE, milliseconds(window.allowed_lateness) // MINUTE
+    happens = any(minute % cut in (0, late % cut) for minute in range(before + 1, after + 1))
+    assert Moments.of([window]).between(before * MINUTE, after * MINUTE) is happens
+
+
+def test_anything_may_happen_at_the_first_watermark_and_nothing_without_windows() -> None:
+    assert Moments.of([HOURLY]).between(None, 1)
+    assert not Moments.of([]).between(0, 10 * HOUR)
+
+
+# Which segments wait together.
+
+
+def test_segments_wait_together_until_a_window_ends() -> None:
+    waiting = Waiting(Moments.of([HOURLY]))
+    waiting.add(A, 1)
+    waiting.advance(10 * MINUTE)
+    assert not waiting.takes(1)  # the first watermark
+    assert waiting.take() == [(A, None)]
+    for segment, watermark in ((B, 20), (C, 15), (D, 31)):
+        assert waiting.takes(1)
+        waiting.add(segment, 1)
+        waiting.advance(watermark * MINUTE)
+    assert not waiting.takes(1)  # half an hour after the end of a window, its ids are forgotten
+    assert waiting.take() == [(B, 10 * MINUTE), (C, 20 * MINUTE), (D, 20 * MINUTE)]
+    assert (waiting.take(), waiting.watermark, waiting.takes(1)) == ([], 31 * MINUTE, True)
+
+
+def test_an_event_is_bounded_by_segments_and_by_bytes() -> None:
+    waiting = Waiting(Moments.of([]))
+    waiting.add(A, Waiting.MAX_BYTES - 1)
+    assert (waiting.takes(1), waiting.takes(2), waiting.takes(float("inf"))) == (True, False, False)
+    waiting.take()
+    assert waiting.takes(float("inf"))  # a segment of any size, alone
+    for _ in range(Waiting.MAX_SEGMENTS):
+        assert waiting.takes(1)
+        waiting.add(A, 1)
+    assert not waiting.takes(1)
+
+
+def test_the_paths_of_an_event_fit_a_message_of_grpc() -> None:
+    assert Waiting.MAX_SEGMENTS * os.pathconf("/", "PC_PATH_MAX") <= 4 << 20
+
+
+def test_a_compressed_segment_has_any_size(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream")
+    plain = stream.append([Message(b"x" * 1000, 5)])
+    assert read_header(plain) == (5, plain.stat().st_size)
+    with (tmp_path / "deflated").open("wb") as file:
+        record = Message(b"x" * 1000, 5).to_avro()
+        fastavro.writer(
+            file, load_schema("message"), [record], codec="deflate", metadata={"uldp.last_publish_time": "5"}
+        )
+    assert read_header(tmp_path / "deflated") == (5, float("inf"))
+
+
+# What the runner is told.
+
+
+def announced(events: LocalStreamEvents) -> list[list[str]]:
+    """The names of the segments of each event."""
+    return [
+        [Path(element.encoded_element.decode()).stem.lstrip("0") or "0" for element in event.element_event.elements]
+        for event in events.Events(None, None)
+        if event.HasField("element_event")
+    ]
+
+
+def test_what_waits_is_announced_together_and_windows_end_between(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    for minute in (10, 11, 12, 61, 62, 63, 121):
+        stream.append([Message(b"", START + minute * MINUTE)])
+    stream.close()
+    window = WindowSpec.model_validate({"size": "1h"})
+    with LocalStreamEvents(stream, 0, [window]) as events:
+        assert announced(events) == [["0"], ["1", "2", "3"], ["4", "5", "6"]]
+        assert (events.announced, events.watermark) == (7, START + 121 * MINUTE)
+    with LocalStreamEvents(stream, 2 * MINUTE, [window]) as events:  # so the watermark passes the hour later
+        assert announced(events) == [["0"], ["1", "2", "3", "4"], ["5", "6"]]
+
+
+def test_events_know_how_far_they_are(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    for published in (5_000, 7_000):
+        stream.append([Message(b"", published)])
+    stream.close()
+    with LocalStreamEvents(stream, 1_000, []) as events:
+        assert (events.announced, events.segments, events.messages, events.watermark) == (0, 0, 0, None)
+        list(events.Events(None, None))
+        events.read(1, 1)
+        assert (events.announced, events.segments, events.messages, events.watermark) == (2, 1, 1, 6_000)
+
+
+# What a job makes of it.
+
+
+def follow(stream: LocalStream, out: Path, spec: CollectionSpec, *, at_once: int = Waiting.MAX_SEGMENTS) -> None:
+    with mock.patch.object(Waiting, "MAX_SEGMENTS", at_once):
+        jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+
+
+def files(out: Path) -> Mapping[str, bytes]:
+    """The results that are of panes."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for kind in ("counts", "estimates")
+        for path in (out / kind).rglob("*.avro")
+    }
+
+
+def facts(panes: Iterable[Statistic]) -> list[tuple[object, ...]]:
+    """All of some panes but their revisions."""
+    return [(pane.key, pane.pane.kind, pane.cells.tolist(), pane.accounting, pane.flags) for pane in panes]
+
+
+def sent(rng: np.random.Generator, n: int, delay: int, again: int) -> list[Message]:
+    """Reports of two hours, published up to ``delay`` minutes later; a third of them again, ``again`` minutes later."""
+    messages = []
+    for number in range(n):
+        minute, symbol = int(rng.integers(120)), int(rng.integers(5))
+        published = minute + int(rng.integers(delay + 1))
+        each = report(number, symbol, START + minute * MINUTE)
+        messages.append(message(each, START + published * MINUTE))
+        if number % 3 == 0:
+            messages.append(message(each, START + (published + again) * MINUTE))
+    return sorted(messages, key=lambda each: each.publish_time)
+
+
+def write(stream: LocalStream, messages: list[Message], segments: int) -> None:
+    for part in np.array_split(np.arange(len(messages)), segments):
+        stream.append([messages[index] for index in part.tolist()])
+    stream.close()
+
+
+def kept(out: Path, folder: str) -> list[tuple[bytes, int]]:
+    """The messages that a job keeps in a folder."""
+    found: Iterable[str] = message_files(out / folder) if (out / folder).exists() else ()
+    return sorted((each.data, each.publish_time) for file in found for each in read_messages(file))
+
+
+@pytest.mark.parametrize(
+    "period", [{}, pytest.param({"period": "20m"}, marks=pytest.mark.slow)], ids=["fixed", "sliding"]
+)
+def test_the_files_are_those_of_segments_one_by_one(period: dict[str, str], tmp_path: Path) -> None:
+    each = spec(window={"size": "1h", "allowed_lateness": "10m"} | period)
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    write(stream, sent(np.random.default_rng(4), 300, delay=0, again=0), 10)
+    follow(stream, tmp_path / "one", each, at_once=1)
+    follow(stream, tmp_path / "many", each)
+    assert files(tmp_path / "many") == files(tmp_path / "one") != {}
+
+
+@pytest.mark.slow
+def test_a_window_ends_with_the_same_reports_whatever_is_late(tmp_path: Path) -> None:
+    """Late panes may be fewer: each holds the late reports of a bundle."""
+    each = spec(window={"size": "1h", "allowed_lateness": "47m"})
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    messages = sent(np.random.default_rng(5), 200, delay=120, again=30)
+    write(stream, messages, 16)
+    follow(stream, tmp_path / "one", each, at_once=1)
+    follow(stream, tmp_path / "many", each)
+    one, many = (read_statistics(tmp_path / name) for name in ("one", "many"))
+    on_time = [facts(pane for pane in panes if pane.pane.kind is PaneKind.ON_TIME) for panes in (one, many)]
+    assert on_time[0] == on_time[1]
+    assert facts(newest(one)) == facts(newest(many))
+    assert len(many) < len(one)
+    assert kept(tmp_path / "one", "late") == kept(tmp_path / "many", "late") != []
+    total = sum((pane.accounting for pane in newest(many)), Accounting())
+    assert (total.received, total.late > 0, total.duplicate > 0) == (len(messages), True, True)
+
+
+def test_what_came_before_a_damaged_segment_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    for minute in (5, 6, 61, 62):
+        stream.append([message(report(minute, 0, START + minute * MINUTE))])
+    (stream.path / "000000000004.avro").write_bytes(b"not Avro")
+    with pytest.raises(Exception, match=r"000000000004\.avro: not an Avro file of messages"):
+        follow(stream, tmp_path / "out", spec())
+    assert "timed out waiting for new events" not in caplog.text  # Beam would wait for 30 s, and then say so
+    (pane,) = read_statistics(tmp_path / "out")
+    assert (pane.window_start, pane.n) == (START, 2)
+
+
+def test_a_job_fails_although_what_could_not_be_read_can_be_read_now(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    stream.append([message(report(1, 0))])
+    with (
+        mock.patch("uldp.transforms.io.local.events.read_header", side_effect=OSError("the disk was away")),
+        pytest.raises(OSError, match="the disk was away"),
+    ):
+        follow(stream, tmp_path / "out", spec())

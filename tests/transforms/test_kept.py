@@ -1,0 +1,67 @@
+"""What a step derives from its specs is made once in a process, however often the step is copied."""
+
+import gc
+import pickle
+import random
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+from apache_beam.internal import pickler
+
+from tests.build import MINUTE, START, message, report, spec
+from uldp.collector.seen import SeenIds
+from uldp.mechanisms.catalog import build_protocol
+from uldp.pipelines.jobs import local as jobs
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.waiting import Waiting
+from uldp.transforms.kept import Kept
+
+
+def test_a_copy_in_this_process_is_the_original() -> None:
+    original = Kept(object)
+    assert original.value is original.value
+    assert pickler.roundtrip(original) is original
+    assert Kept(object).value is not original.value
+
+
+def test_the_value_is_forgotten_with_the_last_copy() -> None:
+    original = Kept[list[int]](list)
+    pickled = pickle.dumps(original)
+    original.value.append(1)
+    copied = pickle.loads(pickled)
+    del original
+    gc.collect()
+    assert copied.value == [1]
+    del copied
+    gc.collect()
+    assert pickle.loads(pickled).value == []
+
+
+def test_all_copies_in_another_process_are_one() -> None:
+    pickled = pickle.dumps(Kept(list))
+    program = f"import pickle; p = {pickled!r}; a, b = pickle.loads(p), pickle.loads(p); print(a is b, a.value)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout == "True []\n"
+
+
+def made(tmp_path: Path, segments: int) -> tuple[int, int]:
+    """How often a job of so many bundles works out its spec, and how often it hashes the ids of a shard anew."""
+    ids = [random.Random(number).getrandbits(128) for number in range(256)]  # so that no shard is empty
+    stream = LocalStream.create(tmp_path / f"stream{segments}", simulated_clock=True)
+    for minute in range(segments):
+        stream.append([message(report(number, 0), START + minute * MINUTE) for number in ids])
+    stream.close()
+    with (
+        mock.patch.object(Waiting, "MAX_SEGMENTS", 1),
+        mock.patch("uldp.collector.collections.build_protocol", wraps=build_protocol) as protocols,
+        mock.patch("uldp.transforms.deduplicate.SeenIds", wraps=SeenIds) as seen,
+    ):
+        out, options = tmp_path / f"out{segments}", jobs.pipeline_options([])
+        jobs.follow([spec()], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+    return protocols.call_count, seen.call_count
+
+
+def test_a_bundle_more_derives_nothing_anew(tmp_path: Path) -> None:
+    assert made(tmp_path, segments=5) == made(tmp_path, segments=2)

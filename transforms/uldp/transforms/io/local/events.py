@@ -1,0 +1,152 @@
+"""The events of a local stream: the service that tells Beam's local runner of segments, the watermark and the clock."""
+
+import concurrent.futures
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+from apache_beam.coders import StrUtf8Coder
+
+from uldp.schemas.collection import WindowSpec
+from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
+from uldp.transforms.io.local.stream import LocalStream, read_header
+from uldp.transforms.io.local.waiting import Moments, Waiting
+from uldp.transforms.io.publish_times import LATEST, bounded
+
+Event = TestStreamPayload.Event
+#: The name of a TestStream's only output.
+_TAG = "None"
+
+
+class LocalStreamEvents(service_api.TestStreamServiceServicer):
+    """Announces the segments of a local stream, its watermark and the clock to Beam's local runner.
+
+    The ``BundleBasedDirectRunner`` has no live source of its own, but its ``TestStream`` takes events from a service
+    like this one. The watermark is the latest publish time of the messages that were read, less ``watermark_delay``. If
+    the stream is idle, the watermark is the present, less the same delay, because every message to come is published
+    later. A message that comes out of order by more has the watermark as its publish time; see ``publish_times``.
+
+    The runner takes some 60 ms for a bundle, and makes a bundle of each event with segments. So segments that are there
+    already are announced in one event, each at the watermark before it; but an event ends where the watermark makes
+    something happen, so that windows hold the same reports as if each segment came alone. See ``Waiting``.
+
+    A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
+
+    Attributes:
+        announced: The number of announced segments.
+        segments: The number of these segments that have been read.
+        messages: The number of messages in the segments that have been read.
+        watermark: The newest announced watermark, in milliseconds. The runner reaches it when it has read all segments.
+    """
+
+    #: Seconds between polls of the directory, and so between clock events: the resolution of early firings.
+    POLL_SECONDS = 0.1
+
+    def __init__(
+        self,
+        stream: LocalStream,
+        watermark_delay_ms: int,
+        windows: Iterable[WindowSpec],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._stream = stream
+        self._current = stream.path
+        self._refused: tuple[str, Exception] | None = None
+        self._delay = watermark_delay_ms
+        self._clock = clock
+        self._waiting = Waiting(Moments.of(windows))
+        self._ticked = time.monotonic()
+        self.announced = self.segments = self.messages = 0
+        self.watermark: int | None = None
+        self._stopping = threading.Event()
+        self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
+        service_api.add_TestStreamServiceServicer_to_server(self, self._server)
+
+    def __enter__(self) -> Self:
+        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+        LISTENING[self.endpoint] = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del LISTENING[self.endpoint]
+        self._stopping.set()
+        self._server.stop(grace=None)
+
+    def latest(self) -> int:
+        """Return the latest publish time that a message may have now, in milliseconds."""
+        return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
+
+    def read(self, segments: int, messages: int) -> None:
+        """Count segments that have been read, and their messages."""
+        self.segments += segments
+        self.messages += messages
+
+    def refuse(self, path: str) -> None:
+        """Raise the error with which a path was announced, if there was one: it may be readable now."""
+        if self._refused is not None and self._refused[0] == path:
+            raise self._refused[1]
+
+    def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
+        """Stream the events; end when the stream is closed and read, and only then.
+
+        The runner takes the end of the events, and also an error, for the end of the input, and would fire every open
+        window as complete. So if a segment cannot be read, this method announces it nevertheless, and the reader fails.
+        The runner sees the failure between two events, so the clock goes on until the job ends.
+        """
+        try:
+            yield from self._events()
+        except Exception as error:  # after any error, the job must fail and not finish
+            yield from self._announce()
+            self._refused = str(self._current), error
+            self._waiting.add(self._current, 0)
+            yield from self._announce()
+            while not self._stopping.wait(self.POLL_SECONDS):
+                yield from self._announce()
+
+    def _events(self) -> Iterator[Event]:
+        for segment in self._stream.follow(self.POLL_SECONDS):
+            if segment is not None:
+                self._current = segment
+                header = read_header(segment)
+                self._current = self._stream.path
+                if not self._waiting.takes(header.nbytes):
+                    yield from self._announce()
+                self._waiting.add(segment, header.nbytes)
+                self._waiting.advance(bounded(header.last_publish_time, 0, self.latest()) - self._delay)
+            else:
+                if not self._stream.simulated_clock:
+                    self._waiting.advance(self.latest() - self._delay)
+                yield from self._announce()
+        yield from self._announce()
+
+    def _announce(self) -> Iterator[Event]:
+        """Announce how far the clock went, the segments that wait, and the watermark behind them."""
+        elapsed = time.monotonic() - self._ticked
+        self._ticked += elapsed
+        yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
+        if segments := self._waiting.take():
+            self.announced += len(segments)
+            elements = [_element(segment, watermark) for segment, watermark in segments]
+            yield Event(element_event=Event.AddElements(elements=elements, tag=_TAG))
+        if self._waiting.watermark is not None and self._waiting.watermark != self.watermark:
+            self.watermark = self._waiting.watermark
+            yield Event(watermark_event=Event.AdvanceWatermark(new_watermark=self.watermark * 1000, tag=_TAG))
+
+
+#: By endpoint. A reader that Beam has pickled finds here the service that announced its segments.
+LISTENING: dict[str, LocalStreamEvents] = {}
+
+
+def _element(segment: Path, watermark: int | None) -> TestStreamPayload.TimestampedElement:
+    """Give a segment the watermark before it as its time, so that the watermark waits until the segment is read."""
+    return TestStreamPayload.TimestampedElement(
+        encoded_element=StrUtf8Coder().encode(str(segment)),
+        timestamp=MIN_TIMESTAMP.micros if watermark is None else watermark * 1000,
+    )
