@@ -1,7 +1,5 @@
 """Columns of reports, and partial counts as a commutative monoid."""
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,15 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.columns import ReportColumns, concatenate
+from uldp.collector.columns import ReportColumns, by_shard, concatenate, ids_by_slice
 from uldp.collector.hashing import key_of
 from uldp.schemas.arrays import Payloads
+from uldp.schemas.collection import CollectionKey
 
 
-def columns(ids: list[tuple[int, int]], payloads: Payloads | None = None) -> ReportColumns:
+def columns(
+    ids: list[tuple[int, int]], payloads: Payloads | None = None, key: CollectionKey = ("c", 3)
+) -> ReportColumns:
     """Reports whose slices, and unless given their symbols, are their positions."""
     positions = np.arange(len(ids))
-    return build.columns(ids, positions * 1000, payloads, positions + 7, ("c", 3))
+    return build.columns(ids, positions * 1000, payloads, positions + 7, key)
 
 
 def rows(part: ReportColumns) -> list[tuple[tuple[int, ...], int, int | list[int], int]]:
@@ -43,21 +44,26 @@ def test_take_keeps_the_fields_of_a_report_together(chosen: npt.NDArray[np.intp]
     assert taken.payloads.dtype == whole.payloads.dtype
 
 
-@given(IDS, st.integers(1, 7))
-def test_shards_are_a_partition_in_which_copies_meet(ids: list[tuple[int, int]], shards: int) -> None:
-    whole = columns(ids)
-    parts = dict(whole.by_shard(shards, key_of(5)))
-    assert all(len(part) for part in parts.values())
-    assert sorted(row for part in parts.values() for row in rows(part)) == sorted(rows(whole))
-    found = [{tuple(id_) for id_ in part.report_ids.tolist()} for part in parts.values()]
-    assert sum(map(len, found)) == len(set(ids))
-    assert parts.keys() <= set(range(shards))
+@given(IDS, IDS, st.integers(1, 7) | st.just(300))
+def test_shards_are_a_partition_in_which_copies_meet(
+    ids: list[tuple[int, int]], more: list[tuple[int, int]], shards: int
+) -> None:
+    wholes = [columns(ids), columns(more, key=("d", 1))]
+    shared = list(by_shard(wholes, shards, key_of(5)))
+    assert len(dict(shared)) == len(shared)
+    assert {shard for shard, _ in shared} <= set(range(shards))
+    for whole in wholes:
+        found = [part for _, mixed in shared for part in mixed if part.collection == whole.collection]
+        assert all(len(part) and part.version == whole.version for part in found)
+        assert sorted(row for part in found for row in rows(part)) == sorted(rows(whole))
+        of_shards = [{tuple(id_) for id_ in part.report_ids.tolist()} for part in found]
+        assert sum(map(len, of_shards)) == len({id_ for of_shard in of_shards for id_ in of_shard})
 
 
 def test_a_shard_keeps_the_order_of_arrival() -> None:
-    parts = dict(columns([(number % 40, 0) for number in range(100)]).by_shard(2, key_of(5)))
-    assert len(parts) == 2
-    for part in parts.values():
+    shards = dict(by_shard([columns([(number % 40, 0) for number in range(100)])], 2, key_of(5)))
+    assert len(shards) == 2
+    for [part] in shards.values():
         assert part.payloads.tolist() == sorted(part.payloads.tolist())
 
 
@@ -65,15 +71,12 @@ def test_a_shard_keeps_the_order_of_arrival() -> None:
     st.lists(st.integers(0, 5) | st.integers(0, 10**9), min_size=1, max_size=30), st.sampled_from([1, 250, 3_600_000])
 )
 def test_slices_are_a_partition(numbers: list[int], slice_size: int) -> None:
-    whole = replace(
-        columns([(position, 0) for position in range(len(numbers))]),
-        slices=np.array(numbers, dtype=np.int64) * slice_size,
-    )
-    parts = list(whole.ids_by_slice(slice_size))
+    ids = np.array([(position, 0) for position in range(len(numbers))], dtype=np.uint64)
+    parts = list(ids_by_slice(ids, np.array(numbers, dtype=np.int64) * slice_size, slice_size))
     assert [start for start, _ in parts] == sorted({number * slice_size for number in numbers})
-    for start, ids in parts:
+    for start, of_slice in parts:
         # In the order of arrival, which the id tells.
-        assert ids.tolist() == [
+        assert of_slice.tolist() == [
             [position, 0] for position, number in enumerate(numbers) if number * slice_size == start
         ]
 

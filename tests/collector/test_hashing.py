@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.collector.hashing import hash_ids, key_of, spread
+from uldp.collector.columns import by_shard
+from uldp.collector.hashing import hash_ids, key_of, mask_of, spread
 from uldp.schemas.arrays import Words
 
 N, SHARDS = 16_000, 16
@@ -32,7 +33,7 @@ ZEROS = np.zeros(N, dtype=np.uint64)
 def test_ids_that_a_device_has_chosen_fall_into_all_shards(low: Words, high: Words, secret: int) -> None:
     """A device that chooses multiples of the number of shards filled one shard, and left the others empty."""
     columns = build.columns(np.stack([low, high], axis=1))
-    sizes = {shard: len(part) for shard, part in columns.by_shard(SHARDS, key_of(secret))}
+    sizes = {shard: sum(map(len, parts)) for shard, parts in by_shard([columns], SHARDS, key_of(secret))}
     # By Chebyshev's inequality, at most one key in 60 leaves a shard empty or twice as large. These keys do not.
     assert set(sizes) == set(range(SHARDS))
     assert max(sizes.values()) < 2 * N / SHARDS
@@ -72,3 +73,14 @@ def test_a_reference_in_whole_numbers_agrees() -> None:
 def test_a_key_has_128_bits_and_an_error_does_not_show_it(secret: int) -> None:
     with pytest.raises(ValueError, match=r"^the shard key must be an integer of 0 or more, and less than 2\*\*128$"):
         key_of(secret)
+
+
+def test_masks_of_collections_differ_and_never_change() -> None:
+    """The state of running jobs depends on them: if this fails, raise STATE in uldp.pipelines.jobs.identity."""
+    masks = [tuple(map(int, mask_of(name))) for name in ("a", "b", "check-ins")]
+    # From SHA-256 of the name, computed with sha256sum: the first 16 bytes, as two little-endian words.
+    assert masks == [
+        (0xCABD1BCA128197CA, 0x4DDC239AB331C2FA),
+        (0x4A59390016E8233E, 0x34B1E164654F8933),
+        (0x0AECD8F9E811A84E, 0x96777BD125B75BC8),
+    ]

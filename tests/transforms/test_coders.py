@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import build
-from uldp.collector.columns import ReportColumns
+from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import SparseCells
@@ -24,6 +24,7 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import (
     EstimateCoder,
     MessageCoder,
+    MixedColumnsCoder,
     PartialStatisticCoder,
     RejectedCoder,
     ReportColumnsCoder,
@@ -122,6 +123,14 @@ def test_report_columns_round_trip(columns: ReportColumns) -> None:
         np.testing.assert_array_equal(getattr(read, name), getattr(columns, name), strict=True)
 
 
+@given(st.lists(report_columns(), max_size=3))
+def test_mixed_columns_round_trip(parts: list[ReportColumns]) -> None:
+    coder, one = MixedColumnsCoder(), ReportColumnsCoder()
+    encoded = coder.encode(MixedColumns(tuple(parts)))
+    assert list(map(one.encode, coder.decode(encoded))) == list(map(one.encode, parts))
+    assert len(encoded) == coder.estimate_size(MixedColumns(tuple(parts)))
+
+
 def test_report_columns_that_are_not_contiguous_round_trip() -> None:
     ids, signals = np.arange(20, dtype=np.uint64).reshape(10, 2), np.arange(10, dtype=np.uint8)
     every_third = ReportColumns("c", 1, ids[::3], np.arange(10)[::3], np.arange(10, dtype=np.uint32)[::3], signals[::3])
@@ -188,7 +197,7 @@ CODERS: dict[type, type[Coder]] = {
     Estimate: EstimateCoder,
     Rejected: RejectedCoder,
     Message: MessageCoder,
-    ReportColumns: ReportColumnsCoder,
+    MixedColumns: MixedColumnsCoder,
     PartialStatistic: PartialStatisticCoder,
 }
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR
 from uldp.collector.collections import serve
-from uldp.collector.columns import ReportColumns
+from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
@@ -135,7 +135,10 @@ def dated(element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) ->
 
 def test_a_bundle_gives_one_sum_for_each_collection_and_slice_at_its_last_millisecond() -> None:
     symbols, more, bits = [(0, {1}), (2, {10})], [(0, {1}), (0, {3})], [(2, {0, 4, 10})]
-    parts = [columns(SYMBOLS, symbols), columns(BITS, bits), columns(SYMBOLS, more)]
+    parts = [
+        MixedColumns((columns(SYMBOLS, symbols), columns(BITS, bits))),
+        MixedColumns((columns(SYMBOLS, more),)),
+    ]
     expected = [
         (spec.key, start + HOUR - 1, counts, accounting)
         for spec, reports in ((SYMBOLS, symbols + more), (BITS, bits))

@@ -8,23 +8,22 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pytest
-from apache_beam.coders import StrUtf8Coder, TupleCoder
+from apache_beam.coders import TupleCoder, VarIntCoder
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
-from apache_beam.utils.windowed_value import WindowedValue
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.collector.columns import ReportColumns
+from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.coders import ReportColumnsCoder
+from uldp.transforms.coders import MixedColumnsCoder
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
@@ -77,11 +76,17 @@ def columns(ids: Iterable[int], hour: int | Iterable[int] = 0, spec: CollectionS
     return build.columns([(number, 7) for number in numbers], START + HOUR * np.array(hour), symbols, key=spec.key)
 
 
-def rows(element: ReportColumns) -> Iterator[tuple[str, int, int, int, int]]:
+def mixed(*parts: ReportColumns) -> MixedColumns:
+    """One element of all of these."""
+    return MixedColumns(parts)
+
+
+def rows(element: MixedColumns) -> Iterator[tuple[str, int, int, int, int]]:
     """Collection, version, id, hour and symbol of each report."""
-    ids, hours = element.report_ids[:, 0].tolist(), ((element.slices - START) // HOUR).tolist()
-    for id_, hour, symbol in zip(ids, hours, element.payloads.tolist(), strict=True):
-        yield element.collection, element.version, id_, hour, symbol
+    for part in element:
+        ids, hours = part.report_ids[:, 0].tolist(), ((part.slices - START) // HOUR).tolist()
+        for id_, hour, symbol in zip(ids, hours, part.payloads.tolist(), strict=True):
+            yield part.collection, part.version, id_, hour, symbol
 
 
 def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[tuple[Any, int]]:
@@ -95,7 +100,7 @@ def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterat
     yield from [(key, hour)] * n
 
 
-Element = tuple[str, ReportColumns]
+Element = tuple[int, MixedColumns]
 
 
 @pytest.fixture(params=[False, True], ids=["state", "groups"])
@@ -105,11 +110,15 @@ def spill(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 
 
 def test_copies_in_a_batch_are_dropped_within_and_across_elements(spill: Path | None) -> None:
-    elements = [("a/0", columns([1, 2, 1, 1], [0, 0, 1, 0])), ("a/0", columns([3, 2, 4, 4])), ("a/1", columns([5, 5]))]
+    elements = [
+        (0, mixed(columns([1, 2, 1, 1], [0, 0, 1, 0]))),
+        (0, mixed(columns([3, 2, 4, 4]))),
+        (1, mixed(columns([5, 5]))),
+    ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create(elements).with_output_types(Element)
         found = given | DeduplicateReports(SPECS, spill)
-        ids = found.columns | beam.FlatMap(lambda element: element.report_ids[:, 0].tolist())
+        ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: row[2])
         hours = found.accounting | beam.FlatMap(accounted) | beam.Map(lambda duplicate: duplicate[0])
         # Which of several copies comes first is the runner's affair across elements, and how many there are is not.
         assert_that(ids, equal_to([1, 2, 3, 4, 5]), "Once")
@@ -120,7 +129,7 @@ def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_th
     spill: Path | None,
 ) -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
-        given = pipeline | beam.Create([("a/0", columns([1, 2, 1, 1], [2, 0, 1, 1]))]).with_output_types(Element)
+        given = pipeline | beam.Create([(0, mixed(columns([1, 2, 1, 1], [2, 0, 1, 1])))]).with_output_types(Element)
         found = given | DeduplicateReports(SPECS, spill)
         kept = [("a", 1, 1, 2, 0), ("a", 1, 2, 0, 1)]
         assert_that(found.columns | beam.FlatMap(rows), equal_to(kept), "Kept")
@@ -129,14 +138,13 @@ def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_th
 
 def test_an_id_is_of_a_collection_whatever_the_version(spill: Path | None) -> None:
     elements = [
-        ("a/0", columns([1], spec=SPECS[0])),
-        ("a/0", columns([1], spec=SPECS[1])),
-        ("b/0", columns([1], spec=SPECS[2])),
+        (0, mixed(columns([1], spec=SPECS[0]))),
+        (0, mixed(columns([1], spec=SPECS[1]), columns([1], spec=SPECS[2]))),
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create(elements).with_output_types(Element)
         found = given | DeduplicateReports(SPECS, spill)
-        collections = found.columns | beam.Map(lambda element: element.collection)
+        collections = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: row[0])
         assert_that(collections, equal_to(["a", "b"]))
 
 
@@ -145,13 +153,13 @@ def moment(milliseconds: int) -> Timestamp:
 
 
 def scripted(*events: int | ReportColumns) -> ScriptedStream:
-    """Elements of the shard a/0, each a bundle, and in between where the watermark goes, in milliseconds."""
-    stream = ScriptedStream(coder=TupleCoder((StrUtf8Coder(), ReportColumnsCoder())))
+    """Elements of one shard, each a bundle, and in between where the watermark goes, in milliseconds."""
+    stream = ScriptedStream(coder=TupleCoder((VarIntCoder(), MixedColumnsCoder())))
     for event in events:
         if isinstance(event, int):
             stream.advance_watermark_to(moment(event))
         else:
-            stream.add_elements([("a/0", event)])
+            stream.add_elements([(0, mixed(event))])
     stream.advance_watermark_to_infinity()
     stream.with_output_types(Element)
     return stream
@@ -221,6 +229,16 @@ def test_each_slice_expires_in_its_turn() -> None:
     )
 
 
+def test_copies_in_an_element_of_several_collections_are_dropped_in_their_own(spill: Path | None) -> None:
+    of_a, of_b = columns([1, 2, 1, 3]), columns([2, 2, 4], [0, 1, 0], spec=SPECS[2])
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        given = pipeline | beam.Create([(0, mixed(of_a, of_b))]).with_output_types(Element)
+        found = given | DeduplicateReports(SPECS, spill)
+        ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: (row[0], row[2]))
+        assert_that(ids, equal_to([("a", 1), ("a", 2), ("a", 3), ("b", 2), ("b", 4)]), "Kept")
+        assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 0), (("b", 1), 1)]), "Accounted")
+
+
 # What a worker keeps in memory is only ever as good as the state.
 
 
@@ -275,9 +293,8 @@ class Worker:
 
     def keeps(self, shard: Shard, ids: Iterable[int]) -> list[int]:
         """Process one element; the ids that are new."""
-        outputs = list(self.fn.process(("a/0", columns(ids)), shard.ids, shard.token, Timer()))
-        kept = [output.value for output in outputs if isinstance(output, WindowedValue)]
-        return [id_ for element in kept for id_ in element.report_ids[:, 0].tolist()]
+        outputs = list(self.fn.process((0, mixed(columns(ids))), shard.ids, shard.token, Timer()))
+        return [row[2] for output in outputs if isinstance(output, MixedColumns) for row in rows(output)]
 
 
 def test_a_new_worker_takes_over_where_the_other_was_stopped() -> None:
@@ -314,3 +331,15 @@ def test_a_worker_reads_the_state_of_its_own_shard_once() -> None:
     for id_ in range(1, 20):
         assert worker.keeps(shard, [id_, id_ - 1]) == [id_]
     assert shard.ids.reads == 1
+
+
+def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
+    names = [f"c{number}" for number in range(50)]
+    fn = _DeduplicateFn(SharedSpecs(build.spec(collection=name) for name in names), forgets=True)
+    fn.setup()
+    shard = Shard()
+    parts = mixed(*(build.columns([(1, 7), (2, 7)], START, key=(name, 1)) for name in names))
+    assert list(fn.process((0, parts), shard.ids, shard.token, Timer())) == [parts]
+    # One entry holds all ids of a time, and each id apart from that of another collection.
+    [entry] = shard.ids.entries
+    assert len(set(map(tuple, unpack_ids(entry)[1].tolist()))) == 100

@@ -1,6 +1,7 @@
 """Reports as packed columns, which flow between the stages instead of one element per report."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -60,31 +61,66 @@ class ReportColumns:
             self.signals.take(rows),
         )
 
-    def by_shard(self, shards: int, key: Words) -> Iterator[tuple[int, "ReportColumns"]]:
-        """Split by report id, so that all copies of a report reach one shard.
+    def cut(self, ends: Iterable[int]) -> Iterator["ReportColumns"]:
+        """Cut into runs of consecutive reports, and yield the runs as views; the last of ``ends`` is n."""
+        start = 0
+        for end in ends:
+            yield ReportColumns(
+                self.collection,
+                self.version,
+                self.report_ids[start:end],
+                self.slices[start:end],
+                self.payloads[start:end],
+                self.signals[start:end],
+            )
+            start = end
 
-        Devices choose the ids. A keyed hash of the whole id chooses the shard, so that no device can fill one shard
-        and leave the work of all to one worker.
 
-        Args:
-            shards: The number of shards.
-            key: A key of ``hash_ids``. The shards' state holds ids, so each worker, and each restart, needs the same.
-        """
-        if shards == 1:
-            yield from [(0, self)] if len(self) else []
-            return
-        numbers = np.empty(len(self), dtype=np.int64)
-        for start in range(0, len(self), _BLOCK):
-            low, high = self.report_ids[start : start + _BLOCK].T
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedColumns:
+    """Reports of several collections and versions, which flow between the stages as one element."""
+
+    parts: tuple[ReportColumns, ...]
+
+    def __iter__(self) -> Iterator[ReportColumns]:
+        return iter(self.parts)
+
+
+def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterator[tuple[int, MixedColumns]]:
+    """Split reports by report id, so that all copies of a report reach one shard.
+
+    Devices choose the ids. A keyed hash of the whole id chooses the shard, so that no device can fill one shard and
+    leave the work of all to one worker.
+
+    Args:
+        parts: The reports of several collections.
+        shards: The number of shards.
+        key: A key of ``hash_ids``. The shards' state holds ids, so each worker, and each restart, needs the same.
+    """
+    if shards == 1:
+        filled = tuple(part for part in parts if len(part))
+        yield from [(0, MixedColumns(filled))] if filled else []
+        return
+    found: defaultdict[int, list[ReportColumns]] = defaultdict(list)
+    for part in parts:
+        numbers = np.empty(len(part), dtype=np.min_scalar_type(shards))
+        for start in range(0, len(part), _BLOCK):
+            low, high = part.report_ids[start : start + _BLOCK].T
             numbers[start : start + _BLOCK] = spread(hash_ids(key, low, high), shards)
-        for shard, rows in _grouped(numbers):
-            yield shard, self if rows is None else self.take(rows)
+        ends = np.bincount(numbers, minlength=shards).cumsum().tolist()
+        # NumPy uses a radix sort for integers of 8 or 16 bits.
+        for shard, run in enumerate(part.take(np.argsort(numbers, kind="stable")).cut(ends)):
+            if len(run):
+                found[shard].append(run)
+    for shard, runs in found.items():
+        yield shard, MixedColumns(tuple(runs))
 
-    def ids_by_slice(self, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
-        """Split the ids of one or more reports by time slice, and yield the start of each slice and its ids."""
-        starts, groups = slice_groups(self.slices, slice_size)
-        for group, rows in _grouped(groups):
-            yield int(starts[group]), self.report_ids if rows is None else self.report_ids.take(rows, axis=0)
+
+def ids_by_slice(ids: ReportIds, slices: Times, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
+    """Split the ids of one or more reports by time slice, and yield the start of each slice and its ids."""
+    starts, groups = slice_groups(slices, slice_size)
+    for group, rows in _grouped(groups):
+        yield int(starts[group]), ids if rows is None else ids.take(rows, axis=0)
 
 
 def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:

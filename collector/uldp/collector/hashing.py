@@ -1,5 +1,6 @@
 """A keyed hash of report ids: a device that does not know the key cannot aim ids at one value of the hash."""
 
+import functools
 import hashlib
 
 import numpy as np
@@ -56,6 +57,18 @@ def hash_ids(key: Words, low: Words, high: Words) -> Words:
     hashes += products
     hashes += summand
     return hashes
+
+
+@functools.cache
+def mask_of(collection: str) -> Words:
+    """Return two words that make the ids of a collection differ from those of every other.
+
+    Where one set holds the ids of several collections, it holds id XOR mask. Then a report of one collection passes for
+    a copy of a report of another only if the ids differ by exactly the difference of two hashes of 128 bits. For ids
+    that are not made for that, this has the probability that two random ids are equal. A device can make such a pair
+    only if it knows the id of a report, and that report it could repeat in the same collection as well.
+    """
+    return np.frombuffer(hashlib.sha256(collection.encode()).digest()[:16], np.uint64)
 
 
 def spread(hashes: Words, parts: int) -> Words:

@@ -6,7 +6,6 @@ of NumPy calls grows with the longest chain and not with the number of ids.
 
 import functools
 import secrets
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from uldp.collector.hashing import KEY_BYTES, hash_ids
 from uldp.schemas.arrays import Mask, ReportIds, Rows, Words
 
-Word = TypeVar("Word", np.uint32, np.uint64)
 #: Rows of stored ids, counted from 1; 0 means no row.
 Links = npt.NDArray[np.uint32]
 
@@ -151,8 +149,9 @@ class SeenIds:
         stop = start + len(low)
         if stop > len(self._low):
             size = max(stop, len(self._low) * 5 // 4)
-            self._low, self._high = _resized(self._low, size), _resized(self._high, size)
-            self._before = _resized(self._before, size)
+            # In place: the system moves pages of large columns without a copy. No view of a column outlives a call.
+            for column in (self._low, self._high, self._before):
+                column.resize(size, refcheck=False)
         self._low[start:stop] = low
         self._high[start:stop] = high
 
@@ -167,9 +166,3 @@ class SeenIds:
         for start in range(1, self._count + 1, _BLOCK):
             stop = min(start + _BLOCK, self._count + 1)
             self._link(start, self._slots(self._low[start:stop], self._high[start:stop]))
-
-
-def _resized(column: npt.NDArray[Word], size: int) -> npt.NDArray[Word]:
-    resized = np.empty(size, dtype=column.dtype)
-    resized[: len(column)] = column
-    return resized

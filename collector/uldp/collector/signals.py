@@ -176,5 +176,7 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _shortened(counts: Counts) -> tuple[int, ...]:
-    filled = np.flatnonzero(counts)
-    return tuple(counts[: filled[-1] + 1].tolist()) if len(filled) else ()
+    shortened = counts.tolist()
+    while shortened and not shortened[-1]:
+        shortened.pop()
+    return tuple(shortened)

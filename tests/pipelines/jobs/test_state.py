@@ -81,7 +81,7 @@ def test_a_savepoint_of_another_layout_is_refused_before_anything_is_written(tmp
     (tmp_path / "job.json").write_bytes(kept)
     with pytest.raises(
         ResultsError,
-        match=r"state of version 5, and this is version 4, which cannot read its savepoint; "
+        match=rf"state of version {STATE + 1}, and this is version {STATE}, which cannot read its savepoint; "
         r"leave out --savepoint_path, and choose another --to$",
     ):
         start(KafkaEndpoint(TOPIC), tmp_path, SAVEPOINT)
@@ -134,4 +134,4 @@ def test_state_names_the_classes_of_this_version(source: UnboundedSource, classe
     """If one of these moves, a job cannot read the state of the version before: raise STATE with the path."""
     paths = Paths(pickle.dumps(source))
     paths.load()
-    assert (STATE, paths.found) == (4, {f"uldp.transforms.io.{name}" for name in classes})
+    assert (STATE, paths.found) == (5, {f"uldp.transforms.io.{name}" for name in classes})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.columns import ReportColumns
+from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
@@ -26,6 +26,9 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.seal import SealCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows
 from uldp.transforms.windows import window_into, window_label
+
+#: As many workers can remove copies at the same time.
+DEFAULT_SHARDS = 16
 
 
 class Aggregated(NamedTuple):
@@ -61,7 +64,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     Attributes:
         specs: The collections to serve.
         deduplicate: Whether to count a report id once. Set it to false only if the source cannot repeat a report.
-        shards: The number of parts of a collection's ids for deduplication, and so its parallelism.
+        shards: The number of parts of all ids for deduplication, and so its parallelism. Each part is one key of state,
+            so a job of one worker is fastest with one.
         shard_key: A secret integer of up to 128 bits, so that devices cannot choose ids that all fall into one shard.
             Draw it once with ``secrets.randbits(128)``, and keep it with the job: the state of the shards holds ids, so
             a job that resumes with another key counts copies of earlier reports again. The default protects nothing.
@@ -78,7 +82,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
     specs: Sequence[CollectionSpec]
     deduplicate: bool = True
-    shards: int = 16
+    shards: int = DEFAULT_SHARDS
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)
     spill: Path | None = None
@@ -96,7 +100,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
         """Decode, deduplicate, count, window, estimate."""
         decoded = messages | "Decode" >> DecodeReports(
-            self._shared, self.shards if self.deduplicate else 1, self.freeze_heap, self.shard_key, self.sender_key
+            self._shared, self.shards if self.deduplicate else None, self.freeze_heap, self.shard_key, self.sender_key
         )
         accounting = [decoded.accounting]
         if self.deduplicate:
@@ -104,7 +108,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             accounting.append(deduplicated.accounting)
             columns = deduplicated.columns
         else:
-            columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(ReportColumns)
+            columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(MixedColumns)
         counted = columns | "Count" >> CountSupport(self._shared)
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
         counts = parts | "CountWindows" >> CountWindows(self._shared, self.simulated_clock)

@@ -3,13 +3,14 @@
 import io
 import struct
 from collections.abc import Callable, Mapping
+from itertools import accumulate, chain, pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 import fastavro
 import numpy as np
 from apache_beam.coders import Coder, registry
 
-from uldp.collector.columns import ReportColumns
+from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import Cells, SparseCells, as_dense
@@ -127,34 +128,57 @@ class ReportColumnsCoder(DeterministicCoder):
 
     def encode(self, value: ReportColumns) -> bytes:
         """Write the columns one after the other."""
+        return b"".join(self.pieces(value))
+
+    def pieces(self, value: ReportColumns) -> list[Any]:
+        """Return the bytes to write, as bytes and as arrays of which no copy is made."""
         name = value.collection.encode()
         width = value.payloads.shape[1] if value.payloads.ndim == 2 else 0
         kind = self._DTYPES.index(value.payloads.dtype.type)
-        return b"".join(
-            (
-                self._HEADER.pack(len(name), value.version, len(value), kind, width),
-                name,
-                value.report_ids.tobytes(),
-                value.slices.tobytes(),
-                value.payloads.tobytes(),
-                value.signals.tobytes(),
-            )
-        )
+        columns = value.report_ids, value.slices, value.payloads, value.signals
+        head = self._HEADER.pack(len(name), value.version, len(value), kind, width)
+        return [head, name, *map(np.ascontiguousarray, columns)]
 
     def decode(self, encoded: bytes) -> ReportColumns:
         """Read the columns as views of ``encoded``, without a copy."""
-        name_length, version, n, kind, width = self._HEADER.unpack_from(encoded)
-        at = self._HEADER.size + name_length
-        name = encoded[self._HEADER.size : at].decode()
+        return self.read(encoded, 0, len(encoded))
+
+    def read(self, encoded: bytes, start: int, end: int) -> ReportColumns:
+        """Read the columns that are encoded from ``start`` to ``end``."""
+        name_length, version, n, kind, width = self._HEADER.unpack_from(encoded, start)
+        at = start + self._HEADER.size + name_length
+        name = encoded[start + self._HEADER.size : at].decode()
         ids = np.frombuffer(encoded, np.uint64, 2 * n, at).reshape(n, 2)
         slices = np.frombuffer(encoded, np.int64, n, at + 16 * n)
         payloads = np.frombuffer(encoded, self._DTYPES[kind], n * max(width, 1), at + 24 * n)
-        signals = np.frombuffer(encoded, np.uint8, n, len(encoded) - n)
+        signals = np.frombuffer(encoded, np.uint8, n, end - n)
         return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, signals)
 
     def estimate_size(self, value: ReportColumns) -> int:
         """Return the encoded size without encoding; Beam would encode the value to sample its size."""
         return self._HEADER.size + len(value.collection.encode()) + value.nbytes
+
+
+class MixedColumnsCoder(DeterministicCoder):
+    """The number of parts, the encoded size of each, and the parts; see ``ReportColumnsCoder``."""
+
+    _PART = ReportColumnsCoder()
+
+    def encode(self, value: MixedColumns) -> bytes:
+        """Write the parts one after the other."""
+        sizes = list(map(self._PART.estimate_size, value))
+        pieces = chain.from_iterable(map(self._PART.pieces, value))
+        return b"".join((struct.pack(f"<I{len(sizes)}I", len(sizes), *sizes), *pieces))
+
+    def decode(self, encoded: bytes) -> MixedColumns:
+        """Read the parts as views of ``encoded``, without a copy."""
+        (k,) = struct.unpack_from("<I", encoded)
+        ends = accumulate(struct.unpack_from(f"<{k}I", encoded, 4), initial=4 + 4 * k)
+        return MixedColumns(tuple(self._PART.read(encoded, start, end) for start, end in pairwise(ends)))
+
+    def estimate_size(self, value: MixedColumns) -> int:
+        """Return the encoded size without encoding; Beam would encode the value to sample its size."""
+        return 4 + sum(4 + self._PART.estimate_size(part) for part in value)
 
 
 class PartialStatisticCoder(DeterministicCoder):
@@ -234,7 +258,7 @@ for _type, _coder in (
     (Estimate, EstimateCoder),
     (Rejected, RejectedCoder),
     (Message, MessageCoder),
-    (ReportColumns, ReportColumnsCoder),
+    (MixedColumns, MixedColumnsCoder),
     (PartialStatistic, PartialStatisticCoder),
 ):
     registry.register_coder(_type, _coder)

@@ -10,7 +10,7 @@ from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
@@ -45,25 +45,27 @@ def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> I
 
 
 @dataclass
-class CountSupport(beam.PTransform[PCollection[ReportColumns], PCollection[KeyedStatistic]]):
+class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[KeyedStatistic]]):
     """Count report columns into partial counts by (collection, version), one per bundle and slice, at its time."""
 
     specs: Iterable[CollectionSpec]
 
-    def expand(self, columns: PCollection[ReportColumns]) -> PCollection[KeyedStatistic]:
+    def expand(self, columns: PCollection[MixedColumns]) -> PCollection[KeyedStatistic]:
         """Count within each bundle, so that little is shuffled."""
         count = _CountFn(SharedSpecs.of(self.specs))
         counts: PCollection[KeyedStatistic] = columns | "CountColumns" >> beam.ParDo(count)
         return counts
 
 
-@beam.typehints.with_input_types(ReportColumns)
+@beam.typehints.with_input_types(MixedColumns)
 @beam.typehints.with_output_types(KeyedStatistic)
 class _CountFn(beam.DoFn):
     """Sums the counts of a bundle. It counts many columns at once, because a report costs less in a larger slice."""
 
-    #: Reports of one collection and version to count at once, if the bundle has that many.
+    #: Reports of one collection and version to count at once, if the bundle has that many: at least the first, and the
+    #: second for each time slice, because to add the counts of a slice takes longer than to count a few reports.
     AT_ONCE = 100_000
+    AT_ONCE_PER_SLICE = 100
     #: The maximum bytes of columns that wait to be counted with others.
     MAX_WAITING = 64 << 20
 
@@ -78,14 +80,19 @@ class _CountFn(beam.DoFn):
         self._sums: dict[tuple[CollectionKey, int], PartialStatistic] = {}
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._reports: Counter[CollectionKey] = Counter()
+        self._enough: defaultdict[CollectionKey, int] = defaultdict(lambda: self.AT_ONCE)
         self._nbytes = 0
 
-    def process(self, columns: ReportColumns) -> None:
+    def process(self, parts: MixedColumns) -> None:
+        for columns in parts:
+            self._take(columns)
+
+    def _take(self, columns: ReportColumns) -> None:
         key = columns.collection, columns.version
         self._waiting[key].append(columns)
         self._reports[key] += len(columns)
         self._nbytes += columns.nbytes
-        if self._reports[key] >= self.AT_ONCE:
+        if self._reports[key] >= self._enough[key]:
             self._count(key)
         elif self._nbytes >= self.MAX_WAITING:
             self._count_all()
@@ -104,9 +111,11 @@ class _CountFn(beam.DoFn):
         parts = self._waiting.pop(key)
         self._counted.inc(self._reports.pop(key))
         self._nbytes -= sum(columns.nbytes for columns in parts)
-        for start, partial in count_support(self._served[key], parts):
+        counted = list(count_support(self._served[key], parts))
+        for start, partial in counted:
             slot = key, start
             self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
+        self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * len(counted))
 
 
 @beam.typehints.with_input_types(PartialStatistic)

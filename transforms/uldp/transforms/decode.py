@@ -12,7 +12,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import YEAR_9000
-from uldp.collector.columns import ReportColumns, concatenate
+from uldp.collector.columns import MixedColumns, ReportColumns, by_shard, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
 from uldp.collector.partial import PartialStatistic
@@ -34,14 +34,14 @@ class DecodedReports(NamedTuple):
     """The outputs of ``DecodeReports``.
 
     Attributes:
-        columns: Reports to be counted unless they are duplicates, keyed by collection and shard of their ids.
+        columns: Reports to be counted unless they are duplicates, keyed by shard of their ids.
         accounting: The accounting of late and rejected reports, for each collection and version, at the time of their
             slice.
         late: Messages that hold the late reports; none in a bounded collection.
         rejected: Records that hold the reports that cannot be counted.
     """
 
-    columns: PCollection[tuple[str, ReportColumns]]
+    columns: PCollection[tuple[int, MixedColumns]]
     accounting: PCollection[KeyedStatistic]
     late: PCollection[Message]
     rejected: PCollection[Rejected]
@@ -49,13 +49,16 @@ class DecodedReports(NamedTuple):
 
 @dataclass
 class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports]):
-    """Decode messages into report columns, keyed by collection and shard of their ids.
+    """Decode messages into report columns, keyed by shard of their ids.
 
     Passing a message as an element of its own costs as much as all other work on it, so our sources give chunks.
+
+    Attributes:
+        shards: The number of parts of all ids; None if the reports are not to be deduplicated.
     """
 
     specs: Iterable[CollectionSpec]
-    shards: int
+    shards: int | None
     freeze_heap: bool = False
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)
@@ -84,7 +87,7 @@ def _freeze_heap() -> None:
 
 
 @beam.typehints.with_input_types(Message | Chunk)
-@beam.typehints.with_output_types(tuple[str, ReportColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected)
+@beam.typehints.with_output_types(tuple[int, MixedColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected)
 class _DecodeFn(beam.DoFn):
     """Collects the messages of a bundle and decodes them thousands at a time."""
 
@@ -92,14 +95,17 @@ class _DecodeFn(beam.DoFn):
     #: So a batch has 16,384 messages at the most: enough to amortize NumPy's calls, few enough for the caches.
     ROOM = 8 << 20
     MESSAGE_OVERHEAD = 1 << 9
+    #: A batch of many collections is up to this many times as large: each of its collections takes as long as a hundred
+    #: reports.
+    COLLECTIONS, MOST_ROOMS = 125, 8
     #: The bytes of columns to hold back and emit together if they are to be deduplicated: fewer elements need fewer
     #: accesses to state.
-    MAX_HELD = 64 << 20
+    MAX_HELD = 16 << 20
 
     def __init__(
         self,
         specs: SharedSpecs,
-        shards: int,
+        shards: int | None,
         shard_key: int,
         *,
         judge_lateness: bool,
@@ -136,7 +142,7 @@ class _DecodeFn(beam.DoFn):
     def _clear(self) -> None:
         self._messages: list[Message] = []
         self._packed: list[PackedMessages] = []
-        self._room = self.ROOM
+        self._room = self.ROOM * min(max(1, len(self._served) // self.COLLECTIONS), self.MOST_ROOMS)
 
     def process(self, element: Message | Chunk) -> Iterable[Any] | None:
         if isinstance(element, Chunk):
@@ -171,20 +177,31 @@ class _DecodeFn(beam.DoFn):
             self._held += columns.nbytes
         for slot, partial in decoded.partials.items():
             self._partials[slot] += partial
-        if self._shards == 1 or self._held >= self.MAX_HELD:
+        if self._shards is None or self._held >= self.MAX_HELD:
             yield from self._emit()
 
     def _emit(self) -> Iterator[Any]:
-        for (collection, version), parts in self._columns.items():
-            served = self._served[collection, version]
-            joined = [concatenate(parts)] if self._shards > 1 else parts
-            for shard, columns in chain.from_iterable(part.by_shard(self._shards, self._shard_key) for part in joined):
-                # The time of the oldest slice, so that none of its windows closes while the element is under way.
-                at = served.last_of_slice(int(columns.slices.min()))
-                yield at_time(at, (f"{collection}/{shard}", columns))
+        if self._columns:
+            # The time of the oldest slice, so that none of its windows closes while the elements are under way.
+            at = min(
+                self._served[key].last_of_slice(min(int(part.slices.min()) for part in parts))
+                for key, parts in self._columns.items()
+            )
+            parts = chain.from_iterable(map(_joined, self._columns.values()))
+            for shard, mixed in by_shard(parts, self._shards or 1, self._shard_key):
+                yield at_time(at, (shard, mixed))
         for (key, start), partial in self._partials.items():
             at = self._served[key].last_of_slice(start)
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, partial)))
         self._columns.clear()
         self._partials.clear()
         self._held = 0
+
+
+#: Columns of fewer reports are joined: the next steps take some microseconds for each part of an element.
+_WORTH_A_PART = 4096
+
+
+def _joined(parts: list[ReportColumns]) -> list[ReportColumns]:
+    """Join columns of one collection and version, unless they are long enough to save the copy."""
+    return parts if sum(map(len, parts)) >= _WORTH_A_PART * len(parts) else [concatenate(parts)]

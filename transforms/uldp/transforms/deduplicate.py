@@ -1,13 +1,16 @@
 """Count a report once: drop copies by (collection, report id), over the time in which a copy could still be counted.
 
-State is packed: each shard of ids has a bag of byte strings, and each string is an expiry and the ids that expire then.
-A worker keeps the ids of the shards that it serves in memory. Every write stores a new random token in the state; the
-worker compares tokens to see whether its memory still equals the state.
+State is packed: each shard of the ids of all collections has a bag of byte strings, and each string is an expiry and
+the ids that expire then. A worker keeps the ids of the shards that it serves in memory. Every write stores a new random
+token in the state; the worker compares tokens to see whether its memory still equals the state.
+
+A shard is of all collections, because Beam takes as long to write a few ids as thousands. With shards of one
+collection, a bundle with reports of a thousand collections wrote sixteen thousand times.
 """
 
 import secrets
 import struct
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +29,13 @@ from apache_beam.transforms.userstate import (
 )
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.columns import ReportColumns, slice_groups
+from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.remembered_ids import forget_at, ids_by_expiry, masked_ids
 from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, skew_counts
-from uldp.schemas.arrays import ReportIds
+from uldp.schemas.arrays import Mask, ReportIds
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.transforms.count import KeyedStatistic
@@ -70,12 +74,12 @@ class DeduplicatedReports(NamedTuple):
         accounting: The accounting of dropped copies, for each collection and version, at the time of their slice.
     """
 
-    columns: PCollection[ReportColumns]
+    columns: PCollection[MixedColumns]
     accounting: PCollection[KeyedStatistic]
 
 
 @dataclass
-class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]], DeduplicatedReports]):
+class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], DeduplicatedReports]):
     """Drop each report with an id that was seen before in the collection.
 
     The state keeps an id until every window that counted its report has closed. Then no copy can come into one of these
@@ -91,7 +95,7 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[str, ReportColumns]],
     spill: Path | None = None
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
-    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> DeduplicatedReports:
+    def expand(self, columns: PCollection[tuple[int, MixedColumns]]) -> DeduplicatedReports:
         """Look for copies by shard, in the global window, because a copy may come in another window."""
         shards: PCollection[Any] = columns
         deduplicate: beam.DoFn = _DeduplicateFn(SharedSpecs.of(self.specs), forgets=not columns.is_bounded)
@@ -114,10 +118,8 @@ def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (served.spec.key, partial)))
 
 
-@beam.typehints.with_input_types(tuple[str, Iterable[FileRange]])
-@beam.typehints.with_output_types(ReportColumns, accounting=KeyedStatistic)
-class _GroupedFn(beam.DoFn):
-    """Drops copies among all reports of a shard."""
+class _Deduplicator(beam.DoFn):
+    """Drops copies, and accounts for them."""
 
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
@@ -126,25 +128,44 @@ class _GroupedFn(beam.DoFn):
     def setup(self) -> None:
         self._served = self._specs.served
 
-    def process(self, element: tuple[str, Iterable[FileRange]]) -> Iterator[Any]:
+    def _drop_copies(self, parts: MixedColumns, fresh: Mask) -> Iterator[Any]:
+        """Yield the accounting of the reports that are not ``fresh``, and then the others, if there are any."""
+        if fresh.all():
+            yield parts
+            return
+        kept, start = [], 0
+        for part in parts:
+            of_part = fresh[start : start + len(part)]
+            start += len(part)
+            if of_part.all():
+                kept.append(part)
+                continue
+            copies = part.take(~of_part)
+            self._duplicate.inc(len(copies))
+            yield from _account(self._served[part.collection, part.version], copies)
+            if of_part.any():
+                kept.append(part.take(of_part))
+        if kept:
+            yield MixedColumns(tuple(kept))
+
+
+@beam.typehints.with_input_types(tuple[int, Iterable[FileRange]])
+@beam.typehints.with_output_types(MixedColumns, accounting=KeyedStatistic)
+class _GroupedFn(_Deduplicator):
+    """Drops copies among all reports of a shard."""
+
+    def process(self, element: tuple[int, Iterable[FileRange]]) -> Iterator[Any]:
         _, extents = element
         seen = SeenIds()
-        for columns in map(read_columns, extents):
-            served = self._served[columns.collection, columns.version]
-            fresh = seen.add(columns.report_ids)
-            if not fresh.all():
-                copies, columns = columns.take(~fresh), columns.take(fresh)
-                self._duplicate.inc(len(copies))
-                yield from _account(served, copies)
-            if len(columns):
-                yield at_time(served.last_of_slice(int(columns.slices.min())), columns)
+        for parts in map(read_columns, extents):
+            yield from self._drop_copies(parts, seen.add(masked_ids(parts)))
 
 
-@beam.typehints.with_input_types(tuple[str, ReportColumns])
-@beam.typehints.with_output_types(ReportColumns, accounting=KeyedStatistic)
-class _DeduplicateFn(beam.DoFn):
+@beam.typehints.with_input_types(tuple[int, MixedColumns])
+@beam.typehints.with_output_types(MixedColumns, accounting=KeyedStatistic)
+class _DeduplicateFn(_Deduplicator):
     IDS = BagStateSpec("ids", BytesCoder())
-    #: 8 random bytes, drawn at every write, and the time of the pending timer.
+    #: 8 random bytes, drawn at every write.
     TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
@@ -152,50 +173,42 @@ class _DeduplicateFn(beam.DoFn):
     MAX_CACHED = 1024
 
     def __init__(self, specs: SharedSpecs, *, forgets: bool) -> None:
-        self._specs = specs
-        self._kept_ids = Kept[OrderedDict[str, tuple[bytes, SeenIds]]](OrderedDict)
+        super().__init__(specs)
+        self._kept_ids = Kept[OrderedDict[int, tuple[bytes, _Remembered]]](OrderedDict)
         self._forgets = forgets
-        self._duplicate = counter("duplicate")
 
     def setup(self) -> None:
-        self._served = self._specs.served
+        super().setup()
         self._cache = self._kept_ids.value
 
     def process(
         self,
-        element: tuple[str, ReportColumns],
+        element: tuple[int, MixedColumns],
         ids: Any = beam.DoFn.StateParam(IDS),
         token: Any = beam.DoFn.StateParam(TOKEN),
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
     ) -> Iterator[Any]:
-        key, columns = element
-        served = self._served[columns.collection, columns.version]
+        shard, parts = element
         written = token.read() or b""
-        seen = self._seen(key, written, ids)
-        fresh = seen.add(columns.report_ids)
-        if not fresh.all():
-            copies, columns = columns.take(~fresh), columns.take(fresh)
-            self._duplicate.inc(len(copies))
-            yield from _account(served, copies)
-        if not len(columns):
-            self._keep(key, written, seen)
+        remembered = self._remembered(shard, written, ids)
+        masked = masked_ids(parts)
+        fresh = remembered.ids.add(masked)
+        yield from self._drop_copies(parts, fresh)
+        if not fresh.any():
+            self._keep(shard, written, remembered)
             return
-        pending = struct.unpack_from("<q", written, 8)[0] if written else None
-        for start, of_slice in columns.ids_by_slice(served.slice_size):
-            until = start + served.remembered_for
-            ids.add(pack_ids(until, of_slice))
-            if pending is None or until < pending:
-                pending = until
-                if self._forgets:
-                    expiry.set(Timestamp(micros=until * 1000))
-        assert pending is not None
-        self._write(key, token, pending, seen)
-        yield at_time(served.last_of_slice(int(columns.slices.min())), columns)
+        pending = forget_at(remembered.expiring) if written else None
+        for until, expiring in ids_by_expiry(self._served, parts, masked, fresh):
+            ids.add(pack_ids(until, expiring))
+            remembered.expiring[until] += len(expiring)
+        if self._forgets and (due := forget_at(remembered.expiring)) != pending:
+            expiry.set(Timestamp(micros=due * 1000))
+        self._keep(shard, _write(token), remembered)
 
     @on_timer(EXPIRY)
     def forget(
         self,
-        key: Any = beam.DoFn.KeyParam,
+        shard: Any = beam.DoFn.KeyParam,
         now: Any = beam.DoFn.TimestampParam,
         ids: Any = beam.DoFn.StateParam(IDS),
         token: Any = beam.DoFn.StateParam(TOKEN),
@@ -204,37 +217,47 @@ class _DeduplicateFn(beam.DoFn):
         """Free the ids of windows that have closed."""
         kept = unexpired(ids.read(), now.micros // 1000)
         ids.clear()
-        self._cache.pop(key, None)
+        self._cache.pop(shard, None)
         if not kept:
             token.clear()
             return
         for until, remaining in kept.items():
             ids.add(pack_ids(until, remaining))
-        pending = next(iter(kept))
-        expiry.set(Timestamp(micros=pending * 1000))
-        self._write(key, token, pending, None)
+        expiry.set(Timestamp(micros=forget_at({until: len(kept[until]) for until in kept}) * 1000))
+        _write(token)
 
-    def _seen(self, key: str, written: bytes, ids: Any) -> SeenIds:
+    def _remembered(self, shard: int, written: bytes, ids: Any) -> "_Remembered":
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
         # Removed until the state is written: the caller adds ids to it, and a bundle that fails does not write them.
-        cached = self._cache.pop(key, None)
+        cached = self._cache.pop(shard, None)
         if cached is not None and cached[0] == written:
             return cached[1]
-        seen = SeenIds()
+        remembered = _Remembered()
         # Without a token, nothing was ever written.
-        entries = [unpack_ids(entry)[1] for entry in ids.read()] if written else []
+        entries = list(map(unpack_ids, ids.read())) if written else []
         if entries:
-            seen.add(np.concatenate(entries))
-        return seen
+            remembered.ids.add(np.concatenate([of_entry for _, of_entry in entries]))
+        for until, of_entry in entries:
+            remembered.expiring[until] += len(of_entry)
+        return remembered
 
-    def _write(self, key: str, token: Any, pending: int, seen: SeenIds | None) -> None:
-        written = secrets.token_bytes(8) + struct.pack("<q", pending)
-        token.write(written)
-        if seen is not None:
-            self._keep(key, written, seen)
-
-    def _keep(self, key: str, written: bytes, seen: SeenIds) -> None:
+    def _keep(self, shard: int, written: bytes, remembered: "_Remembered") -> None:
         """Keep the ids of a shard in memory, with ``written``, which identifies the state that they equal."""
-        self._cache[key] = written, seen
+        self._cache[shard] = written, remembered
         if len(self._cache) > self.MAX_CACHED:
             self._cache.popitem(last=False)
+
+
+class _Remembered:
+    """The ids of a shard in memory, and their number by expiry."""
+
+    def __init__(self) -> None:
+        self.ids = SeenIds()
+        self.expiring: Counter[int] = Counter()
+
+
+def _write(token: Any) -> bytes:
+    """Write a new token, and return it."""
+    written = secrets.token_bytes(8)
+    token.write(written)
+    return written

@@ -14,8 +14,8 @@ from typing import BinaryIO
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.columns import ReportColumns
-from uldp.transforms.coders import ReportColumnsCoder
+from uldp.collector.columns import MixedColumns
+from uldp.transforms.coders import MixedColumnsCoder
 
 #: The place of columns: the name of a file, the first byte, and the number of bytes.
 FileRange = tuple[str, int, int]
@@ -23,7 +23,7 @@ FileRange = tuple[str, int, int]
 
 @dataclass
 class GroupColumns(
-    beam.PTransform[PCollection[tuple[str, ReportColumns]], PCollection[tuple[str, Iterable[FileRange]]]]
+    beam.PTransform[PCollection[tuple[int, MixedColumns]], PCollection[tuple[int, Iterable[FileRange]]]]
 ):
     """Group columns by key, for ``read_columns`` to read.
 
@@ -36,16 +36,16 @@ class GroupColumns(
 
     folder: Path
 
-    def expand(self, columns: PCollection[tuple[str, ReportColumns]]) -> PCollection[tuple[str, Iterable[FileRange]]]:
+    def expand(self, columns: PCollection[tuple[int, MixedColumns]]) -> PCollection[tuple[int, Iterable[FileRange]]]:
         """Write the columns to files, and group their file ranges."""
-        grouped: PCollection[tuple[str, Iterable[FileRange]]] = (
+        grouped: PCollection[tuple[int, Iterable[FileRange]]] = (
             columns | "SpillColumns" >> beam.ParDo(_SpillFn(self.folder)) | "GroupShards" >> beam.GroupByKey()
         )
         return grouped
 
 
-@beam.typehints.with_input_types(tuple[str, ReportColumns])
-@beam.typehints.with_output_types(tuple[str, FileRange])
+@beam.typehints.with_input_types(tuple[int, MixedColumns])
+@beam.typehints.with_output_types(tuple[int, FileRange])
 class _SpillFn(beam.DoFn):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,13 +54,13 @@ class _SpillFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._close()  # a bundle that failed may have left its file open
 
-    def process(self, element: tuple[str, ReportColumns]) -> Iterator[tuple[str, FileRange]]:
-        key, columns = element
+    def process(self, element: tuple[int, MixedColumns]) -> Iterator[tuple[int, FileRange]]:
+        shard, columns = element
         if self._file is None:
             self._file = (self._folder / uuid.uuid4().hex).open("xb")
         start = self._file.tell()
-        self._file.write(ReportColumnsCoder().encode(columns))
-        yield key, (self._file.name, start, self._file.tell() - start)
+        self._file.write(MixedColumnsCoder().encode(columns))
+        yield shard, (self._file.name, start, self._file.tell() - start)
 
     def finish_bundle(self) -> None:
         self._close()
@@ -71,8 +71,8 @@ class _SpillFn(beam.DoFn):
             self._file = None
 
 
-def read_columns(extent: FileRange) -> ReportColumns:
+def read_columns(extent: FileRange) -> MixedColumns:
     """Read columns back."""
     path, start, size = extent
     with open(path, "rb") as file:
-        return ReportColumnsCoder().decode(os.pread(file.fileno(), size, start))
+        return MixedColumnsCoder().decode(os.pread(file.fileno(), size, start))

@@ -27,7 +27,7 @@ from uldp.pipelines.jobs.progress import (
     position,
 )
 from uldp.schemas.collection import CollectionSpec
-from uldp.transforms.aggregate import Aggregate, Aggregated
+from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregate, Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError
@@ -41,6 +41,8 @@ from uldp.transforms.io.results import WriteResults
 LOCAL_RUNNER = "DirectRunner"
 #: Runners behind a job server. The server has options that Beam's Python SDK does not know.
 JOB_SERVERS = frozenset({"FlinkRunner", "PortableRunner"})
+#: Parts in which several local workers remove copies: a worker holds the ids of one part at a time.
+SPILLED_SHARDS = 64
 #: A local runner that is a separate program; it loses its state when the command ends.
 PRISM = "PrismRunner"
 
@@ -105,7 +107,9 @@ def backfill(
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
-        messages, aggregate = whole.read_whole(pipeline), Aggregate(specs, spill=spill, freeze_heap=True)
+        shards = (SPILLED_SHARDS if several else 1) if local else DEFAULT_SHARDS
+        aggregate = Aggregate(specs, shards=shards, spill=spill, freeze_heap=True)
+        messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         stack.enter_context(loopback_servers())
@@ -139,7 +143,7 @@ def follow(
     if runner not in (None, LOCAL_RUNNER):
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source)
-    aggregate = Aggregate(specs, simulated_clock=stream.simulated_clock, freeze_heap=True)
+    aggregate = Aggregate(specs, shards=1, simulated_clock=stream.simulated_clock, freeze_heap=True)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     options.view_as(StandardOptions).streaming = True

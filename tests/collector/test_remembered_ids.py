@@ -1,0 +1,57 @@
+"""Ids of several collections in one set, and the time of their expiry."""
+
+import numpy as np
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.collector.collections import serve
+from uldp.collector.columns import MixedColumns
+from uldp.collector.remembered_ids import forget_at, ids_by_expiry, masked_ids
+
+SERVED = serve(
+    [
+        build.spec(collection="a", window={"size": "1h"}),
+        build.spec(collection="b", window={"size": "1h"}),
+        build.spec(collection="c", window={"size": "1h", "allowed_lateness": "1h"}),
+    ]
+)
+#: Id 1 of each collection in the first hour, and id 2 in the second.
+PARTS = MixedColumns(tuple(build.columns([(1, 0), (2, 0)], [START, START + HOUR], key=key) for key in SERVED))
+
+
+def test_equal_ids_of_different_collections_differ() -> None:
+    ids = masked_ids(PARTS)
+    assert len(set(map(tuple, ids.tolist()))) == 6
+    np.testing.assert_array_equal(ids[::2] ^ ids[1::2], [[3, 0]] * 3)
+
+
+def test_versions_of_a_collection_share_their_ids() -> None:
+    parts = MixedColumns(tuple(build.columns([(1, 0)], key=("a", version)) for version in (1, 2)))
+    assert len(set(map(tuple, masked_ids(parts).tolist()))) == 1
+
+
+@pytest.mark.parametrize("fresh", [[True] * 6, [True, False, True, True, False, True], [False] * 6])
+def test_ids_are_split_by_the_time_when_their_last_window_closes(fresh: list[bool]) -> None:
+    ids = masked_ids(PARTS)
+    # Rows of a, b and c: an hour of window, and for c an hour of lateness.
+    closes = [START + hours * HOUR for hours in (1, 2, 1, 2, 2, 3)]
+    expected = {(at, *id_) for at, id_, new in zip(closes, ids.tolist(), fresh, strict=True) if new}
+    split = ids_by_expiry(SERVED, PARTS, ids, np.array(fresh))
+    found = [(at, *id_) for at, expiring in split for id_ in expiring.tolist()]
+    assert len(found) == len(expected)
+    assert set(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("expiring", "at"),
+    [
+        ({7: 1}, 7),
+        ({9: 5, 7: 1}, 7),  # a sixth
+        ({7: 1, 8: 15}, 7),
+        ({7: 1, 8: 1, 9: 15}, 8),  # the first alone would be a seventeenth
+        (dict.fromkeys(range(10), 1) | {1440: 1000}, 1440),
+    ],
+)
+def test_ids_are_forgotten_when_a_sixteenth_of_them_has_expired(expiring: dict[int, int], at: int) -> None:
+    assert forget_at(expiring) == at
