@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import commands, estimators, kernels, latency, peers, scaling, state, throughput
+from benchmarks import commands, estimators, kernels, latency, peers, restart, scaling, state, throughput
 from benchmarks.figure import draw
 from benchmarks.guard import guard
 from benchmarks.rows import Row, markdown
@@ -34,6 +34,7 @@ PARTS = {
     "peers": peers.rows,
     "scaling": scaling.rows,
     "state": state.rows,
+    "restart": restart.rows,
     "estimators": estimators.rows,
     "latency": latency.rows,
     "commands": commands.rows,

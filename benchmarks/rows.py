@@ -28,6 +28,7 @@ class Row(NamedTuple):
         n: Reports that it took; 1 where it is not reports that cost, as for an estimate.
         seconds: What it took, or None where it could not be run; ``remark`` says why.
         naive: Its rate to that of the naive graph.
+        keyed: Its rate to that of the naive graph with the window in the key.
         limit: Its rate to that of its limit: decoding alone, or the counting kernel alone.
         megabytes: Peak of the resident memory of a process that does nothing else.
         remark: Whatever else a reader must know.
@@ -38,6 +39,7 @@ class Row(NamedTuple):
     n: int
     seconds: float | None
     naive: float | None = None
+    keyed: float | None = None
     limit: float | None = None
     megabytes: float | None = None
     remark: str = ""
@@ -50,8 +52,8 @@ class Row(NamedTuple):
 
 def markdown(rows: Iterable[Row]) -> Iterator[str]:
     """Write rows as the lines of a Markdown table."""
-    yield "| part | | n | seconds | per second | to naive | to limit | peak MB | |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+    yield "| part | | n | seconds | per second | to naive | to keyed | to limit | peak MB | |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
     for row in rows:
         cells = (
             row.part,
@@ -60,6 +62,7 @@ def markdown(rows: Iterable[Row]) -> Iterator[str]:
             _cell(row.seconds),
             _cell(row.rate),
             _cell(row.naive, "x"),
+            _cell(row.keyed, "x"),
             _cell(row.limit, "x"),
             _cell(row.megabytes),
             row.remark,

@@ -1,4 +1,4 @@
-"""How fast reports are counted: ``Aggregate`` against the graph that Beam's manual suggests, in one run.
+"""How fast reports are counted: ``Aggregate`` against the graphs that Beam's manual suggests, in one run.
 
     python -m benchmarks.throughput
 
@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-from benchmarks.graphs import Run, Totals, aggregate, naive, run_graph, source
+from benchmarks.graphs import Run, Totals, aggregate, keyed, naive, run_graph, source
 from benchmarks.rows import Row, alone, clock, print_table
 from benchmarks.workloads import CHUNK, Workload, batches, singles
 from uldp.collector.collections import serve
@@ -57,6 +57,7 @@ class Measurement(NamedTuple):
     workload: str
     run: Callable[[Workload], Run]
     naive: str | None = None
+    keyed: str | None = None
     limit: str | None = None
 
 
@@ -64,6 +65,7 @@ START = "start of a job"
 _COUNT = partial(run_graph, partial(aggregate, deduplicate=False))
 _COUNT_ONE_BY_ONE = partial(run_graph, partial(aggregate, deduplicate=False, one_by_one=True))
 _COUNT_ONCE = partial(run_graph, partial(aggregate, deduplicate=True))
+_COUNT_ONCE_ONE_BY_ONE = partial(run_graph, partial(aggregate, deduplicate=True, one_by_one=True))
 _DAYS, _SLIDING = "symbols, windows of a day", "symbols, windows of a day every 5 min"
 
 
@@ -72,7 +74,12 @@ def days(reports: int, **sliding: timedelta) -> Workload:
     return singles("urr", reports).windowed(size=timedelta(days=1), **sliding)
 
 
-#: How many reports a workload has, and how it is made. The naive graph is slow, and has fewer.
+def spans(reports: int, window: timedelta) -> Workload:
+    """Single reports of one collection in ten hours, to be counted in windows of this size."""
+    return singles("urr", reports, collections=1).windowed(size=window)
+
+
+#: How many reports a workload has, and how it is made. The naive graphs are slow, and have fewer.
 WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "first symbols": (CHUNK, partial(singles, "urr")),
     "symbols": (2_000_000, partial(singles, "urr")),
@@ -80,6 +87,9 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     # Enough that counting them costs more than publishing 4,000 windows, which is the same for any number of reports.
     "days": (6_000_000, days),
     "sliding": (6_000_000, partial(days, period=timedelta(minutes=5))),
+    "symbols of 1,000 collections": (2_000_000, partial(singles, "urr", collections=1000)),
+    "100 windows": (2_000_000, partial(spans, window=timedelta(minutes=6))),
+    "10,000 windows": (2_000_000, partial(spans, window=timedelta(seconds=3.6))),
     "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
     "uRR": (60_000_000, partial(batches, "urr")),
@@ -90,34 +100,42 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
     # To deduplicate takes longer for each report, above all of bits, and memory: fewer must do.
     "fewer uRR": (20_000_000, partial(batches, "urr")),
+    "fewer uRR of 1,000 collections": (20_000_000, partial(batches, "urr", collections=1000)),
     "forged uRR": (20_000_000, partial(batches, "urr", forged=True)),
     "fewer uRAP": (6_000_000, partial(batches, "urap")),
     "fewer OUE": (6_000_000, partial(batches, "oue")),
 }
 
 
+def naive_graphs(kind: str) -> tuple[str, str]:
+    """Return the labels of both naive graphs on single reports of a kind."""
+    return f"{kind}, naive graph", f"{kind}, naive graph, window in key"
+
+
 def _of_singles(kind: str) -> tuple[Measurement, ...]:
-    """Compare graphs on single reports with the naive one, and with decoding alone."""
-    slow, limit = f"{kind}, naive graph", f"{kind}, decoded alone"
+    """Compare graphs on single reports with the naive ones, and with decoding alone."""
+    to = *naive_graphs(kind), f"{kind}, decoded alone"
+    slow, faster, limit = to
     return (
-        Measurement(slow, f"few {kind}", partial(run_graph, naive), slow, limit),
-        Measurement(limit, kind, decode_alone, slow, limit),
-        Measurement(f"{kind} one by one, no deduplication", kind, _COUNT_ONE_BY_ONE, slow, limit),
-        Measurement(f"{kind}, no deduplication", kind, _COUNT, slow, limit),
-        Measurement(kind, kind, _COUNT_ONCE, slow, limit),
+        Measurement(slow, f"few {kind}", partial(run_graph, naive), *to),
+        Measurement(faster, f"few {kind}", partial(run_graph, keyed), *to),
+        Measurement(limit, kind, decode_alone, *to),
+        Measurement(f"{kind} one by one, no deduplication", kind, _COUNT_ONE_BY_ONE, *to),
+        Measurement(f"{kind} one by one", kind, _COUNT_ONCE_ONE_BY_ONE, *to),
+        Measurement(f"{kind}, no deduplication", kind, _COUNT, *to),
+        Measurement(kind, kind, _COUNT_ONCE, *to),
     )
 
 
 def _of_batches(mechanism: str, kind: str, deduplicated: str) -> tuple[Measurement, ...]:
-    """Compare graphs on batches with the naive one on single reports, and with counting alone."""
-    slow, limit = f"{kind}, naive graph", f"{mechanism}, counted alone"
+    """Compare graphs on batches with the naive ones on single reports, and with counting alone."""
+    limit = f"{mechanism}, counted alone"
+    to = *naive_graphs(kind), limit
     return (
-        Measurement(limit, mechanism, count_alone, slow, limit),
-        Measurement(f"{mechanism} batches, no deduplication", mechanism, _COUNT, slow, limit),
-        Measurement(
-            f"{mechanism} batches of mixed windows, no deduplication", f"mixed {mechanism}", _COUNT, slow, limit
-        ),
-        Measurement(f"{mechanism} batches", deduplicated, _COUNT_ONCE, slow, limit),
+        Measurement(limit, mechanism, count_alone, *to),
+        Measurement(f"{mechanism} batches, no deduplication", mechanism, _COUNT, *to),
+        Measurement(f"{mechanism} batches of mixed windows, no deduplication", f"mixed {mechanism}", _COUNT, *to),
+        Measurement(f"{mechanism} batches", deduplicated, _COUNT_ONCE, *to),
     )
 
 
@@ -125,11 +143,16 @@ MEASUREMENTS = (
     Measurement(START, "first symbols", _COUNT),
     Measurement("source alone", "symbols", partial(run_graph, source)),
     *_of_singles("symbols"),
-    Measurement(_DAYS, "days", _COUNT_ONCE, "symbols, naive graph", "symbols, decoded alone"),
-    Measurement(_SLIDING, "sliding", _COUNT_ONCE, "symbols, naive graph", "symbols, decoded alone"),
+    Measurement(_DAYS, "days", _COUNT_ONCE, *naive_graphs("symbols"), "symbols, decoded alone"),
+    Measurement(_SLIDING, "sliding", _COUNT_ONCE, *naive_graphs("symbols"), "symbols, decoded alone"),
+    Measurement("symbols of 1,000 collections, no deduplication", "symbols of 1,000 collections", _COUNT),
+    Measurement("symbols of 1,000 collections", "symbols of 1,000 collections", _COUNT_ONCE),
+    Measurement("symbols in 100 windows, no deduplication", "100 windows", _COUNT),
+    Measurement("symbols in 10,000 windows, no deduplication", "10,000 windows", _COUNT),
     *_of_singles("bits"),
     *_of_batches("uRR", "symbols", "fewer uRR"),
-    Measurement("uRR batches, forged", "forged uRR", _COUNT_ONCE, "symbols, naive graph", "uRR, counted alone"),
+    Measurement("uRR batches, forged", "forged uRR", _COUNT_ONCE, *naive_graphs("symbols"), "uRR, counted alone"),
+    Measurement("uRR batches of 1,000 collections", "fewer uRR of 1,000 collections", _COUNT_ONCE),
     *_of_batches("uRAP", "bits", "fewer uRAP"),
     *_of_batches("OUE", "bits", "fewer OUE"),
 )
@@ -205,7 +228,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     share, repeat = (0.1, 1) if quick else (1.0, REPEAT)
     measured = measure(MEASUREMENTS, share, repeat, memory=True)
     limits = {measurement.limit for measurement in MEASUREMENTS}
-    for label, _, _, naive_label, limit_label in MEASUREMENTS:
+    for label, _, _, naive_label, keyed_label, limit_label in MEASUREMENTS:
         it = measured[label]
         yield Row(
             "throughput",
@@ -213,6 +236,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
             it.reports,
             it.seconds,
             it.rate / measured[naive_label].rate if naive_label else None,
+            it.rate / measured[keyed_label].rate if keyed_label else None,
             it.rate / measured[limit_label].rate if limit_label else None,
             None if label in limits else it.megabytes,
             f"{measured[_DAYS].rate / it.rate:.2f} times the cost of windows of a day" if label == _SLIDING else "",

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import commands, estimators, guard, scaling
+from benchmarks import commands, estimators, guard, restart, scaling
+from benchmarks.commands import Taken
+from benchmarks.graphs import Run
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
 from benchmarks.scaling import Scale
@@ -52,12 +54,19 @@ def test_all_parts_make_one_table_and_one_figure(
     assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 
+def without_other_margins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out all margins but those of graphs, and their measurements."""
+    for of in ("KERNEL", "RESTART"):
+        monkeypatch.setattr(guard, f"{of}_MARGINS", [])
+        monkeypatch.setattr(guard, f"{of.lower()}_rates", dict)
+
+
 @pytest.mark.parametrize(("slow", "code", "verdict"), [(4.0, 0, "ok"), (5.1, 1, "TOO SLOW")])
 def test_the_guard_fails_below_a_margin(
     slow: float, code: int, verdict: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(guard, "MARGINS", [Margin("symbols", "bits", 2), Margin("bits", "bits", 1)])
-    monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
+    without_other_margins(monkeypatch)
     measured = {"symbols": Measured(10, 1), "bits": Measured(1, 1 / slow)}
     monkeypatch.setattr(guard, "measure", lambda *_: measured)
     monkeypatch.setattr(sys, "argv", ["bench", "--guard"])
@@ -75,15 +84,33 @@ def test_the_guard_measures_no_more_than_its_margins_name(monkeypatch: pytest.Mo
         return dict.fromkeys(asked, Measured(1, 1))
 
     monkeypatch.setattr(guard, "measure", measure)
-    monkeypatch.setattr(guard, "KERNEL_MARGINS", [])
+    without_other_margins(monkeypatch)
     list(guard.guard())
     assert set(asked) == {label for margin in MARGINS for label in (margin.fast, margin.slow)}
     assert len(asked) < len(MEASUREMENTS)
 
 
-def test_both_ways_to_count_bits_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_and_the_plain_way_are_both_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "KERNEL_REPEAT", 1)
     assert set(guard.kernel_rates()) == {name for margin in KERNEL_MARGINS for name in (margin.fast, margin.slow)}
+
+
+def test_more_segments_are_measured_against_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "REPEAT", 1)
+    monkeypatch.setattr(restart, "run", lambda segments, reports: segments / reports)
+    rates = guard.restart_rates()
+    assert set(rates) == {name for margin in guard.RESTART_MARGINS for name in (margin.fast, margin.slow)}
+    (margin,) = guard.RESTART_MARGINS
+    kept, _ = margin.judge(rates)
+    assert not kept  # ten times the segments, ten times as long
+
+
+def test_segments_that_wait_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restart, "HOURS", 2)
+    monkeypatch.setattr(restart, "alone", lambda call, *arguments: (call(*arguments), 7.0))
+    one, ten = restart.rows(quick=True)
+    assert (one.n, one.label, ten.n, ten.label) == (72, "72 segments that wait", 72, "7 segments that wait")
+    assert one.remark.endswith(" ms a segment")
 
 
 def test_scales_grow_one_quantity_at_a_time_and_domains_in_all_combinations() -> None:
@@ -118,34 +145,38 @@ def test_estimators_say_how_good_they_are(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_command_runs_in_a_process_of_its_own_and_writes_into_the_log(tmp_path: Path) -> None:
     spec, truth = str(commands.EXAMPLE / "spec.yaml"), str(commands.EXAMPLE / "truth.csv")
     arguments = ["simulate", spec, "--truth", truth, "--users", "20", "--to", str(tmp_path / "stream")]
-    seconds, _ = alone(commands.run_uldp, arguments, tmp_path / "log")
-    assert seconds > 0
+    taken, _ = alone(commands.run_uldp, arguments, tmp_path / "log")
+    assert taken.seconds > 0
+    assert taken.elapsed > 0
     assert (tmp_path / "stream" / "closed").exists()
     assert "20 reports" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
-def run_here(call: object, arguments: list[str], log: Path) -> tuple[float, float]:
+def run_here(call: object, arguments: list[str] | str, log: Path | float) -> tuple[Taken | Run, float]:
     """Stand in for ``alone``: writes what ``uldp`` would, and takes longer with one worker than with two."""
+    if isinstance(arguments, str):  # the label of a naive graph, which counts 20,000 or 80,000 reports a second
+        return Run({}, 2.5 if "key" in arguments else 10.0), 40.0
     assert call is commands.run_uldp
     if arguments[0] == "simulate":
-        return 1.0, 50.0
+        return Taken(1.0, 1.5), 50.0
     two = arguments[-2:] == list(commands.TWO_WORKERS)
     folder = Path(arguments[arguments.index("--to") + 1])
     (folder / "counts").mkdir(parents=True)
     (folder / "counts" / "000000.avro").write_bytes(b"counts")
-    return (2.0, 60.0) if two else (3.0, 70.0)
+    return (Taken(0.5, 2.0), 60.0) if two else (Taken(2.5, 3.0), 70.0)
 
 
 def test_two_workers_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "alone", run_here)
     simulate, one, two = commands.rows()
     assert (simulate.rate, simulate.megabytes) == (commands.USERS, 50.0)
-    assert (one.seconds, two.seconds) == (3.0, 2.0)
-    assert two.remark == "1.50 times as fast as one"
+    assert (one.seconds, two.seconds) == (2.5, 2.0)
+    assert (one.naive, one.keyed) == (400, 100)  # 8,000,000 reports a second
+    assert two.remark == "by the clock; 1.50 times as fast as one"
 
 
 def test_a_runner_that_fails_with_two_workers_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(call: object, arguments: list[str], log: Path) -> tuple[float, float]:
+    def fail(call: object, arguments: list[str], log: Path) -> tuple[Taken | Run, float]:
         if arguments[-2:] == list(commands.TWO_WORKERS):
             raise RuntimeError("bundle failed\nTraceback\nKeyError: 'worker'\n")
         return run_here(call, arguments, log)
@@ -156,7 +187,7 @@ def test_a_runner_that_fails_with_two_workers_is_a_row(monkeypatch: pytest.Monke
 
 
 def test_two_workers_that_count_differently_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lose(call: object, arguments: list[str], log: Path) -> tuple[float, float]:
+    def lose(call: object, arguments: list[str], log: Path) -> tuple[Taken | Run, float]:
         measured = run_here(call, arguments, log)
         if arguments[-2:] == list(commands.TWO_WORKERS):
             (Path(arguments[arguments.index("--to") + 1]) / "counts" / "000000.avro").write_bytes(b"fewer")

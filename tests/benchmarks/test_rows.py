@@ -8,14 +8,14 @@ from benchmarks.rows import Row, alone, in_turn, markdown, peak_megabytes
 
 def test_a_table_has_a_line_for_each_row_and_nothing_where_nothing_was_measured() -> None:
     rows = [
-        Row("graphs", "fast, |X| = 2", 3_000_000, 1.5, naive=20.04, limit=0.251, megabytes=200.4),
+        Row("graphs", "fast, |X| = 2", 3_000_000, 1.5, naive=20.04, keyed=5.01, limit=0.251, megabytes=200.4),
         Row("estimators", "em", 1, 3.0),
         Row("peers", "theirs", 10, None, remark="not installed"),
     ]
     _, rule, fast, slow, missing = markdown(rows)
-    assert fast == r"| graphs | fast, \|X\| = 2 | 3,000,000 | 1.5 | 2,000,000 | 20x | 0.251x | 200 |  |"
-    assert slow == "| estimators | em | 1 | 3 | 0.333 |  |  |  |  |"
-    assert missing == "| peers | theirs | 10 |  |  |  |  |  | not installed |"
+    assert fast == r"| graphs | fast, \|X\| = 2 | 3,000,000 | 1.5 | 2,000,000 | 20x | 5.01x | 0.251x | 200 |  |"
+    assert slow == "| estimators | em | 1 | 3 | 0.333 |  |  |  |  |  |"
+    assert missing == "| peers | theirs | 10 |  |  |  |  |  |  | not installed |"
     assert rule.count("|") == missing.count("|")
 
 

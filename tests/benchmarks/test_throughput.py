@@ -74,19 +74,21 @@ def test_graphs_that_disagree_are_an_error() -> None:
 
 @pytest.mark.usefixtures("made")
 def test_rows_compare_with_the_naive_graph_and_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = {"slow": 8.0, "limit": 1.0, throughput._DAYS: 2.0, throughput._SLIDING: 3.0}
+    taken = {"slow": 8.0, "faster": 4.0, "limit": 1.0, throughput._DAYS: 2.0, throughput._SLIDING: 3.0}
     monkeypatch.setattr(throughput, "alone", lambda _, label, share: (Run({}, taken[label]), 7.0))
     monkeypatch.setattr(
         throughput,
         "MEASUREMENTS",
         [
-            Measurement(label, "symbols", constant(seconds), *(("slow", "limit") if seconds in {2, 3} else ()))
+            Measurement(
+                label, "symbols", constant(seconds), *(("slow", "faster", "limit") if seconds in {2, 3} else ())
+            )
             for label, seconds in taken.items()
         ],
     )
-    slow, limit, days, sliding = throughput.rows()
-    assert (slow.naive, slow.limit, slow.megabytes, limit.megabytes) == (None, None, 7.0, None)
-    assert (days.n, days.seconds, days.naive, days.limit) == (1000, 2, 4, 0.5)
+    slow, _, limit, days, sliding = throughput.rows()
+    assert (slow.naive, slow.keyed, slow.limit, slow.megabytes, limit.megabytes) == (None, None, None, 7.0, None)
+    assert (days.n, days.seconds, days.naive, days.keyed, days.limit) == (1000, 2, 4, 2, 0.5)
     assert sliding.remark == "1.50 times the cost of windows of a day"
 
 
@@ -95,7 +97,7 @@ def test_every_measurement_has_a_label_of_its_own_and_what_it_is_compared_with()
     assert len(set(labels)) == len(labels)
     for measurement in MEASUREMENTS:
         assert measurement.workload in WORKLOADS
-        assert {measurement.naive, measurement.limit} <= {*labels, None}
+        assert {measurement.naive, measurement.keyed, measurement.limit} <= {*labels, None}
 
 
 def test_the_limits_take_what_the_graph_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,68 @@
+"""What ``uldp stream`` takes to read its local stream again after a restart: by reports, and by segments.
+
+    python -m benchmarks.restart
+
+A live job on Beam's local runner follows a stream of one day and hourly windows, whose segments all wait when it
+starts: as a writer leaves them that appends one each second, or one each ten seconds with ten times the reports.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.rows import Row, alone, print_table, timed
+from uldp.pipelines.jobs import local as jobs
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message, Report
+from uldp.transforms.io.local.stream import LocalStream, write_messages
+
+#: A report each second.
+HOUR, HOURS = 3_600, 24
+START = 1_767_225_600_000
+SPEC = CollectionSpec.parse(
+    {
+        "collection": "restart",
+        "version": 1,
+        "domain": {"size": 625},
+        "mechanism": {"name": "rr", "epsilon": 1.0},
+        "window": {"size": "1h", "allowed_lateness": "1h"},
+    }
+)
+
+
+def publish(stream: LocalStream, segments: int, reports: int) -> None:
+    """Write so many reports, one a second, in so many segments. It waits for no disk, as a writer would after each."""
+    rng = np.random.default_rng(7)
+    times = START + 1000 * np.arange(reports)
+    for number, part in enumerate(np.array_split(times, segments)):
+        messages = [
+            Message(Report(*SPEC.key, rng.bytes(16), at, symbol).encode(), at)
+            for at, symbol in zip(part.tolist(), rng.integers(625, size=len(part)).tolist(), strict=True)
+        ]
+        with (stream.path / f"{number:012d}.avro").open("wb") as file:
+            write_messages(file, messages)
+    stream.close()
+
+
+def run(segments: int, reports: int) -> float:
+    """Follow a stream of so many segments that all wait; returns the seconds that it took."""
+    with tempfile.TemporaryDirectory() as folder:
+        stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
+        publish(stream, segments, reports)
+        out, options = Path(folder, "out"), jobs.pipeline_options([])
+        return timed(lambda: jobs.follow([SPEC], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None))
+
+
+def rows(*, quick: bool = False) -> Iterator[Row]:
+    """Measure both; ``quick`` takes a hundredth of the segments."""
+    reports = HOUR * HOURS // (100 if quick else 1)
+    for segments in (reports, reports // 10):
+        seconds, megabytes = alone(run, segments, reports)
+        remark = f"{1000 * seconds / segments:.2f} ms a segment"
+        yield Row("restart", f"{segments:,} segments that wait", reports, seconds, megabytes=megabytes, remark=remark)
+
+
+if __name__ == "__main__":
+    print_table(rows())
