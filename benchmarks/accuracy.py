@@ -25,7 +25,7 @@ from uldp.mechanisms.pure import PureDecoder
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanism_names import MechanismName
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 WINDOWS = 20

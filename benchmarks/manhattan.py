@@ -25,7 +25,7 @@ from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanism_names import MechanismName
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS = 20, 179_527

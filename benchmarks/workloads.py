@@ -13,7 +13,7 @@ from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import milliseconds
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.records import Message
 
 #: Reports of a chunk, and of a message that holds many.

@@ -14,7 +14,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts
 from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanism_names import MechanismName
 
 
 @pytest.fixture(autouse=True)

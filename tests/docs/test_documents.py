@@ -32,7 +32,7 @@ import pytest
 from uldp.pipelines.cli import cli
 from uldp.schemas import flags
 from uldp.schemas.framing import load_schema
-from uldp.schemas.mechanisms import EstimatorName, MechanismName
+from uldp.schemas.mechanism_names import EstimatorName, MechanismName
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Report
 from uldp.transforms.metrics import CounterName

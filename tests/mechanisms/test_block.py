@@ -11,7 +11,7 @@ import pytest
 
 from uldp.mechanisms.block import Block, Width
 from uldp.mechanisms.randomness import SystemRandomness
-from uldp.schemas.mechanisms import MIN_BLOCK_EPSILON
+from uldp.schemas.other_domains import MIN_BLOCK_EPSILON
 
 WIDTHS: tuple[Width, ...] = ("piecewise", "square-wave", "auto")
 SMALL = [(e, bins, w) for e in (0.1, 1.0, 4.0, 50.0) for bins in (1, 5, 12) for w in WIDTHS]

@@ -13,7 +13,7 @@ from uldp.mechanisms.number import NumberEncoding
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.mechanisms import MAX_EMS_BINS
+from uldp.schemas.other_domains import MAX_EMS_BINS
 from uldp.schemas.table import Basis, Table, TableName
 
 LOW, HIGH = -4.0, 20.0

@@ -10,11 +10,13 @@ from tests.build import pure_mechanism, spec
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.mechanisms import MechanismName, names_where
+from uldp.schemas.mechanism_family import names_where
+from uldp.schemas.mechanism_names import MechanismName
 
 EPSILON = 1.5
 E = math.exp(EPSILON)
 ROOT = math.sqrt(E)
+TAKE_TAGS = names_where(lambda family: family.takes_tags).split(", ")
 OF_BITS = {"rappor", "sue", "oue", "urap", "uoue"}
 
 
@@ -27,7 +29,7 @@ def build(name: str, **changes: Any) -> PureMechanism:
         mechanism["theta"] = 0.7
     base = {
         "domain": {"size": 2 if name in {"warner", "mangat"} else 5},
-        "sensitive": {"mangat": [1], "urr": [1, 2], "urap": [1, 2], "uoue": [1, 2]}.get(name, "all"),
+        "sensitive": {"mangat": [1]}.get(name, [1, 2] if name in TAKE_TAGS else "all"),
         "mechanism": mechanism,
     }
     return pure_mechanism(spec(**base | changes))
@@ -101,7 +103,7 @@ def test_theta_of_the_spec_replaces_the_default() -> None:
     assert mechanism.channel.p[1] == pytest.approx(0.6, rel=1e-15)
 
 
-@pytest.mark.parametrize("name", names_where(lambda family: family.takes_tags).split(", "))
+@pytest.mark.parametrize("name", TAKE_TAGS)
 def test_tags_add_sensitive_bots_behind_the_values(name: str) -> None:
     mechanism = build(name, tags=[{"name": "home"}, {"name": "others"}])
     assert mechanism.size == 7

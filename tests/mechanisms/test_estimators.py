@@ -24,7 +24,7 @@ from uldp.mechanisms.projection import wls
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.mechanisms import OF_SYMBOLS
+from uldp.schemas.mechanism_names import OF_SYMBOLS
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)

@@ -14,7 +14,7 @@ from tests.mechanisms.protocols import Example, alternatives, examples
 from uldp.mechanisms.cells import SparseCells, add_cells, as_dense
 from uldp.mechanisms.decoder import Linear
 from uldp.schemas.arrays import Counts, Payloads
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.table import Basis
 
 EXAMPLES = examples()

@@ -13,7 +13,7 @@ from uldp.mechanisms.plausibility import fit_counts
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.mechanisms import OF_COUNTS
+from uldp.schemas.mechanism_names import OF_COUNTS
 
 P = 0.7
 SIZES = [(3, 2), (4, 2), (5, 2), (6, 3), (7, 4)]

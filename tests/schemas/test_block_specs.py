@@ -7,7 +7,7 @@ import pytest
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MAX_EMS_BINS, MIN_BLOCK_EPSILON
+from uldp.schemas.other_domains import MAX_EMS_BINS, MIN_BLOCK_EPSILON
 from uldp.schemas.specfile import SpecError
 
 NUMBER = {"number": {"low": 0, "high": 24}}

@@ -8,19 +8,26 @@ import pytest
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.memoized import Memoized
-from uldp.schemas.mechanisms import MechanismName, names_where
+from uldp.schemas.mechanism_family import names_where
+from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.specfile import SpecError
 
 NUMBER = {"number": {"low": -1.0, "high": 3.0}}
 OF_TWO = {"warner", "mangat"}
-MEMOIZABLE = ["rr", "warner", "mangat", "urr", "rappor", "sue", "oue", "urap", "uoue", "ss", "olh", "duchi", "block"]
+UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue"]
+MEMOIZABLE = [
+    *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
+    *("duchi", "block"),
+]
+OF_STRATA = ["sample-one"]
+WITHOUT = ["identity"]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
     theta = {"theta": 0.7} if name == "rappor" else {}
     return {
         "domain": NUMBER if name in {"duchi", "block"} else {"size": 2 if name in OF_TWO else 5},
-        "sensitive": [1] if name in {"mangat", "urr", "urap", "uoue"} else "all",
+        "sensitive": [1] if name in UTILITY_OPTIMIZED else "all",
         "mechanism": {"name": name, "epsilon": 1.0} | theta | parameters,
     }
 
@@ -42,10 +49,10 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
     assert of_both[0].values.tolist() == of_both[1].values.tolist()
 
 
-@pytest.mark.parametrize("name", ["sample-one", *MEMOIZABLE])
+@pytest.mark.parametrize("name", [*OF_STRATA, *MEMOIZABLE])
 def test_each_private_mechanism_takes_it(name: str) -> None:
     assert name in names_where(lambda family: "lasting_epsilon" in family.model_fields).split(", ")
-    assert {*MEMOIZABLE, "sample-one", "identity"} == set(get_args(MechanismName))
+    assert {*MEMOIZABLE, *WITHOUT, *OF_STRATA} == set(get_args(MechanismName))
 
 
 def test_devices_must_know_it() -> None:

@@ -5,15 +5,11 @@ from typing import Any, get_args
 import pytest
 
 from tests import build
-from uldp.schemas.mechanisms import (
-    MECHANISM_TITLES,
-    EstimatorName,
-    LocalHashingSpec,
-    MechanismName,
-    MechanismSpec,
-    names_where,
-)
+from uldp.schemas.mechanism_family import names_where
+from uldp.schemas.mechanism_names import MECHANISM_TITLES, EstimatorName, MechanismName
+from uldp.schemas.mechanisms import MechanismSpec
 from uldp.schemas.specfile import SpecError
+from uldp.schemas.value_mechanisms import LocalHashingSpec
 
 NUMBER = {"number": {"low": 0, "high": 24}}
 

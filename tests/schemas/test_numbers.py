@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.mechanisms import names_where
+from uldp.schemas.mechanism_family import names_where
 from uldp.schemas.specfile import SpecError
 
 DUCHI: dict[str, Any] = {"domain": {"number": {"low": -1, "high": 24}}, "mechanism": {"name": "duchi", "epsilon": 1.0}}

@@ -7,7 +7,7 @@ import pytest
 
 from tests import build
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MechanismName
+from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.specfile import SpecError
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
-from uldp.schemas.mechanisms import MIN_BLOCK_EPSILON
+from uldp.schemas.other_domains import MIN_BLOCK_EPSILON
 
 #: How a block's width is chosen.
 Width = Literal["auto", "piecewise", "square-wave"]

@@ -14,7 +14,7 @@ from uldp.mechanisms.intervals import lower_tail
 from uldp.mechanisms.number import check_range, mean_table
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.mechanisms import MAX_EMS_BINS
+from uldp.schemas.other_domains import MAX_EMS_BINS
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 #: The levels of the published quantiles.

@@ -26,7 +26,8 @@ from uldp.mechanisms.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zoning import Zoning
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanisms import MechanismName, PrivateSpec
+from uldp.schemas.mechanism_family import PrivateSpec
+from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.variable import Variable
 
 
@@ -138,8 +139,7 @@ _SUE = _pure(lambda sensitive, spec, epsilon: UnaryEncoding(sensitive, epsilon, 
 
 
 def _subset(sensitive: Mask, spec: Any, epsilon: float) -> SubsetSelection:
-    size = len(sensitive)
-    return SubsetSelection(size, epsilon, best_chosen(size, spec.epsilon))
+    return SubsetSelection(len(sensitive), epsilon, best_chosen(len(sensitive), spec.epsilon))
 
 
 def _duchi(variable: Variable, spec: Any) -> LdpProtocol:

@@ -19,7 +19,7 @@ from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.share_tables import share_tables
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.mechanisms import OF_COUNTS, OF_SYMBOLS
+from uldp.schemas.mechanism_names import OF_COUNTS, OF_SYMBOLS
 from uldp.schemas.table import Basis, Table
 
 

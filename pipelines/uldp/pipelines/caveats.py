@@ -12,7 +12,7 @@ from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
-from uldp.schemas.mechanisms import PrivateSpec
+from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.variable import Variable
 

@@ -17,19 +17,14 @@ from uldp.schemas.budget import Budget
 from uldp.schemas.channel import device_half, digest
 from uldp.schemas.domains import Domain, Sensitive, Tag
 from uldp.schemas.durations import Duration, format_duration, milliseconds
-from uldp.schemas.mechanisms import (
-    MAX_EMS_BINS,
-    BlockSpec,
-    EstimatorName,
-    MechanismSpec,
-    PrivateSpec,
-    SampleOneSpec,
-    UoueSpec,
-    UrapSpec,
-)
+from uldp.schemas.mechanism_family import PrivateSpec
+from uldp.schemas.mechanism_names import EstimatorName
+from uldp.schemas.mechanisms import MechanismSpec, SampleOneSpec
 from uldp.schemas.mistakes import explain, near, notes, quote
+from uldp.schemas.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specfile import SpecError, read_spec
 from uldp.schemas.strict import Strict
+from uldp.schemas.utility_optimized import UoueSpec, UrapSpec
 from uldp.schemas.variable import Variable, read_variable
 
 #: A collection and one of its versions.

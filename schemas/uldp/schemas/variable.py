@@ -8,7 +8,8 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.domains import Sensitive, Tag, VariableDomain
-from uldp.schemas.mechanisms import VariableMechanism, names_where
+from uldp.schemas.mechanism_family import names_where
+from uldp.schemas.mechanisms import VariableMechanism
 from uldp.schemas.mistakes import plain
 from uldp.schemas.values import Values, read_values
 from uldp.schemas.zones import Zones, read_zones

@@ -27,12 +27,14 @@ from uldp.schemas import flags
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mechanisms import MECHANISM_TITLES, RapporSpec, UrapSpec
+from uldp.schemas.mechanism_names import MECHANISM_TITLES
 from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import count_reasons
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
+from uldp.schemas.utility_optimized import UrapSpec
+from uldp.schemas.value_mechanisms import RapporSpec
 
 
 class ReportError(ValueError):

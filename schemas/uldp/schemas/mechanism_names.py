@@ -1,0 +1,52 @@
+"""The names of mechanisms and estimators in specs."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+MechanismName = Literal[
+    "identity",
+    "rr",
+    "warner",
+    "mangat",
+    "urr",
+    "rappor",
+    "sue",
+    "oue",
+    "urap",
+    "uoue",
+    "ss",
+    "olh",
+    "duchi",
+    "block",
+    "sample-one",
+]
+
+
+EstimatorName = Literal["auto", "empirical", "threshold", "norm-sub", "wls", "mle", "em", "ems"]
+
+
+#: What each mechanism is called on a page.
+MECHANISM_TITLES: Mapping[MechanismName, str] = {
+    "identity": "identity, no obfuscation",
+    "rr": "randomized response (RR)",
+    "warner": "Warner’s randomized response",
+    "mangat": "Mangat’s randomized response",
+    "urr": "utility-optimized randomized response (uRR)",
+    "rappor": "generalized RAPPOR",
+    "sue": "symmetric unary encoding (SUE)",
+    "oue": "optimized unary encoding (OUE)",
+    "urap": "utility-optimized RAPPOR (uRAP)",
+    "uoue": "utility-optimized OUE (uOUE)",
+    "ss": "subset selection (SS)",
+    "olh": "optimized local hashing (OLH)",
+    "duchi": "Duchi et al.’s mechanism for a mean",
+    "block": "the piecewise and square wave mechanism",
+    "sample-one": "a mechanism for each attribute of the record",
+}
+
+
+#: The estimators for support counts, and those that also need each report to be in exactly one cell.
+OF_COUNTS: tuple[EstimatorName, ...] = ("auto", "empirical", "threshold", "norm-sub", "wls")
+
+
+OF_SYMBOLS: tuple[EstimatorName, ...] = (*OF_COUNTS, "mle", "em")

@@ -1,0 +1,68 @@
+"""The mechanisms that protect all values, as models of specs."""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, best_buckets
+from uldp.schemas.mechanism_names import OF_SYMBOLS
+
+
+class IdentitySpec(MechanismFamily):
+    """No obfuscation and no privacy, for tests."""
+
+    estimators = OF_SYMBOLS
+    epsilon: ClassVar[None] = None
+    share: ClassVar[None] = None
+
+    name: Literal["identity"]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_budget(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "epsilon" in data:
+            raise ValueError("identity gives no privacy and takes no epsilon; remove epsilon or choose a mechanism")
+        return data
+
+
+class RandomizedResponseSpec(PrivateSpec):
+    """Randomized response; warner is its form for two values."""
+
+    estimators = OF_SYMBOLS
+
+    name: Literal["rr", "warner"]
+
+
+class RapporSpec(PrivateSpec):
+    """Basic RAPPOR: unary encoding in which the true bit is set with probability ``theta``."""
+
+    name: Literal["rappor"]
+    theta: float = Field(gt=0, lt=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_theta(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("theta") is None:
+            raise ValueError("rappor needs theta, for example theta: 0.5 (sue and oue set theta themselves)")
+        return data
+
+
+class UnaryEncodingSpec(PrivateSpec):
+    """Symmetric and optimized unary encoding."""
+
+    name: Literal["sue", "oue"]
+
+
+class SubsetSelectionSpec(PrivateSpec):
+    """Subset selection: the report is a set of values, of the size that is best for epsilon."""
+
+    name: Literal["ss"]
+
+
+class LocalHashingSpec(PrivateSpec):
+    """Optimized local hashing: randomized response on a hash of the value into ``buckets``."""
+
+    largest_size = 10_000
+
+    name: Literal["olh"]
+    buckets: int = Field(default_factory=best_buckets, ge=2, le=MOST_BUCKETS)
