@@ -46,6 +46,11 @@ def examples() -> dict[str, Example]:
     return {name: _example(spec(**keys)) for name, keys in _SPECS.items()}
 
 
+def specs() -> dict[str, dict[str, Any]]:
+    """Return the keys of the spec of each example, to put in place of those of ``MINIMAL``."""
+    return _SPECS
+
+
 def _example(spec: CollectionSpec) -> Example:
     truth = np.concatenate([_truth(variable) for variable in spec.variables.values()])
     return Example(spec, build_protocol(spec), truth)

@@ -11,7 +11,7 @@ import pytest
 
 from uldp.mechanisms.block import Block, Width
 from uldp.mechanisms.randomness import SystemRandomness
-from uldp.schemas.other_domains import MIN_BLOCK_EPSILON
+from uldp.schemas.epsilon import MIN_EPSILON
 
 WIDTHS: tuple[Width, ...] = ("piecewise", "square-wave", "auto")
 SMALL = [(e, bins, w) for e in (0.1, 1.0, 4.0, 50.0) for bins in (1, 5, 12) for w in WIDTHS]
@@ -121,7 +121,7 @@ def test_square_wave_has_the_published_width(epsilon: float) -> None:
     assert Block(epsilon, 4096, "square-wave").width == round(4096 * 2 * b)
 
 
-@pytest.mark.parametrize("epsilon", [MIN_BLOCK_EPSILON, 1e-3])
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, 1e-3])
 def test_tiny_budgets_have_widths(epsilon: float) -> None:
     assert [Block(epsilon, 1000, width).width for width in WIDTHS] == pytest.approx([1000] * 3, abs=1)
 

@@ -33,7 +33,10 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("values", "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, ss, olh"),
+        (
+            "values",
+            ("identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, ss, olh"),
+        ),
         ("number", "duchi, block"),
         ("record", "sample-one"),
     ],
@@ -101,7 +104,10 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "tags": [{"name": "home", "background": "home.csv"}]},
-            "tags need one of urr, urap, uoue as the common mechanism, not olh",
+            (
+                "tags: olh protects every value alike, hidden or not, so it cannot be the common mechanism; choose"
+                " urap, or another of urr, urap, uoue"
+            ),
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "estimator": "em"},

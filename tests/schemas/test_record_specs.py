@@ -205,7 +205,10 @@ LIST = "write all, or a list of values of the domain"
         ),
         (
             of({"name": "rr"}, DUCHI),
-            "domain.record.app: rr protects every value alike; write sensitive: all, or choose one of urr, urap, uoue",
+            (
+                "domain.record.app: rr protects every value alike; write sensitive: all, or choose one of urr, urap,"
+                " uoue"
+            ),
         ),
         (
             {"app": {"size": 3}} | of({"name": "warner"}, DUCHI),

@@ -56,7 +56,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"collection": 7}, "collection: must be text (YAML reads this as the number 7; write it in quotes)"),
         ({"version": 0}, "version: must be 1 or more (got 0)"),
         ({"version": 1 << 31}, f"version: must be less than 2,147,483,648 (got {1 << 31})"),
-        ({"version": "1"}, "version: must be a whole number (got '1')"),
+        ({"version": "1"}, "version: must be a whole number (got '1'; write it without quotes)"),
         ({"version": True}, "version: must be a whole number (got true)"),
         ({"domain": {"size": 1}}, "domain.size: must be 2 or more (got 1)"),
         (
@@ -130,7 +130,11 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             f"mechanism.name: must be one of {MECHANISMS} (got 'uRR'; did you mean 'urr'?)",
         ),
         ({"version": 16**5000}, "version: must be less than 2,147,483,648 (got a number of thousands of digits)"),
-        ({"mechanism": "urr"}, "mechanism: must be a mapping (got 'urr')"),
+        ({"mechanism": "urr"}, "mechanism: must be a mapping; write {name: urr, epsilon: 1.0} (got 'urr')"),
+        ({"mechanism": "identity"}, "mechanism: must be a mapping; write {name: identity} (got 'identity')"),
+        ({"mechanism": "grr"}, "mechanism: must be a mapping (got 'grr')"),
+        ({"mechanism": mechanism("urr", epsilon="one")}, "mechanism.epsilon: must be a number (got 'one')"),
+        ({"version": "two"}, "version: must be a whole number (got 'two')"),
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
             {"mechanism": mechanism("urr", epsilon=0)},
@@ -150,7 +154,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("urr", epsilon="1.0")},
-            "mechanism.epsilon: must be a number (got '1.0')",
+            "mechanism.epsilon: must be a number (got '1.0'; write it without quotes)",
         ),
         (
             {"mechanism": mechanism("identity", epsilon=1.0)},
@@ -186,7 +190,10 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},
-            "tags need one of urr, urap, uoue as the common mechanism, not oue",
+            (
+                "tags: oue protects every value alike, hidden or not, so it cannot be the common mechanism; choose"
+                " uoue, or another of urr, urap, uoue"
+            ),
         ),
         (
             {"tags": [{"name": "a b"}]},

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
-from uldp.schemas.other_domains import MIN_BLOCK_EPSILON
+from uldp.schemas.epsilon import MIN_EPSILON
 
 #: How a block's width is chosen.
 Width = Literal["auto", "piecewise", "square-wave"]
@@ -65,10 +65,10 @@ class Block(UniformNoise):
                 Or W itself, 1 or more.
 
         Raises:
-            ValueError: if epsilon is below ``MIN_BLOCK_EPSILON``, or there is no bin.
+            ValueError: if epsilon is below ``MIN_EPSILON``, or there is no bin.
         """
-        if not epsilon >= MIN_BLOCK_EPSILON:
-            raise ValueError(f"epsilon must be {MIN_BLOCK_EPSILON} or more, got {epsilon}")
+        if not epsilon >= MIN_EPSILON:
+            raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")
         if bins < 1:
             raise ValueError(f"a range has 1 bin or more, got {bins}")
         self.guarantee = Guarantee(Privacy.LDP, epsilon)

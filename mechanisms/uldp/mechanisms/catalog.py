@@ -35,9 +35,12 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     """Build the encoding, mechanism and decoder of a collection.
 
     Raises:
-        ValueError: if the statistic has too many cells, or its cells could overflow.
+        ValueError: if the statistic has too many cells, or its cells could overflow; or if epsilon is too small.
     """
-    parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
+    try:
+        parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
+    except ValueError as error:
+        raise ValueError(f"collection {spec.collection} version {spec.version}: {error}") from error
     protocol = parts[""] if "" in parts else _record(spec, parts)
     _check_size(spec, protocol.mechanism)
     return protocol

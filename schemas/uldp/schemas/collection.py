@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from uldp.schemas.arrays import Floats, Mask, Times
 from uldp.schemas.budget import Budget
@@ -19,7 +19,7 @@ from uldp.schemas.domains import Domain, Sensitive, Tag
 from uldp.schemas.durations import Duration, format_duration, milliseconds
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import EstimatorName
-from uldp.schemas.mechanisms import MechanismSpec, SampleOneSpec
+from uldp.schemas.mechanisms import MechanismSpec, SampleOneSpec, not_a_name
 from uldp.schemas.mistakes import explain, near, notes, quote
 from uldp.schemas.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specfile import SpecError, read_spec
@@ -101,7 +101,7 @@ class CollectionSpec(Strict):
     version: int = Field(ge=1, lt=1 << 31)
     domain: Domain
     sensitive: Sensitive = "all"
-    mechanism: Annotated[MechanismSpec, Field(discriminator="name")]
+    mechanism: Annotated[MechanismSpec, Field(discriminator="name"), BeforeValidator(not_a_name)]
     tags: list[Tag] = Field(default_factory=list)
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.

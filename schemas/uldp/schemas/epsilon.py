@@ -1,4 +1,4 @@
-"""The budget of a report in a spec."""
+"""Budgets of reports, in nats."""
 
 from typing import Annotated
 
@@ -6,14 +6,18 @@ from pydantic import AfterValidator, Field
 
 #: The largest epsilon of a report, and of all reports of a value.
 MAX_EPSILON = 20.0
+#: The least. Below it, a report says almost nothing, and floats cannot represent the probabilities of a mechanism.
+MIN_EPSILON = 1e-6
 
 
 def protects(epsilon: float) -> float:
-    """Return epsilon, if it protects.
+    """Return an epsilon that protects somebody, and says something.
 
     Raises:
-        ValueError: if it is too large.
+        ValueError: if it is more than ``MAX_EPSILON``, or less than ``MIN_EPSILON``.
     """
+    if epsilon < MIN_EPSILON:
+        raise ValueError(f"must be {MIN_EPSILON:g} or more: with less, a report says almost nothing")
     if not epsilon <= MAX_EPSILON:
         raise ValueError(
             f"must be {MAX_EPSILON:g} or less: with more, a reader can take each report for the truth, and above 30 the"

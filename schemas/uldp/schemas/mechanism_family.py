@@ -28,6 +28,7 @@ class MechanismFamily(Strict):
         domain_kind: The kind of domain that it is for.
         estimators: The estimators for its statistic; the first is the default.
         largest_size: The most values that its domain may have.
+        large_domains: Why a domain cannot be larger, and which mechanisms are for larger ones.
         name: Its name in specs.
     """
 
@@ -36,6 +37,7 @@ class MechanismFamily(Strict):
     domain_kind: ClassVar[DomainKind] = "values"
     estimators: ClassVar[tuple[EstimatorName, ...]] = OF_COUNTS
     largest_size: ClassVar[int] = 1 << 24
+    large_domains: ClassVar[tuple[str, str]] = ("has a cell for each value", "")
 
     name: str
 

@@ -7,6 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.domains import AttributeName
 from uldp.schemas.mechanism_family import PrivateSpec
+from uldp.schemas.mechanism_names import MECHANISM_TITLES
 from uldp.schemas.mistakes import quote
 from uldp.schemas.other_domains import BlockSpec, DuchiSpec
 from uldp.schemas.utility_optimized import (
@@ -91,6 +92,18 @@ class SampleOneSpec(PrivateSpec):
         """Return the share of the reports about an attribute; equal shares are the default."""
         share = self.of[attribute].share
         return 1 / len(self.of) if share is None else share
+
+
+def not_a_name(data: object) -> object:
+    """Refuse the name of a mechanism in place of the mapping that has this name.
+
+    Raises:
+        ValueError: if ``data`` is such a name.
+    """
+    if isinstance(data, str) and data in MECHANISM_TITLES:
+        keys = f"name: {data}" if data == "identity" else f"name: {data}, epsilon: 1.0"
+        raise ValueError(f"must be a mapping; write {{{keys}}}")
+    return data
 
 
 #: The mechanism of a collection.

@@ -18,6 +18,8 @@ _MAX_QUOTED = 80
 
 _MAX_PATH = 4096
 
+_NUMBER = r"[+-]?\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,3})?"
+
 
 class _Quote(reprlib.Repr):
     """Abbreviates values, and describes integers that are too long for Python to write."""
@@ -121,6 +123,11 @@ def _misread(value: object) -> str:
     return f"YAML reads this as {read}"
 
 
+def _quoted_number(value: object) -> str:
+    """Return what to do with a number in quotes, or an empty string for other values."""
+    return "write it without quotes" if isinstance(value, str) and re.fullmatch(_NUMBER, value) else ""
+
+
 def explain(source: str, error: ValidationError, model: type[BaseModel], unions: Mapping[str, str]) -> Iterator[str]:
     """Yield one line per problem, with the file, the key, the problem and the value.
 
@@ -164,6 +171,8 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
             text = _text(problem, place)
         if kind == "string_type" and (read := _misread(value)):
             got = f"{read}; {'if it is a label, ' if place.union else ''}write it in quotes"
+        if kind in {"float_type", "int_type"}:
+            got = "; ".join(filter(None, [got, _quoted_number(value)]))
         text += notes(got, near(value, expected) if isinstance(value, str) else "")
         names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, keys)]
         line = f"{source}: {'.'.join(names) + ': ' if names else ''}{text}"

@@ -1,16 +1,13 @@
 """The mechanisms for numbers, as models of specs."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from uldp.schemas.epsilon import protects
 from uldp.schemas.mechanism_family import MOST_BUCKETS, PrivateSpec
 
 #: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
 MAX_EMS_BINS = 1024
-#: The least epsilon of block. Below it, a report says almost nothing, and floats cannot represent widths.
-MIN_BLOCK_EPSILON = 1e-6
 
 
 class DuchiSpec(PrivateSpec):
@@ -34,6 +31,5 @@ class BlockSpec(PrivateSpec):
     estimators = ("auto", "empirical", "ems")
 
     name: Literal["block"]
-    epsilon: Annotated[float, Field(ge=MIN_BLOCK_EPSILON), AfterValidator(protects)]
     bins: int = Field(default=1024, ge=2, le=MOST_BUCKETS)
     width: Literal["auto", "piecewise", "square-wave"] = "auto"

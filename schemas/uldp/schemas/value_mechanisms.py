@@ -63,6 +63,7 @@ class LocalHashingSpec(PrivateSpec):
     """Optimized local hashing: randomized response on a hash of the value into ``buckets``."""
 
     largest_size = 10_000
+    large_domains = ("hashes each value for each report", "oue")
 
     name: Literal["olh"]
     buckets: int = Field(default_factory=best_buckets, ge=2, le=MOST_BUCKETS)

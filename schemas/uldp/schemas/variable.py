@@ -1,6 +1,6 @@
 """One thing that a device holds: the only one of a collection, or an attribute of a record."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.domains import Sensitive, Tag, VariableDomain
-from uldp.schemas.mechanism_family import names_where
+from uldp.schemas.mechanism_family import PrivateSpec, names_where
 from uldp.schemas.mechanisms import VariableMechanism
 from uldp.schemas.mistakes import plain
 from uldp.schemas.values import Values, read_values
@@ -16,6 +16,17 @@ from uldp.schemas.zones import Zones, read_zones
 
 #: A collector has a table of the values behind each zone that has a bot of its own; it has at most so many entries.
 _MOST_PLACES = 1 << 24
+
+#: The mechanism for tags that is most like one that takes none; urap for others.
+_NEAREST: Mapping[str, str] = {
+    "identity": "urr",
+    "rr": "urr",
+    "warner": "urr",
+    "mangat": "urr",
+    "rappor": "urap",
+    "sue": "urap",
+    "oue": "uoue",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +122,10 @@ def read_variable(
     if mechanism.name == "mangat" and mask.sum() != 1:
         raise ValueError(f"{beside}sensitive: mangat needs exactly one sensitive value; name one")
     if values.size > mechanism.largest_size:
+        reason, other = mechanism.large_domains
         raise ValueError(
-            f"{of_domain}: {mechanism.name} hashes each value for each report, so it takes at most"
-            f" {mechanism.largest_size:,} values, got {values.size:,}; use oue, or merge values"
+            f"{of_domain}: {mechanism.name} {reason}, so it takes at most {mechanism.largest_size:,} values, got"
+            f" {values.size:,}; {f'use {other}, or merge values' if other else 'merge values'}"
         )
     background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
     zones = _read_zones(values, tags, base, f"{beside}tags")
@@ -131,7 +143,12 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
             f"{where}{mechanism.name} protects every value alike; write sensitive: all, or choose one of {for_tags}"
         )
     if tags and not mechanism.takes_tags:
-        raise ValueError(f"{where}tags need one of {for_tags} as the common mechanism, not {mechanism.name}")
+        reason = "is for two values" if mechanism.utility_optimized else "protects every value alike, hidden or not"
+        nearest = _NEAREST.get(mechanism.name, "urap")
+        raise ValueError(
+            f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose {nearest}, or"
+            f" another of {for_tags}"
+        )
     for index, tag in enumerate(tags):
         _check_zone_epsilon(mechanism, tag, f"{where}tags.{index}.zone_epsilon")
     names = [tag.name for tag in tags]
@@ -140,7 +157,7 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
 
 
 def _check_zone_epsilon(mechanism: VariableMechanism, tag: Tag, key: str) -> None:
-    if tag.zone_epsilon is None or mechanism.epsilon is None:
+    if tag.zone_epsilon is None or not isinstance(mechanism, PrivateSpec):
         return
     if mechanism.name != "urr":
         raise ValueError(f"{key}: {mechanism.name} takes zones without a budget of their own; choose urr, or remove it")

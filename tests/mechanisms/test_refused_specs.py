@@ -1,0 +1,68 @@
+"""Bad specs of every mechanism: each is one line with the key, the reason and, where there is one, a valid choice."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import pytest
+
+from tests import build
+from tests.mechanisms.protocols import specs
+from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specfile import SpecError
+
+#: The first example of each mechanism.
+EXAMPLES: dict[str, dict[str, Any]] = {}
+for keys in specs().values():
+    EXAMPLES.setdefault(keys["mechanism"]["name"], keys)
+PRIVATE = [name for name in get_args(MechanismName) if name != "identity"]
+
+
+def refusal(name: str, keys: Mapping[str, Any], **parameters: Any) -> str:
+    """The one line about a spec of a mechanism with other keys, and with other parameters of the mechanism."""
+    example = EXAMPLES[name]
+    with pytest.raises(SpecError) as caught:
+        build.spec(**(example | {"mechanism": example["mechanism"] | parameters} | dict(keys)))
+    (line,) = str(caught.value).splitlines()
+    return line.removeprefix("spec: ")
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize(
+    ("epsilon", "reason"),
+    [
+        (0, "mechanism.epsilon: must be "),
+        (-1, "mechanism.epsilon: must be "),
+        (math.nan, "mechanism.epsilon: must be "),
+        (math.inf, "mechanism.epsilon: must be 20 or less"),
+        ("1.0", "mechanism.epsilon: must be a number (got '1.0'; write it without quotes)"),
+        (True, "mechanism.epsilon: must be a number (got true)"),
+        (None, " needs epsilon, for example epsilon: 1.0"),
+    ],
+)
+def test_an_epsilon_that_is_none(name: str, epsilon: Any, reason: str) -> None:
+    assert reason in refusal(name, {}, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("name", get_args(MechanismName))
+def test_other_mistakes(name: str) -> None:
+    model = type(build.spec(**EXAMPLES[name]).mechanism)
+    assert "mechanism.thet: unknown key" in refusal(name, {}, thet=0.5)
+    theta = refusal(name, {}, theta=1.5)
+    assert ("must be less than 1 (got 1.5)" in theta) or (f"{name} takes no theta; only " in theta)
+    assert "; write {name: " in refusal(name, {"mechanism": name})
+    if model.domain_kind in ("values", "number"):
+        if not model.utility_optimized:
+            assert refusal(name, {"sensitive": [0]}).startswith(f"{name} protects every ")
+        if not model.takes_tags:
+            line = refusal(name, {"tags": [{"name": "home"}]})
+            assert "so it cannot be the common mechanism; choose " in line or "remove tags" in line
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_an_epsilon_that_is_too_small_names_the_collection_if_it_is_refused(name: str) -> None:
+    keys = EXAMPLES[name] | {"mechanism": EXAMPLES[name]["mechanism"] | {"epsilon": 1e-300}}
+    with pytest.raises(ValueError, match=r"^(collection c version 1|spec): .*epsilon"):
+        build_protocol(CollectionSpec.parse(build.MINIMAL | keys))
