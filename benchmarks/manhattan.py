@@ -8,7 +8,8 @@ beside the two terms whose sum bounds it (Theorem 1):
     l1(p-hat, p) <= l1(r-hat, r) + sum_k r-hat(bot_k) l1(pi-hat_k, pi_k)
 
 Source: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
-(USENIX Security 2019), section 6.2. The maximum likelihood is exact for uRR, and by EM for uRAP as in the paper.
+(USENIX Security 2019), section 6.2. The estimate is the maximum likelihood, to which EM converges in
+the paper.
 """
 
 import argparse
@@ -17,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from uldp.mechanisms.bit_likelihood import maximize_bits
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.likelihood import em_bits, exact_mle
+from uldp.mechanisms.likelihood import exact_mle
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.pum import Pum, theorem1_terms
 from uldp.mechanisms.unary_encoding import UnaryEncoding
@@ -47,9 +49,7 @@ PAPER: Mapping[tuple[MechanismName, str], tuple[float, float, float]] = {
 def estimate(mechanism: PureMechanism, symbols: Values, rng: np.random.Generator) -> Floats:
     """Obfuscate the users' symbols and return the maximum likelihood estimate of r."""
     if isinstance(mechanism, UnaryEncoding):
-        fit = em_bits(mechanism, mechanism.perturb(symbols, rng))
-        assert fit.converged
-        return fit.distribution
+        return maximize_bits(mechanism, mechanism.perturb(symbols, rng)).distribution
     return exact_mle(mechanism.channel, mechanism.statistic(mechanism.perturb(symbols, rng)), len(symbols))
 
 

@@ -1,21 +1,15 @@
 """Maximum likelihood against optimality conditions, brute force and EM."""
 
-from itertools import product
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import LinearConstraint, minimize
 
-from uldp.mechanisms import likelihood
-from uldp.mechanisms.likelihood import em, em_bits, exact_mle
+from tests.mechanisms.optima import log_likelihood, numerical_optimum, optimality_gap
+from uldp.mechanisms.likelihood import em, exact_mle
 from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
-
-Bits = npt.NDArray[np.uint8]
 
 
 def mask(sensitive: int, size: int) -> npt.NDArray[np.bool_]:
@@ -26,44 +20,6 @@ def symbol_matrix(mechanism: RandomizedResponse) -> Floats:
     """Q[x, y]: the probability of report y if x is true, from the mechanism's definition."""
     channel = mechanism.channel
     return np.where(np.eye(mechanism.size, dtype=np.bool_), channel.p, channel.q)
-
-
-def bit_matrix(mechanism: UnaryEncoding) -> tuple[Bits, Floats]:
-    """All possible reports as rows of bits, and Q[x, y], from Definition 5."""
-    k, channel = mechanism.size, mechanism.channel
-    reports = np.array(list(product([0, 1], repeat=k)), dtype=np.uint8)
-    one = np.where(np.eye(k, dtype=np.bool_), channel.p, channel.q)[:, np.newaxis]
-    Q = np.where(reports, one, 1 - one).prod(axis=2)
-    possible = Q.max(axis=0) > 0
-    return reports[possible], Q[:, possible]
-
-
-def log_likelihood(r: Floats, Q: Floats, histogram: Counts) -> float:
-    seen = histogram > 0
-    return float(histogram[seen] @ np.log(r @ Q[:, seen]))
-
-
-def optimality_gap(r: Floats, Q: Floats, histogram: Counts) -> float:
-    """Upper bound on how far r is from the maximum of the mean log-likelihood.
-
-    That is concave in r, so no point of the simplex is above its tangent plane at r, which is highest at a corner.
-    """
-    seen = histogram > 0
-    gradient = Q[:, seen] @ (histogram[seen] / (r @ Q[:, seen])) / histogram.sum()
-    return float(gradient.max() - gradient @ r)
-
-
-def numerical_optimum(Q: Floats, histogram: Counts) -> Floats:
-    seen = histogram > 0
-    fit = minimize(
-        lambda r: -float(histogram[seen] @ np.log(r @ Q[:, seen] + 1e-300)) / histogram.sum(),
-        np.full(len(Q), 1 / len(Q)),
-        method="SLSQP",
-        bounds=[(0, 1)] * len(Q),
-        constraints=LinearConstraint(np.ones((1, len(Q))), 1, 1),
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    return np.asarray(fit.x)
 
 
 @st.composite
@@ -176,94 +132,6 @@ def test_em_at_small_epsilon_depends_on_its_start() -> None:
         assert np.abs(fit.distribution - exact).sum() > 0.1
 
 
-BIT_MECHANISMS = {
-    "rappor": UnaryEncoding(mask(4, 4), 1.0, sue_theta(1.0)),
-    "oue": UnaryEncoding(mask(3, 3), 3.0, OUE_THETA),
-    "urap": UnaryEncoding(mask(2, 4), 1.5, sue_theta(1.5)),
-    "uoue": UnaryEncoding(mask(1, 4), 2.0, OUE_THETA),
-    "urap scattered": UnaryEncoding(np.array([False, True, False, True]), 1.0, sue_theta(1.0)),
-}
-
-
-@pytest.fixture(params=BIT_MECHANISMS)
-def bit_mechanism(request: pytest.FixtureRequest) -> UnaryEncoding:
-    return BIT_MECHANISMS[request.param]
-
-
-def perturbed(mechanism: UnaryEncoding, n: int, seed: int) -> npt.NDArray[np.uint8]:
-    rng = np.random.default_rng(seed)
-    return mechanism.perturb(rng.choice(mechanism.size, n, p=rng.dirichlet(np.ones(mechanism.size))), rng)
-
-
-def histogram(mechanism: UnaryEncoding, payloads: npt.NDArray[np.uint8], reports: Bits) -> Counts:
-    """How often each of the rows of ``reports`` occurs."""
-    bits = np.unpackbits(payloads, axis=1, count=mechanism.size)
-    return np.asarray((bits[:, np.newaxis] == reports).all(axis=2).sum(axis=0))
-
-
-def test_em_bits_is_the_maximum(bit_mechanism: UnaryEncoding) -> None:
-    reports, Q = bit_matrix(bit_mechanism)
-    payloads = perturbed(bit_mechanism, 400, seed=6)
-    counts = histogram(bit_mechanism, payloads, reports)
-    fit = em_bits(bit_mechanism, payloads, tolerance=1e-13, max_iterations=200_000)
-    assert fit.distribution.sum() == pytest.approx(1)
-    assert optimality_gap(fit.distribution, Q, counts) < 1e-8
-    assert fit.distribution == pytest.approx(numerical_optimum(Q, counts), abs=1e-3)
-
-
-def test_em_bits_steps_as_em_over_all_reports_does(bit_mechanism: UnaryEncoding) -> None:
-    reports, Q = bit_matrix(bit_mechanism)
-    payloads = perturbed(bit_mechanism, 300, seed=7)
-    f = histogram(bit_mechanism, payloads, reports) / 300
-    r = np.full(bit_mechanism.size, 1 / bit_mechanism.size)
-    sensitive = bit_mechanism.sensitive
-    for iterations in range(1, 6):
-        r = r * (Q @ (f / (r @ Q)))
-        fit = em_bits(bit_mechanism, payloads, tolerance=0, max_iterations=iterations)
-        assert fit.distribution[sensitive] == pytest.approx(r[sensitive])
-        # Within Z_N the pooled classes are ahead: they share as the maximum does from the first step.
-        assert fit.distribution[~sensitive].sum() == pytest.approx(r[~sensitive].sum())
-
-
-def test_em_bits_shares_the_pool_as_invertible_reports_do() -> None:
-    mechanism = BIT_MECHANISMS["urap"]
-    bits = np.array([[0, 0, 1, 0]] * 3 + [[1, 0, 0, 1]] + [[1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.uint8)
-    r = em_bits(mechanism, np.packbits(bits, axis=1)).distribution
-    assert r[2] == pytest.approx(3 * r[3])
-
-
-def test_em_bits_shares_the_pool_equally_without_invertible_reports() -> None:
-    # An empty report says nothing: d2 = (1-theta)/(1-d1), so all symbols send it with the same probability.
-    r = em_bits(BIT_MECHANISMS["urap"], np.zeros((10, 1), dtype=np.uint8)).distribution
-    assert r == pytest.approx(np.full(4, 0.25))
-
-
-def test_em_bits_from_invertible_reports_alone_is_their_histogram() -> None:
-    mechanism = BIT_MECHANISMS["urap"]
-    bits = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=np.uint8)
-    r = em_bits(mechanism, np.packbits(bits, axis=1)).distribution
-    assert r == pytest.approx([0, 0, 0.75, 0.25])
-
-
-def test_em_bits_does_not_depend_on_its_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = UnaryEncoding(mask(20, 30), 2.0, sue_theta(2.0))
-    payloads = perturbed(mechanism, 500, seed=8)
-    whole = em_bits(mechanism, payloads)
-    monkeypatch.setattr(likelihood, "_BITS_AT_ONCE", 137)
-    chunked = em_bits(mechanism, payloads)
-    assert chunked.iterations == whole.iterations
-    assert chunked.distribution == pytest.approx(whole.distribution, abs=1e-9)
-
-
-def test_em_bits_leaves_a_start_at_zero(bit_mechanism: UnaryEncoding) -> None:
-    payloads = perturbed(bit_mechanism, 400, seed=9)
-    uniform = em_bits(bit_mechanism, payloads, tolerance=1e-12, max_iterations=100_000)
-    corner = em_bits(
-        bit_mechanism, payloads, start=np.eye(bit_mechanism.size)[0], tolerance=1e-12, max_iterations=100_000
-    )
-    assert corner.distribution == pytest.approx(uniform.distribution, abs=1e-5)
-
-
 @pytest.mark.parametrize(
     ("counts", "n", "message"),
     [([1, 2, 3], 5, "sum to 6 with n=5"), ([0, 0, 0], 0, "n=0"), ([1, 2], 3, "shape")],
@@ -274,8 +142,3 @@ def test_impossible_counts_are_refused(counts: list[int], n: int, message: str) 
         exact_mle(channel, np.array(counts), n)
     with pytest.raises(ValueError, match=message):
         em(channel, np.array(counts), n)
-
-
-def test_no_bits_have_no_estimate() -> None:
-    with pytest.raises(ValueError, match="n=0"):
-        em_bits(BIT_MECHANISMS["urap"], np.empty((0, 1), dtype=np.uint8))

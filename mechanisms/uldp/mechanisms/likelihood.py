@@ -2,27 +2,22 @@
 
 EM reconstruction (Murakami & Kawamoto, section 2.5; Agrawal & Aggarwal, PODS 2001) converges to the same maximum. For
 symbol reports, ``exact_mle`` reaches the maximum in one step, and ``em`` allows a comparison with published results.
-For bit reports, the counts do not determine the likelihood, and ``em_bits`` needs the reports themselves.
+For bit reports, the counts do not determine the likelihood; ``uldp.mechanisms.bit_likelihood`` takes the reports.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.packed_bits import count_bits
-from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.arrays import Counts, Floats, Mask
+from uldp.schemas.arrays import Counts, Floats
 
 #: EM stops after a step that moves the estimate by at most this l1 distance.
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 10_000
 #: EM cannot raise an entry from zero, so each entry starts with at least this fraction of the uniform distribution.
 START_FLOOR = 1e-3
-# Number of bits to unpack to floats at once; the floats take 2 MiB, which fits a core's cache.
-_BITS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,89 +97,22 @@ def em(
         ratio = np.divide(f, channel.support_probability(r), out=np.zeros_like(f), where=f > 0)
         return r * (channel.q @ ratio + channel.gain * ratio)
 
-    return _climb(step, _floored(start, channel.size), tolerance, max_iterations)
-
-
-def em_bits(
-    mechanism: UnaryEncoding,
-    payloads: npt.NDArray[np.uint8],
-    *,
-    start: Floats | None = None,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-) -> EmFit:
-    """Climb towards the maximum likelihood of bit reports; needs the retained reports, because counts do not suffice.
-
-    Three facts limit the work. A report with a bit of Z_N is invertible: it names its symbol. In every other report,
-    all symbols of Z_N are equally likely, so they form one class beside the symbols of Z_S. They share the probability
-    of this class in proportion to the invertible reports (equally, if there are none). The probability of a report's
-    bits, relative to the case that no symbol of Z_S is true, depends only on the bit of the true symbol. A step takes
-    two matrix products over the Z_S bits of the different protected reports.
-
-    Args:
-        mechanism: The mechanism of the reports.
-        payloads: Shape (n, ceil(|Z|/8)): packed bits that have passed ``mechanism.possible``.
-        start: Shape (|Z|,): the first estimate, raised to ``START_FLOOR``; by default the uniform distribution.
-        tolerance: Stop after a step of at most this l1 length.
-        max_iterations: Stop after this many steps; each takes O(n |Z_S|).
-
-    Returns:
-        The estimate, the number of steps, and whether EM converged.
-
-    Raises:
-        ValueError: if there are no reports.
-    """
-    n = len(payloads)
-    if n == 0:
-        raise ValueError("an estimate needs one report or more, got n=0")
-    channel, sensitive = mechanism.channel, mechanism.sensitive
-    v = int(sensitive.sum())
-    invertible = (payloads & np.packbits(~sensitive)).any(axis=1)
-    named = count_bits([payloads[invertible]], mechanism.size)[~sensitive] / n
-    patterns, repeats = _patterns(payloads[~invertible], sensitive)
-
-    # A pattern's likelihood is a constant times a factor: if_one or if_zero, by the true symbol's bit, on Z_S, and
-    # if_missed on Z_N.
-    p, q = channel.p[sensitive], channel.q[sensitive]
-    if_one, if_zero = p / q, (1 - p) / (1 - q)
-    if_missed = 1 - channel.p[~sensitive].max(initial=0.0)
-    rows = max(1, _BITS_AT_ONCE // v)
-
-    def step(classes: Floats) -> Floats:
-        r, pooled = classes[:v], classes[v]
-        inverse_sum, inverse_by_bit = 0.0, np.zeros(v)
-        for first in range(0, len(patterns), rows):
-            bits = np.unpackbits(patterns[first : first + rows], axis=1, count=v).astype(np.float64)
-            marginal = bits @ (r * (if_one - if_zero)) + (r @ if_zero + pooled * if_missed)
-            inverse = repeats[first : first + rows] / (n * marginal)
-            inverse_sum += inverse.sum()
-            inverse_by_bit += inverse @ bits
-        following: Floats = classes * np.append(if_zero, if_missed) * inverse_sum
-        following[:v] += r * (if_one - if_zero) * inverse_by_bit
-        following[v] += named.sum()
-        return following
-
-    begin = _floored(start, channel.size)
-    fit = _climb(step, np.append(begin[sensitive], begin[~sensitive].sum()), tolerance, max_iterations)
-    distribution = np.empty(channel.size)
-    distribution[sensitive] = fit.distribution[:v]
-    if not sensitive.all():
-        shares = named if named.any() else np.ones_like(named)
-        distribution[~sensitive] = fit.distribution[v] * shares / shares.sum()
-    return EmFit(distribution, fit.iterations, fit.converged)
+    return climb(step, floored(start, channel.size), tolerance, max_iterations)
 
 
 def _fractions(channel: Channel, counts: Counts, n: int) -> Floats:
     """Return C/n after checking that the counts alone determine the likelihood."""
     if not channel.one_symbol:
-        raise ValueError("counts do not determine the likelihood of bit reports; use wls, or em_bits on the reports")
+        raise ValueError(
+            "counts do not determine the likelihood of bit reports; use wls, or maximize_bits on the reports"
+        )
     channel.unbiased(counts, n)  # checks the arguments
     if counts.sum() != n:
         raise ValueError(f"each report supports one symbol, but counts sum to {counts.sum()} with n={n}")
     return counts / n
 
 
-def _floored(start: Floats | None, size: int) -> Floats:
+def floored(start: Floats | None, size: int) -> Floats:
     """Return a first estimate without zeros."""
     if start is None:
         return np.full(size, 1 / size)
@@ -193,7 +121,7 @@ def _floored(start: Floats | None, size: int) -> Floats:
     return raised
 
 
-def _climb(step: Callable[[Floats], Floats], start: Floats, tolerance: float, max_iterations: int) -> EmFit:
+def climb(step: Callable[[Floats], Floats], start: Floats, tolerance: float, max_iterations: int) -> EmFit:
     """Repeat ``step`` until it moves the estimate by at most ``tolerance``, or ``max_iterations`` times."""
     estimate = start
     for iteration in range(1, max_iterations + 1):
@@ -201,15 +129,3 @@ def _climb(step: Callable[[Floats], Floats], start: Floats, tolerance: float, ma
         if np.abs(estimate - previous).sum() <= tolerance:
             return EmFit(estimate, iteration, converged=True)
     return EmFit(estimate, max_iterations, converged=False)
-
-
-def _patterns(
-    payloads: npt.NDArray[np.uint8], sensitive: Mask
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.integer]]:
-    """Return the distinct patterns of the Z_S bits, packed, and the number of reports with each pattern."""
-    rows = max(1, _BITS_AT_ONCE // len(sensitive))
-    packed = [
-        np.packbits(np.unpackbits(payloads[first : first + rows], axis=1, count=len(sensitive))[:, sensitive], axis=1)
-        for first in range(0, max(len(payloads), 1), rows)
-    ]
-    return np.unique(np.concatenate(packed), axis=0, return_counts=True)
