@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from tests import build
+from uldp.mechanisms.block_designs import difference_set
 from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.designs import Design
 
 ROOT = Path(__file__).parents[2]
 VECTORS = json.loads((ROOT / "tests" / "mechanisms" / "vectors.json").read_text(encoding="utf-8"))
@@ -53,5 +55,25 @@ def test_the_collector_finds_the_value_of_a_recipe(
     payloads = np.array([list(each) for each in sent], np.uint8) if recipe == "olh" else np.array(sent, np.uint32)
     assert protocol.mechanism.possible(payloads).all()
     linear = protocol.decoder.linear(protocol.mechanism.statistic(payloads), N)
-    truth = np.eye(5)[3] if recipe == "olh" else np.array([17.3])
+    truth = np.eye(domain["size"])[3] if "size" in domain else np.array([17.3])
     assert (np.abs(linear.values - truth) <= 6 * np.sqrt(linear.variance)).all()
+
+
+@pytest.mark.parametrize(("g", "m", "w"), [(2, 3, 3), (3, 4, 13), (4, 3, 5), (5, 3, 6), (8, 3, 9)])
+def test_a_recipe_finds_the_same_difference_sets(g: int, m: int, w: int, recipes: dict[str, Any]) -> None:
+    design = Design((g**m - 1) // (g - 1), w, (w - 1) // g, field=g, dimension=m)
+    assert recipes["singer"](g, m) == difference_set(design).tolist()
+
+
+@pytest.mark.parametrize("name", ["uhr", "ubd"])
+@pytest.mark.parametrize("value", [1, 25])
+def test_the_collector_finds_the_value_of_a_block(name: str, value: int, recipes: dict[str, Any]) -> None:
+    v = 22
+    mechanism = {"name": name, "epsilon": 2.0}
+    protocol = build_protocol(build.spec(domain={"size": 30}, sensitive=[*range(v)], mechanism=mechanism))
+    arguments = (v, 2.0) if name == "uhr" else (recipes["singer"](5, 3), 31, 2.0)
+    i, own = (value, 0) if value < v else (None, value - v)
+    payloads = np.array([recipes[name](i, own, *arguments) for _ in range(N)], np.uint32)
+    assert protocol.mechanism.possible(payloads).all()
+    linear = protocol.decoder.linear(protocol.mechanism.statistic(payloads), N)
+    assert (np.abs(linear.values - np.eye(30)[value]) <= 6 * np.sqrt(linear.variance) + 1e-9).all()

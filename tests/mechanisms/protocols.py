@@ -57,9 +57,11 @@ def _example(spec: CollectionSpec) -> Example:
 
 
 def alternatives(mechanism: Mechanism) -> list[Values]:
-    """Group the inputs between which no report may tell: all of them, or those of each part of a record."""
-    inputs = np.arange(mechanism.size)
-    return np.split(inputs, mechanism.first_symbols[1:]) if isinstance(mechanism, Strata) else [inputs]
+    """Group the inputs between which no report may tell: all of them, or those of each part of a record or design."""
+    if not isinstance(mechanism, Strata):
+        return [np.arange(mechanism.size)]
+    parts = zip(mechanism.first_symbols, mechanism.parts, strict=True)
+    return [first + inputs for first, part in parts for inputs in alternatives(part)]
 
 
 _VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
@@ -99,6 +101,13 @@ _SPECS: dict[str, dict[str, Any]] = {
     "urap with a permanent response": _keys("urap", lasting_epsilon=3.0) | _HIDING,
     "urap with zones": _keys("urap") | _ZONED,
     "uoue": _keys("uoue") | _SENSITIVE,
+    "uhr": _keys("uhr") | _SENSITIVE,
+    "uhr with zones": _keys("uhr") | _ZONED,
+    "uhr with a permanent response": _keys("uhr", lasting_epsilon=3.0) | _HIDING,
+    "uss": _keys("uss", w=2) | {"sensitive": [0, 1, 2, 3]},
+    "uss with a permanent response": _keys("uss", w=2, lasting_epsilon=3.0) | _HIDING,
+    "ubd with a permanent response": _keys("ubd", w=3, lasting_epsilon=3.0) | _HIDING,
+    "ubd of sensitive values": _keys("ubd", w=4),
     "ss": _keys("ss"),
     "olh": _keys("olh"),
     "ss with a permanent response": _keys("ss", lasting_epsilon=3.0),
@@ -124,7 +133,10 @@ _SPECS: dict[str, dict[str, Any]] = {
         hours=(_NUMBER, {"name": "duchi"}),
         place=(_VALUES, {"name": "olh"}),
     ),
-    "record of bits": _record(app=(_VALUES, {"name": "oue"}), hours=(_NUMBER, {"name": "block", "bins": 8})),
+    "record of bits": _record(
+        app=(_VALUES, {"name": "oue"}),
+        hours=(_NUMBER, {"name": "block", "bins": 8}),
+    ),
 }
 
 _SHARES = {2: np.array([0.3, 0.7]), 8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15])}

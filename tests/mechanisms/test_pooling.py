@@ -134,14 +134,6 @@ def test_covariances_are_those_of_a_weighted_sum(parts: list[PureLinear]) -> Non
     assert mean.variance == pytest.approx(np.diag(mean.times(one)), abs=1e-12)
 
 
-@given(versions(least=2, names=["rr 1", "urr 2", "oue 2", "urap 1"]))
-def test_factors_are_those_of_the_covariance(parts: list[PureLinear]) -> None:
-    mean, _ = pool(parts)
-    s, u = mean.factors
-    assert u.shape == (len(parts), SIZE)
-    assert np.diag(s) - u.T @ u == pytest.approx(mean.times(np.eye(SIZE)), abs=1e-12)
-
-
 def test_weighted_distances_to_the_ends_of_intervals_add_up_as_squares() -> None:
     channel = CHANNELS["rr 1"]
     parts = [PureLinear(channel, np.full(SIZE, count), count * SIZE) for count in (1, 8)]

@@ -122,11 +122,6 @@ def test_counts_do_not_determine_the_likelihood() -> None:
         exact_mle(channel(5, 2), np.array([10, 4, 3, 2, 1]), 10)
 
 
-def test_there_are_no_covariance_factors() -> None:
-    with pytest.raises(ValueError, match="no such factors"):
-        channel(5, 2).covariance_factors(np.full(5, 0.2))
-
-
 @pytest.mark.parametrize(
     ("p", "independent_bits"), [([0.5, 0.5, 0.5], True), ([0.5, 0.6, 0.5], False)], ids=["independent", "unequal"]
 )

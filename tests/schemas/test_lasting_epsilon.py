@@ -14,7 +14,7 @@ from uldp.schemas.specfile import SpecError
 
 NUMBER = {"number": {"low": -1.0, "high": 3.0}}
 OF_TWO = {"warner", "mangat"}
-UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue"]
+UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue", "uhr", "uss", "ubd"]
 MEMOIZABLE = [
     *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
     *("duchi", "block"),

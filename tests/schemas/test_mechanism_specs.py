@@ -2,6 +2,7 @@
 
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from tests import build
@@ -22,8 +23,8 @@ def test_each_name_has_one_family_and_a_title() -> None:
 @pytest.mark.parametrize(
     ("capability", "names"),
     [
-        ("utility_optimized", "mangat, urr, urap, uoue"),
-        ("takes_tags", "urr, urap, uoue"),
+        ("utility_optimized", "mangat, urr, urap, uoue, uhr, uss, ubd"),
+        ("takes_tags", "urr, urap, uoue, uhr, uss, ubd"),
     ],
 )
 def test_capabilities_are_of_families(capability: str, names: str) -> None:
@@ -35,7 +36,7 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
     [
         (
             "values",
-            ("identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, ss, olh"),
+            ("identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, uhr, uss, ubd, ss, olh"),
         ),
         ("number", "duchi, block"),
         ("record", "sample-one"),
@@ -100,13 +101,28 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "sensitive": [1]},
-            "olh protects every value alike; write sensitive: all, or choose one of urr, urap, uoue",
+            "olh protects every value alike; write sensitive: all, or choose one of urr, urap, uoue, uhr, uss, ubd",
+        ),
+        (
+            {"mechanism": {"name": "uss", "epsilon": 1, "w": 7}, "domain": {"size": 9}, "sensitive": [0, 1, 2]},
+            "mechanism.w: a set of 3 sensitive symbols (values and tags) has 1 to 2 of them; write 2, or auto",
+        ),
+        (
+            {"mechanism": {"name": "ubd", "epsilon": 1, "w": 6}, "domain": {"size": 400}, "sensitive": [*range(76)]},
+            (
+                "mechanism.w: no design for 76 sensitive symbols (values and tags) of 400 has blocks of 6; the nearest"
+                " is 10, or write auto"
+            ),
+        ),
+        (
+            {"mechanism": {"name": "ubd", "epsilon": 1, "w": 0}},
+            "mechanism.w: must be 1 or more (got 0)",
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "tags": [{"name": "home", "background": "home.csv"}]},
             (
-                "tags: olh protects every value alike, hidden or not, so it cannot be the common mechanism; choose"
-                " urap, or another of urr, urap, uoue"
+                "tags: olh protects every value alike, hidden or not, so it cannot be the common mechanism; choose ubd,"
+                " or another of urr, urap, uoue, uhr, uss, ubd"
             ),
         ),
         (
@@ -136,3 +152,25 @@ def test_a_mistake_is_named_by_the_keys_of_the_file(keys: dict[str, Any], text: 
 
 def test_olh_takes_a_domain_of_its_largest_size() -> None:
     assert build.spec(mechanism={"name": "olh", "epsilon": 1}, domain={"size": 10_000}).size == 10_000
+
+
+def test_auto_is_a_number_of_what_devices_know() -> None:
+    keys = {"domain": {"size": 400}, "sensitive": [*range(75)], "tags": [{"name": "home"}]}
+    for name, parameter, number in (("ubd", "w", 31), ("uss", "w", 15), ("urap", "theta", 148 / 256)):
+        auto = build.spec(**keys, mechanism={"name": name, "epsilon": 2.0, parameter: "auto"})
+        given = build.spec(**keys, mechanism={"name": name, "epsilon": 2.0, parameter: number})
+        assert auto.device_half[f"mechanism.{parameter}"] == number
+        assert auto.channel == given.channel
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_theta_auto_has_the_least_expected_l1(epsilon: float) -> None:
+    """Equation (17) of the ULDP paper at equal shares, by the channel of each theta."""
+    k, v = 100, 20
+
+    def error(theta: float | str) -> float:
+        mechanism = {"name": "urap", "epsilon": epsilon, "theta": theta}
+        spec = build.spec(domain={"size": k}, sensitive=[*range(v)], mechanism=mechanism)
+        return build.pure_mechanism(spec).channel.expected_l1(np.full(k, 1 / k), 1)
+
+    assert error("auto") == pytest.approx(min(error(step / 256) for step in range(1, 256)), rel=1e-12)

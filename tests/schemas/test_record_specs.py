@@ -207,7 +207,7 @@ LIST = "write all, or a list of values of the domain"
             of({"name": "rr"}, DUCHI),
             (
                 "domain.record.app: rr protects every value alike; write sensitive: all, or choose one of urr, urap,"
-                " uoue"
+                " uoue, uhr, uss, ubd"
             ),
         ),
         (

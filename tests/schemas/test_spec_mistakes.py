@@ -174,7 +174,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("rr", epsilon=1), "sensitive": [1]},
-            "rr protects every value alike; write sensitive: all, or choose one of urr, urap, uoue",
+            "rr protects every value alike; write sensitive: all, or choose one of urr, urap, uoue, uhr, uss, ubd",
         ),
         (
             {"mechanism": mechanism("warner", epsilon=1)},
@@ -192,7 +192,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},
             (
                 "tags: oue protects every value alike, hidden or not, so it cannot be the common mechanism; choose"
-                " uoue, or another of urr, urap, uoue"
+                " uoue, or another of urr, urap, uoue, uhr, uss, ubd"
             ),
         ),
         (

@@ -8,6 +8,8 @@ import numpy as np
 
 from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_decoder import BlockDecoder
+from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
+from uldp.mechanisms.block_response import BlockResponse
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
@@ -26,6 +28,7 @@ from uldp.mechanisms.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zoning import Zoning
 from uldp.schemas.arrays import Mask
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.designs import design_of
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.variable import Variable
@@ -35,6 +38,7 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     """Build the encoding, mechanism and decoder of a collection.
 
     Raises:
+        ValueError: if a mechanism is not for this domain, the statistic has too many cells, or they could overflow.
         ValueError: if the statistic has too many cells, or its cells could overflow; or if epsilon is too small.
     """
     try:
@@ -72,7 +76,7 @@ def _check_size(spec: CollectionSpec, mechanism: Mechanism) -> None:
 
 def build_variable(variable: Variable) -> LdpProtocol:
     """Build the encoding, mechanism and decoder of one variable."""
-    return _BUILDERS[variable.mechanism.name](variable, variable.mechanism)
+    return _BUILDERS[variable.mechanism.name](variable, variable.parameters)
 
 
 def _kept(spec: Any, once: Mechanism, build: Callable[[float], Mechanism]) -> Mechanism:
@@ -145,6 +149,14 @@ def _subset(sensitive: Mask, spec: Any, epsilon: float) -> SubsetSelection:
     return SubsetSelection(len(sensitive), epsilon, best_chosen(len(sensitive), spec.epsilon))
 
 
+def _hadamard(sensitive: Mask, spec: Any, epsilon: float) -> BlockResponse:
+    return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
+
+
+def _block_design(sensitive: Mask, spec: Any, epsilon: float) -> BlockResponse:
+    return BlockResponse(sensitive, epsilon, CyclicDesign(design_of(spec.w, int(sensitive.sum()), len(sensitive))))
+
+
 def _duchi(variable: Variable, spec: Any) -> LdpProtocol:
     number = variable.domain.number
     assert number is not None  # the spec has checked this
@@ -178,6 +190,11 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "urap": _pure(lambda s, spec, epsilon: UnaryEncoding(s, epsilon, spec.theta or sue_theta(epsilon))),
     "uoue": _OUE,
     "ss": _pure(_subset),
+    "uhr": _pure(_hadamard),
+    "uss": _pure(
+        lambda sensitive, spec, epsilon: SubsetSelection(len(sensitive), epsilon, spec.w, sensitive=sensitive)
+    ),
+    "ubd": _pure(_block_design),
     "olh": _pure(lambda sensitive, spec, epsilon: LocalHashing(len(sensitive), epsilon, spec.buckets)),
     "duchi": _duchi,
     "block": _block,

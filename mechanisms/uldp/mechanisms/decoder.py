@@ -40,14 +40,6 @@ class Linear(Protocol):
         """Return Cov @ w for w of shape (m, j), without the matrix of covariances."""
 
 
-class LinearShares(Linear, Protocol):
-    """The unbiased estimate of shares over Z, whose covariance is diagonal but for a few outer products."""
-
-    @property
-    def factors(self) -> tuple[Floats, Floats]:
-        """s of shape (m,) and u of shape (j, m) with Cov = diag(s) - u^T u."""
-
-
 class Decoder(ABC):
     """Reads a statistic: the cells (shape (statistic_size,), int64) and the number n of counted reports.
 

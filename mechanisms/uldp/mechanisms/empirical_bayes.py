@@ -51,8 +51,10 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
     rough = wls(channel, counts, n)
     means = channel.unbiased(counts, n).copy()
     variances = channel.variance(np.clip(means, 0, 1), n)
+    noise = channel.noise(means)
     for members in _classes(channel, channel.size - bots):
-        p, q = float(channel.p[members[0]]), float(channel.q[members[0]])
+        q = float(noise[members[0]])
+        p = q + float(channel.gain[members[0]])
         usual = max(float(rough[members].sum()), 1 / n) / len(members)
         means[members], variances[members] = _posterior(counts[members], n, p, q, usual)
     # A symbol with q = 0 and without reports stays at 0.

@@ -55,17 +55,32 @@ def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -
 def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:
     """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``, without the reports.
 
-    Counts of reports of several symbols are normal ones with the variances of the channel, rounded.
+    Counts of reports of several symbols are normal ones with the variances of the channel, rounded, unless these
+    reports are in cells.
     """
     if channel.independent_bits:
         held = rng.multinomial(n, r / r.sum())
         return np.asarray(rng.binomial(held, channel.p) + rng.binomial(n - held, channel.q))
+    if channel.blocks is not None:
+        law = channel.blocks.law(r)
+        return channel.blocks.fold(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
     m = channel.support_probability(r)
     if channel.supported == 1:
         return np.asarray(rng.multinomial(n, m / m.sum()))
+    sets = channel.q > 0
+    # The reports that name a symbol, and last all sets.
+    drawn = rng.multinomial(n, np.append(m[~sets], max(1 - m[~sets].sum(), 0.0)))
+    counts = np.zeros(channel.size, dtype=np.int64)
+    counts[~sets], of_sets = drawn[:-1], int(drawn[-1])
+    counts[sets] = _draw_members(m[sets] / (1 - m[~sets].sum()), of_sets, channel.supported, rng)
+    return counts
+
+
+def _draw_members(m: Floats, n: int, each: int, rng: Generator) -> Counts:
+    """Draw how many of n sets of ``each`` members have each member; ``m`` are the probabilities."""
     noise = rng.normal(0, np.sqrt(n * m * (1 - m)))
     counts: Counts = np.clip(np.rint(n * m + noise - noise.mean()), 0, n).astype(np.int64)
-    while missing := n * channel.supported - int(counts.sum()):
+    while missing := n * each - int(counts.sum()):
         possible = np.flatnonzero(counts < n if missing > 0 else counts > 0)
         counts[rng.permutation(possible)[: abs(missing)]] += np.sign(missing)
     return counts

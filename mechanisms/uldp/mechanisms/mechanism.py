@@ -168,7 +168,7 @@ class WithMemory(Mechanism):
 
 
 class PureMechanism(Mechanism):
-    """A mechanism whose cells are support counts over Z: a report supports some symbols, and moves their cells by 1.
+    """A mechanism whose cells are, or give, support counts over Z: a report supports some symbols of Z.
 
     Attributes:
         sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.

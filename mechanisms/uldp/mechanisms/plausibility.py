@@ -64,13 +64,14 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
       constraint r >= 0 can separate r from the counts.
     - Bit reports: here r must be >= 0 and sum to one, though the r-hat_z do not.
     - Reports of w > 1 symbols: the r-hat_z sum to one.
+    - Reports of blocks of symbols: they sum to one if supports have a constant sum. Otherwise r must, as for bits.
 
-    The degrees of freedom are the number of active constraints: one for each noisy symbol with r_z = 0, and for bit
-    reports one for the sum. The p-value is conservative. Given the symbols with r_z = 0 and the direction of the
-    residual, the length of the residual has a chi distribution if the truth lies on the same boundary. If the truth
-    lies inside, the mean of the residual points back into the simplex, and the length is stochastically smaller. Counts
-    are not exactly normal: with the smallest testable number of reports, and one or two symbols, a p-value of 1e-3 is
-    in truth up to 2e-3, and one of 1e-6 up to 3e-5.
+    The degrees of freedom are the number of active constraints: one for each noisy symbol with r_z = 0, and one for the
+    sum, unless the r-hat_z sum to one anyway. The p-value is conservative. Given the symbols with r_z = 0 and the
+    direction of the residual, the length of the residual has a chi distribution if the truth lies on the same boundary.
+    If the truth lies inside, the mean of the residual points back into the simplex, and the length is stochastically
+    smaller. Counts are not exactly normal: with the smallest testable number of reports, and one or two symbols, a
+    p-value of 1e-3 is in truth up to 2e-3, and one of 1e-6 up to 3e-5.
 
     Args:
         channel: p and q of the mechanism.
@@ -84,14 +85,19 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     Raises:
         ValueError: if ``counts`` does not fit the channel and ``n``.
     """
-    noisy = channel.q > 0
-    noise_variance = n * (channel.q * (1 - channel.q))[noisy]
-    if noise_variance.min(initial=np.inf) < MIN_NOISE_VARIANCE or not noisy.any():
+    if not MIN_NOISE_VARIANCE <= n * channel.least_noise < np.inf:
         return None
     r = nearest_fit(channel, counts, n)
     statistic = squared_distance(channel, counts, n, r)
-    degrees = int(np.count_nonzero(noisy & (r == 0))) + channel.independent_bits
+    sums_freely = channel.independent_bits or (channel.blocks is not None and not channel.blocks.fixed)
+    degrees = int(np.count_nonzero((channel.q > 0) & (r == 0))) + sums_freely
     return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
+
+
+def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
+    """Return the p-value of ``fit_counts``, or None without a fit."""
+    fit = fit_counts(channel, counts, n)
+    return None if fit is None else fit.p_value
 
 
 def plausible_bit_totals(mechanism: UnaryEncoding, tail: float) -> tuple[int, int]:

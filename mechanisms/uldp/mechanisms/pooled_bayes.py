@@ -50,7 +50,7 @@ def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
         usual = max(float(nearest[members].sum()), 1 / float(mean.n[0])) / len(members)
         kept = members[noisy[members]]
         if len(kept) >= SMALLEST_CLASS:
-            means[kept], variances[kept] = _posterior(mean.parts, kept, float(means[kept].max()), usual)
+            means[kept], variances[kept] = _posterior(mean, kept, float(means[kept].max()), usual)
     return onto_simplex(means, np.maximum(variances, _LEAST_VARIANCE * variances.max()), np.zeros_like(means))
 
 
@@ -67,10 +67,11 @@ def _classes(parts: Sequence[PureLinear], values: int) -> list[Symbols]:
     return [np.flatnonzero(of.ravel() == i) for i in np.flatnonzero((different[1::2] > 0).all(axis=0))]
 
 
-def _posterior(parts: Sequence[PureLinear], members: Symbols, largest: float, usual: float) -> tuple[Floats, Floats]:
+def _posterior(mean: PooledShares, members: Symbols, largest: float, usual: float) -> tuple[Floats, Floats]:
     """Return the posterior mean and variance of each share of a class, both of shape (len(members),)."""
-    first = members[0]
-    p, q = (np.array([getattr(part.channel, name)[first] for part in parts]) for name in ("p", "q"))
+    parts, first = mean.parts, members[0]
+    q = np.array([part.channel.noise(mean.values)[first] for part in parts])
+    p = q + np.array([part.channel.gain[first] for part in parts])
     n = np.array([part.reports for part in parts])
 
     def deviation(share: float) -> float:
@@ -91,5 +92,5 @@ def _posterior(parts: Sequence[PureLinear], members: Symbols, largest: float, us
     for _ in range(STEPS):
         prior *= (1 / (likelihood @ prior)) @ likelihood / len(members)
     evidence = likelihood @ prior
-    mean = likelihood @ (prior * grid) / evidence
-    return mean, np.maximum(likelihood @ (prior * grid**2) / evidence - mean**2, 0)
+    centre = likelihood @ (prior * grid) / evidence
+    return centre, np.maximum(likelihood @ (prior * grid**2) / evidence - centre**2, 0)

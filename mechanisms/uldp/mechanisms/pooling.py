@@ -78,15 +78,9 @@ class WeightedLinear:
 
 @dataclass(frozen=True, eq=False)
 class PooledShares(WeightedLinear):
-    """A weighted mean of unbiased estimates of shares over one Z; see ``LinearShares``."""
+    """A weighted mean of unbiased estimates of shares over one Z."""
 
     parts: Sequence[PureLinear]
-
-    @property
-    def factors(self) -> tuple[Floats, Floats]:
-        """Shapes (|Z|,) and (versions, |Z|); each version adds a product to the covariance."""
-        s, u = zip(*(part.factors for part in self.parts), strict=True)
-        return (self.weights**2 * s).sum(axis=0), self.weights * np.concatenate(u)
 
 
 def pool(parts: Sequence[PureLinear]) -> tuple[PooledShares, Floats]:
@@ -125,7 +119,7 @@ def _nearest(parts: Sequence[PureLinear], weights: Floats) -> Floats:
     mean = PooledShares(parts, weights).values
     a, c = np.zeros_like(mean), np.zeros_like(mean)
     for weight, part in zip(weights, parts, strict=True):
-        at_0, slope = weights_of(part.channel)
+        at_0, slope = weights_of(part.channel, mean)
         a += weight**2 * at_0 / part.reports
         c += weight**2 * slope / part.reports
     kept = (a > 0) | (mean > 0)

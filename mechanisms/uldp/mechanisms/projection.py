@@ -8,6 +8,7 @@ import numpy as np
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.likelihood import exact_mle
+from uldp.mechanisms.pair_projection import has_pairs, nearest_given_pairs, pair_distance
 from uldp.schemas.arrays import Counts, Floats
 
 # Halvings of an interval that holds the root: they leave 4e-15 of it.
@@ -37,21 +38,33 @@ def wls(channel: Channel, counts: Counts, n: int) -> Floats:
     unbiased = channel.unbiased(counts, n)
     # A symbol with q = 0 and without reports stays at 0.
     kept = (channel.q > 0) | (counts > 0)
-    a, c = weights(channel)
+    a, c = weights(channel, unbiased)
     nearest = np.zeros(channel.size)
     nearest[kept] = onto_simplex(unbiased[kept], a[kept], c[kept])
     return nearest
 
 
-def weights(channel: Channel) -> tuple[Floats, Floats]:
+def weights(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
     """Return a and c, both of shape (|Z|,), by which ``wls`` weighs: the entry z has the variance (a_z + c_z r_z) / n.
 
     A symbol with q > 0 has the variance of its count if no device holds it. A symbol with q = 0 has no noise then, so
     it has the variance of the reports of its holders, of which each supports it with the probability p.
+
+    Args:
+        channel: p and q of the mechanism.
+        r: Shape (|Z|,): any estimate of r; only R_N matters, and only if q' differs from q.
     """
-    absent, present = (channel.variance_given_values(np.full(channel.size, share), 1) for share in (0.0, 1.0))
+    absent, present = _variances(channel, r)
     # Without obfuscation there is no variance at all, and any equal weights will do.
     return absent, np.where(channel.q > 0, 0.0, np.maximum(present, _LEAST_VARIANCE))
+
+
+def _variances(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
+    """Return the variance of each entry of r-hat given the users' values, if nobody holds it and if all do."""
+    free = channel.non_sensitive(r)
+    shares = (np.full(channel.size, share) for share in (0.0, 1.0))
+    absent, present = (channel.variance_given_values(each, 1, free) for each in shares)
+    return absent, present
 
 
 def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
@@ -64,9 +77,10 @@ def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
       of the same r, those of the likelihood: C_z / m_z is one constant where r_z > 0, and no larger elsewhere.
     - Bit reports: sum_z (r-hat_z - r_z)^2 / v_z, where v is the variance given the users' values,
       ``Channel.variance_given_values``. Given the histogram r of these values, the bits of a window are independent.
-      (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance_factors`` gives the same r, and has
+      (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance_times`` gives the same r, and has
       the same value at this r.)
-    - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_nearest_given_subsets``.
+    - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_nearest_given_subsets``. Where some
+      symbols are not sensitive, or cells support blocks of symbols, no short cut is known; see ``nearest_given_pairs``.
 
     Args:
         channel: p and q of the mechanism.
@@ -79,6 +93,8 @@ def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
+    if has_pairs(channel):
+        return nearest_given_pairs(channel, counts, n, wls(channel, counts, n))
     if channel.supported > 1:
         return _nearest_given_subsets(channel, counts, n)
     return _nearest_given_bits(channel, counts, n) if channel.independent_bits else exact_mle(channel, counts, n)
@@ -91,6 +107,8 @@ def squared_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> flo
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
     """
     residuals = channel.unbiased(counts, n) - r
+    if has_pairs(channel):
+        return pair_distance(channel, counts, n, r)
     if channel.supported > 1:
         a, b = _subset_variance(channel)
         d = (a + b * r) / n
@@ -160,8 +178,8 @@ def _nearest_given_bits(channel: Channel, counts: Counts, n: int) -> Floats:
     """
     unbiased = channel.unbiased(counts, n)
     kept = (channel.q > 0) | (counts > 0)
-    a = channel.variance_given_values(np.zeros(channel.size), 1)[kept]
-    c = channel.variance_given_values(np.ones(channel.size), 1)[kept] - a
+    absent, present = _variances(channel, unbiased)
+    a, c = absent[kept], (present - absent)[kept]
     nearest = np.zeros(channel.size)
     nearest[kept] = onto_simplex(unbiased[kept], a, c)
     return nearest
@@ -198,6 +216,6 @@ def _nearest_given_subsets(channel: Channel, counts: Counts, n: int) -> Floats:
 def _subset_variance(channel: Channel) -> tuple[float, float]:
     """Return a and b of ``_nearest_given_subsets``."""
     p, q, gain = float(channel.p[0]), float(channel.q[0]), float(channel.gain[0])
-    true, other = channel.pair_probabilities()
+    true, other, _ = channel.pair_probabilities()
     both, slope = other - q * q, true - p * q - (other - q * q)
     return (q * (1 - q) - both) / gain**2, (p * (1 - p) - q * (1 - q) - 2 * slope) / gain**2

@@ -17,7 +17,7 @@ from typing import Self, cast
 
 import numpy as np
 
-from uldp.mechanisms.decoder import LinearShares
+from uldp.mechanisms.decoder import Linear
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Mask, Values
@@ -146,7 +146,7 @@ class Pum(Encoding):
         values, bots = self._split(r_hat)
         return values + bots @ self.bot_distributions(r_hat)
 
-    def stderr(self, linear: LinearShares) -> Floats:
+    def stderr(self, linear: Linear) -> Floats:
         """Return the standard errors of p-hat from the unbiased estimate, with users' values drawn i.i.d.
 
         If p-hat_x is r-hat_x, its standard error is that of r-hat_x; otherwise the covariances and the uncertainty of
@@ -190,28 +190,42 @@ class Pum(Encoding):
         variance: Floats = np.maximum(bots[known], 0.0) ** 2 @ spread
         return variance
 
-    def _variance_of_draws(self, linear: LinearShares) -> Floats:
-        """Return Var[p-hat_x] if the backgrounds are exact, in O(|X| kappa).
+    def _variance_of_draws(self, linear: Linear) -> Floats:
+        """Return Var[p-hat_x] if the backgrounds are exact.
 
         Let U be the mass of the tags without background, and R the mass of X_N. By the delta method, the gradient of
         p-hat_x is pi-hat_k(x) at bot k, own_x at x, and -h_x at all other x' in X_N. On X_N, h_x = U r_x / R^2 and
-        own_x = 1 + U/R - h_x; on X_S, h_x = 0 and own_x = 1. For a linear form a, Cov = diag(s) - u^T u gives
-        sum a^2 s - |u a|^2.
+        own_x = 1 + U/R - h_x; on X_S, h_x = 0 and own_x = 1. So it is own_x + h_x at x, and -h_x at the sum of X_N.
         """
-        r_hat = _within_bounds(linear.values)
-        values, bots = self._split(r_hat)
         if not self.tags:
             return linear.variance
-        (s, s_bots), (u, u_bots) = map(self._split, linear.factors)
-        pi_hat = self.bot_distributions(r_hat)
+        values, bots = self._split(_within_bounds(linear.values))
+        pi_hat = self.bot_distributions(np.concatenate([values, bots]))
         free = ~self.sensitive
         total = values[free].sum()
         ratio = bots[self._unknown].sum() / total if total > 0 else 0.0
         h = ratio * self._share(values)
-        own = np.where(free, 1 + ratio, 1.0) - h
-        squares = own**2 * s + h**2 * (s[free].sum() - s) + s_bots @ pi_hat**2
-        products = own * u + u_bots @ pi_hat - h * (u[:, free].sum(axis=1, keepdims=True) - u)
-        variance: Floats = squares - (products**2).sum(axis=0)
+        own = np.where(free, 1 + ratio, 1.0)
+        return self._variance_of_sums(linear, own, np.vstack([pi_hat, -h]))
+
+    def _variance_of_sums(self, linear: Linear, own: Floats, weights: Floats) -> Floats:
+        """Return Var[own_x r-hat(x) + sum_k weights_kx r-hat(k)] for each x, where k are the bots, and last all of X_N.
+
+        Args:
+            linear: r-hat.
+            own: Shape (|X|,).
+            weights: Shape (kappa + 1, |X|) or (kappa + 1, 1); the last row is the weight of the sum over X_N.
+        """
+        of_values, of_bots = self._split(linear.variance)
+        sums = np.zeros((len(linear.values), len(self.tags) + 1))
+        sums[self.size :, :-1] = np.eye(len(self.tags))
+        sums[: self.size, -1] = ~self.sensitive
+        products = linear.times(sums)
+        among = sums.T @ products
+        # The diagonal as ``variance`` gives it, so that it is that of other tables.
+        among[np.arange(len(of_bots)), np.arange(len(of_bots))] = of_bots
+        across = products[: self.size] * weights.T
+        variance: Floats = own**2 * of_values + 2 * own * across.sum(axis=1) + (among @ weights * weights).sum(axis=0)
         return variance
 
     def visible(self, r_hat: Floats) -> Floats:
@@ -232,13 +246,14 @@ class Pum(Encoding):
         values, bots = self._split(r_hat)
         return values + self.within_reach(np.maximum(bots, 0.0))
 
-    def most_stderr(self, linear: LinearShares) -> Floats:
+    def most_stderr(self, linear: Linear) -> Floats:
         """Return the standard errors of r-hat(x) + sum_k r-hat(bot_k), shape (|X|,); see ``stderr``."""
-        s, u = (values + self.within_reach(bots) for values, bots in map(self._split, linear.factors))
-        stderr: Floats = np.sqrt(np.maximum(s - (u**2).sum(axis=0), 0.0))
-        return stderr
+        reached = np.ones((len(self.tags), 1)) if self.reach is None else self.reach.astype(np.float64)
+        weights = np.vstack([reached, np.zeros((1, reached.shape[1]))])
+        variance = self._variance_of_sums(linear, np.ones(self.size), weights)
+        return np.sqrt(np.maximum(variance, 0.0))
 
-    def tag_masses(self, r_hat: Floats, linear: LinearShares) -> tuple[Floats, Floats]:
+    def tag_masses(self, r_hat: Floats, linear: Linear) -> tuple[Floats, Floats]:
         """Return r-hat(bot_k), the estimated share of users who hide their value behind each tag.
 
         Args:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.channel import normal_quantile
-from uldp.mechanisms.decoder import LinearShares
+from uldp.mechanisms.decoder import Linear
 from uldp.mechanisms.pum import Pum
 from uldp.schemas.arrays import Floats
 
@@ -35,7 +35,7 @@ class PumIntervals(NamedTuple):
     band: Ends
 
 
-def pum_intervals(pum: Pum, linear: LinearShares, level: float = 0.95) -> PumIntervals:
+def pum_intervals(pum: Pum, linear: Linear, level: float = 0.95) -> PumIntervals:
     """Return intervals that cover each value, one at a time, with probability ``level``.
 
     Args:
@@ -49,17 +49,18 @@ def pum_intervals(pum: Pum, linear: LinearShares, level: float = 0.95) -> PumInt
     low, high = linear.interval(level)
     if not pum.tags:
         return PumIntervals((low, high), (low, high), (low, high))
-    r_hat, (_, u) = linear.values, linear.factors
-    z2, size = normal_quantile(0.5 + level / 2) ** 2, pum.size
+    r_hat, z2, size = linear.values, normal_quantile(0.5 + level / 2) ** 2, pum.size
+    covariances = linear.times(np.eye(len(r_hat), len(pum.tags), -size))
+    among = covariances[size:] - np.diag(np.diag(covariances[size:]))
 
     def of_sum(end: Floats, weights: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """Return r-hat(x) + sum_k weights_k(x) r-hat(bot_k), and its distance from the end of its interval.
 
-        Beside the squares of the parts there are their covariances, -u_i u_j.
+        Beside the squares of the parts there are their covariances.
         """
-        squares, products = (end - r_hat) ** 2, u[:, size:] @ weights
-        pairs = products**2 - u[:, size:] ** 2 @ weights**2 + 2 * u[:, :size] * products
-        square = squares[:size] + squares[size:] @ weights**2 - z2 * pairs.sum(axis=0) + z2 * variance
+        squares = (end - r_hat) ** 2
+        pairs = 2 * (covariances[:size] * weights.T).sum(axis=1) + (among @ weights * weights).sum(axis=0)
+        square = squares[:size] + squares[size:] @ weights**2 + z2 * (pairs + variance)
         return r_hat[:size] + r_hat[size:] @ weights, np.sqrt(np.maximum(square, 0.0))
 
     known = ~np.isnan(pum.strength)[:, np.newaxis]

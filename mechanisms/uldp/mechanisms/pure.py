@@ -3,7 +3,6 @@
 Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Channel`` has the formulas.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,12 +53,6 @@ class PureLinear:
         """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
         return self.channel.confidence_interval(self.cells, self.reports, level)
 
-    @property
-    def factors(self) -> tuple[Floats, Floats]:
-        """See ``LinearShares`` and ``Channel.covariance_factors``."""
-        s, u = self.channel.covariance_factors(self._within_bounds)
-        return s / self.reports, u[np.newaxis] / math.sqrt(self.reports)
-
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w; see ``Channel.covariance_times``."""
         return self.channel.covariance_times(self._within_bounds, w) / self.reports
@@ -83,26 +76,40 @@ class PureDecoder(Decoder):
         self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
 
     def check(self, cells: Counts, n: int) -> None:
-        """Raise ValueError if no n reports give these support counts."""
+        """Raise ValueError if no n reports give these cells."""
+        if self.channel.blocks is not None:
+            _check_partition(cells, n, self.channel.blocks.cells)
+            return
         if cells.shape != (self.channel.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
         if cells.min() < 0 or cells.max() > n:
             raise ValueError(f"a support count is outside of 0 to n = {n}")
-        supported = self.channel.supported
-        if not self.channel.independent_bits and cells.sum() != n * supported:
+        if self.channel.independent_bits:
+            return
+        # A report that supports no sensitive symbol names another one.
+        supported, named = self.channel.supported, int(cells[self.channel.q == 0].sum())
+        if cells.sum() - named != (n - named) * supported:
             raise ValueError(f"a report supports {supported} symbols, but the counts sum to {cells.sum()} with n = {n}")
+
+    def supports(self, cells: Counts) -> Counts:
+        """Return the support counts over Z; they are the cells, unless a cell supports a block of symbols."""
+        return cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
 
     def linear(self, cells: Counts, n: int) -> PureLinear:
         """Return the unbiased estimate over Z."""
-        return PureLinear(self.channel, cells, n)
+        return PureLinear(self.channel, self.supports(cells), n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Test whether any distribution explains the support counts; see ``fit_counts``."""
-        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.plausibility import fit_counts
+        """Test whether any distribution explains the support counts."""
+        p_value = self.test(self.supports(cells), n)
+        return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
 
-        fit = fit_counts(self.channel, cells, n)
-        return {} if fit is None else {Flag.IMPROBABLE_COUNTS: fit.p_value}
+    def test(self, supports: Counts, n: int) -> float | None:
+        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``."""
+        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+        from uldp.mechanisms.plausibility import counts_p_value
+
+        return counts_p_value(self.channel, supports, n)
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols."""
@@ -111,10 +118,15 @@ class PureDecoder(Decoder):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
         for q in np.unique(self.channel.q)[::-1].tolist():
-            p = self.channel.p[self.channel.q == q]
+            of_q = self.channel.q == q
+            p, noise = self.channel.p[of_q], self.channel.noise(np.where(self.channel.q > 0, 0.0, 1.0))[of_q]
             symbols = "1 symbol" if len(p) == 1 else f"{len(p):,} symbols"
-            yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}"
-        yield "forged", forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support)
+            behind = f", {float(noise[0]):.6g} from behind the others" if noise[0] < q else ""
+            yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}{behind}"
+        yield (
+            "forged",
+            forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support, self.test),
+        )
         falling, equal = (
             forecast_l1(self.channel, self.pum, estimator, shares(self.channel.size), n)
             for shares in (falling_shares, equal_shares)
@@ -126,6 +138,15 @@ class PureDecoder(Decoder):
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the tables of shares of an estimate of r; see ``share_tables``."""
-        r_hat = estimate_intermediate(estimator, self.channel, cells, n, len(self.pum.tags))
+        r_hat = estimate_intermediate(estimator, self.channel, self.supports(cells), n, len(self.pum.tags))
         linear = self.linear(cells, n)
         return share_tables(self.pum, r_hat, linear, basis=Basis.EXACT, simultaneous=self.simultaneous)
+
+
+def _check_partition(cells: Counts, n: int, size: int) -> None:
+    if cells.shape != (size,):
+        raise ValueError(f"the cells have shape {cells.shape}, but there are {size} payloads")
+    if cells.min() < 0 or cells.sum() != n:
+        raise ValueError(
+            f"each report is in one cell, but the cells sum to {cells.sum()} with n = {n}, or are negative"
+        )

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from uldp.mechanisms.decoder import LinearShares
+from uldp.mechanisms.decoder import Linear
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pum_intervals import Ends, pum_intervals
 from uldp.schemas.arrays import Floats
@@ -12,7 +12,7 @@ from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 
 def share_tables(
-    pum: Pum, r_hat: Floats, linear: LinearShares, *, basis: Basis, simultaneous: bool = False
+    pum: Pum, r_hat: Floats, linear: Linear, *, basis: Basis, simultaneous: bool = False
 ) -> tuple[Table, ...]:
     """Return the shares of values by eq. (22) over the estimate of r; with tags, also what is behind them.
 

@@ -29,61 +29,77 @@ def best_chosen(size: int, epsilon: float) -> int:
 
 
 class SubsetSelection(PureMechanism, UniformNoise):
-    """Subset selection, also called the w-subset mechanism: a report is a set of w of the k symbols of Z.
+    """Subset selection, also called the w-subset mechanism, and its utility-optimized form, uSS.
 
-    With E = e^epsilon, w is ``best_chosen``, which is about the size with the least variance. The device draws a set of
-    w symbols, uniform and independent of its true symbol z. With probability k/(wE+k-w) it reports this set.
-    Otherwise it reports it too if z is in it, and if not, with z in place of a uniform member. So each set with z is E
-    times as probable as each set without z. A report supports the symbols of its set, with
+    A report is a set of w of the v symbols of Z_S, or a symbol of Z_N. With E = e^epsilon, the device draws a set of w
+    symbols of Z_S, uniform and independent of its true symbol z. With probability v/(wE+v-w) it reports this set.
+    Otherwise, for z in Z_S, it reports it too if z is in it, and if not, with z in place of a uniform member; for z in
+    Z_N, it reports z. So each set with z is E times as probable as each set without z. A report supports the symbols
+    of its set, or the symbol of Z_N, with
 
-        p = wE/(wE+k-w)    for z,    q = (p (w-1) + (1-p) w)/(k-1)    for any other symbol
+        p = wE/(wE+v-w)    q = (p (w-1) + (1-p) w)/(v-1)    q' = w/(wE+v-w)    on Z_S
+        p = w(E-1)/(wE+v-w)                                                    on Z_N
 
-    With w = 1 this is randomized response.
+    where p is for the true symbol, q for another one of Z_S, and q' if the true symbol is in Z_N. With w = 1 this is
+    (utility-optimized) randomized response.
 
-    Guarantee: one report is epsilon-LDP. For any set, its likelihoods under two true symbols differ by at most a factor
-    E. The drawn set is independent of z, and the device rounds the probability of reporting it up, so the finite
-    resolution of the noise keeps the guarantee (``SystemRandomness``).
+    Guarantee: one report is (Z_S, Y_P, epsilon)-ULDP, where Y_P are the sets. For any set, its likelihoods under two
+    true symbols differ by at most a factor E. A symbol of Z_N reveals itself. If all symbols are sensitive, this is
+    epsilon-LDP. The drawn set is independent of z, and the device rounds the probability of reporting it up, so the
+    finite resolution of the noise keeps the guarantee (``SystemRandomness``).
 
-    A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes; exactly w bits are
-    set. Do not send the members as a list in the order of their choice: Algorithm 2 of the survey inserts the true
-    symbol first, so such a list reveals it.
+    A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes; exactly w bits of Z_S
+    are set, or one of Z_N. Do not send the members as a list in the order of their choice: Algorithm 2 of the survey
+    inserts the true symbol first, so such a list reveals it.
 
     Attributes:
         chosen: w.
-        noise_probability: k/(wE+k-w), the probability that the report is independent of the true symbol.
+        noise_probability: v/(wE+v-w), the probability that the report is independent of the true symbol.
     """
 
     chosen: int
     noise_probability: float
     partitions = False
 
-    def __init__(self, size: int, epsilon: float, chosen: int | None = None) -> None:
+    def __init__(self, size: int, epsilon: float, chosen: int | None = None, *, sensitive: Mask | None = None) -> None:
         """Build the mechanism over Z.
 
         Args:
             size: |Z|.
             epsilon: Budget of one report in nats.
-            chosen: w, from 1 to |Z| - 1; ``best_chosen`` if it is None.
+            chosen: w, from 1 to v - 1, or 1 for v = 1; ``best_chosen`` of v if it is None.
+            sensitive: Shape (|Z|,): whether each symbol is in Z_S; all are by default.
 
         Raises:
-            ValueError: if size is less than 2, epsilon is not positive, or w is out of range.
+            ValueError: if Z has fewer than two symbols, epsilon is not positive, or w is out of range.
         """
+        self.sensitive = np.ones(size, dtype=np.bool_) if sensitive is None else np.array(sensitive, dtype=np.bool_)
+        v = int(self.sensitive.sum())
         if size < 2:
             raise ValueError(f"subset selection needs two symbols or more, got size {size}")
         if not epsilon > 0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")
         self.size = self.statistic_size = size
-        self.chosen = w = best_chosen(size, epsilon) if chosen is None else chosen
-        if not 1 <= w < size:
-            raise ValueError(f"a set has 1 to {size - 1} of {size} symbols, got {w}")
-        self.chance_support = (w - 1) / (size - 1)
-        self.sensitive = np.ones(size, dtype=np.bool_)
+        self.chosen = w = best_chosen(v, epsilon) if chosen is None else chosen
+        if not 1 <= w <= max(v - 1, min(v, 1)):
+            raise ValueError(f"a set has 1 to {v - 1} of {v} symbols, got {w}")
+        self.chance_support = (w - 1) / max(v - 1, 1)
         self.form = PayloadForm(width=-(-size // 8))
         self.guarantee = Guarantee.of(self.sensitive, epsilon)
-        self.noise_probability = size / (w * math.expm1(epsilon) + size)
-        p = 1 - self.noise_probability * (size - w) / size
-        q = (p * (w - 1) + self.noise_probability * (size - w) / size * w) / (size - 1)
-        self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=False, supported=w)
+        self._members = np.flatnonzero(self.sensitive)
+        self._place = np.where(self.sensitive, np.cumsum(self.sensitive) - 1, 0)
+        self.noise_probability = v / (w * math.expm1(epsilon) + v)
+        missed = self.noise_probability * (v - w) / v
+        # With one sensitive symbol there is no other, and q is that of a true symbol of Z_N.
+        q = ((1 - missed) * (w - 1) + missed * w) / (v - 1) if v > 1 else self.noise_probability
+        self.channel = Channel(
+            np.where(self.sensitive, 1 - missed, 1 - self.noise_probability),
+            np.where(self.sensitive, q, 0.0),
+            independent_bits=False,
+            supported=w,
+            q_non_sensitive=np.where(self.sensitive, min(self.noise_probability * w / v, q), 0.0),
+        )
+        self._non_sensitive_bits = np.packbits(~self.sensitive)
         self._padding_bits = ~np.packbits(np.ones(size, dtype=np.bool_))[-1]
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
@@ -99,13 +115,25 @@ class SubsetSelection(PureMechanism, UniformNoise):
 
     def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
         """Draw the sets of the reports, shape (n, |Z|)."""
-        reports = np.arange(len(symbols))
+        reports, places = np.arange(len(symbols)), self._place[symbols]
         sets, members = self._uniform_sets(len(symbols), randomness)
         noisy = randomness.random(len(symbols)) < self.noise_probability
         replaced = members[reports, randomness.integers(0, self.chosen, len(symbols))]
-        sets[reports, replaced] = noisy | sets[reports, symbols]
-        sets[reports, symbols] |= ~noisy
-        return sets
+        sets[reports, replaced] = noisy | sets[reports, places]
+        sets[reports, places] |= ~noisy
+        named = ~(noisy | self.sensitive[symbols])
+        sets &= ~named[:, np.newaxis]
+        bits = self._over_symbols(sets)
+        bits[reports, symbols] |= named
+        return bits
+
+    def _over_symbols(self, sets: Mask) -> Mask:
+        """Return the bits of sets of Z_S over Z, shape (n, |Z|)."""
+        if self.sensitive.all():
+            return sets
+        bits = np.zeros((len(sets), self.size), dtype=np.bool_)
+        bits[:, self._members] = sets
+        return bits
 
     @property
     def uniform_probability(self) -> float:
@@ -115,25 +143,27 @@ class SubsetSelection(PureMechanism, UniformNoise):
     @property
     def log_payloads(self) -> float:
         """The logarithm of the number of sets of w symbols."""
-        w = self.chosen
-        return math.lgamma(self.size + 1) - math.lgamma(w + 1) - math.lgamma(self.size - w + 1)
+        w, v = self.chosen, len(self._members)
+        return math.lgamma(v + 1) - math.lgamma(w + 1) - math.lgamma(v - w + 1)
 
     def uniform(self, n: int, randomness: Randomness) -> Packed:
         """Draw n sets of w symbols, shape (n, ceil(|Z|/8)), uniformly from all of them."""
-        return pack_rows(
-            n, self.size, lambda block: self._uniform_sets(len(range(n)[block]), randomness)[0], _BITS_AT_ONCE
-        )
+
+        def bits(block: slice) -> Mask:
+            return self._over_symbols(self._uniform_sets(len(range(n)[block]), randomness)[0])
+
+        return pack_rows(n, self.size, bits, _BITS_AT_ONCE)
 
     def _uniform_sets(self, n: int, randomness: Randomness) -> tuple[Mask, Symbols]:
-        """Draw n uniform sets, and return their bits, shape (n, |Z|), and their members, shape (n, w).
+        """Draw n uniform sets of Z_S, and return their bits, shape (n, v), and their members, shape (n, w).
 
         Each set is drawn by Floyd's algorithm (Bentley & Floyd, "Programming Pearls: A Sample of Brilliance", 1987):
         step j adds a uniform symbol of the first j+1, or symbol j if that is in the set. All sets are equally probable.
         """
-        reports = np.arange(n)
-        sets = np.zeros((n, self.size), dtype=np.bool_)
+        reports, v = np.arange(n), len(self._members)
+        sets = np.zeros((n, v), dtype=np.bool_)
         members = np.empty((n, self.chosen), dtype=np.int64)
-        for step, last in enumerate(range(self.size - self.chosen, self.size)):
+        for step, last in enumerate(range(v - self.chosen, v)):
             drawn = randomness.integers(0, last + 1, n)
             members[:, step] = np.where(sets[reports, drawn], last, drawn)
             sets[reports, members[:, step]] = True
@@ -144,7 +174,11 @@ class SubsetSelection(PureMechanism, UniformNoise):
         return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have zero padding and exactly w bits set."""
+        """Return which payloads have zero padding and exactly w bits of Z_S set, or one of Z_N."""
         sets = cast(Packed, payloads)
-        possible: Mask = (sets[:, -1] & self._padding_bits == 0) & (row_totals(sets) == self.chosen)
+        totals, named = row_totals(sets), np.zeros(len(sets), dtype=np.int64)
+        if not self.sensitive.all():
+            named = row_totals(sets & self._non_sensitive_bits)
+        fitting = ((named == 0) & (totals == self.chosen)) | ((named == 1) & (totals == 1))
+        possible: Mask = (sets[:, -1] & self._padding_bits == 0) & fitting
         return possible

@@ -81,6 +81,8 @@ class ZonedDecoder(Decoder):
             odds = ((p - q) * nest.points * nest.on_plane + q) / ((p - q) * nest.uniform_probability + q)
         elif self.channel.independent_bits:
             odds = p * (1 - q) / (q * (1 - p))
+        elif self.channel.q_non_sensitive is not None:
+            odds = p / float(self.channel.q_non_sensitive[at])
         else:
             odds = p / q
             named = f"; {100 * p:.3g} % of reports from behind it name the zone"

@@ -44,7 +44,7 @@ def _facts(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> Itera
             if zones is not None:
                 yield f"{beside}tags.{tag.name}.zones", zones.of_value.tolist()
                 yield f"{beside}tags.{tag.name}.zone_epsilon", tag.zone_epsilon
-        parameters = variable.mechanism.model_dump(exclude_none=True) | ({"share": variable.share} if name else {})
+        parameters = variable.parameters.model_dump(exclude_none=True) | ({"share": variable.share} if name else {})
         yield from _under(f"mechanism.of.{name}." if name else "mechanism.", parameters)
 
 

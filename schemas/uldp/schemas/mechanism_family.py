@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -45,6 +45,18 @@ class MechanismFamily(Strict):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         _FAMILIES.update(dict.fromkeys(get_args(cls.model_fields["name"].annotation), cls))
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism with numbers in place of auto.
+
+        Args:
+            sensitive: The number of sensitive symbols, bots among them.
+            size: The number of all symbols.
+
+        Raises:
+            ValueError: if a parameter does not fit. The message begins with its key.
+        """
+        return self
 
     @model_validator(mode="before")
     @classmethod

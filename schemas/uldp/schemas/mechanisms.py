@@ -11,10 +11,13 @@ from uldp.schemas.mechanism_names import MECHANISM_TITLES
 from uldp.schemas.mistakes import quote
 from uldp.schemas.other_domains import BlockSpec, DuchiSpec
 from uldp.schemas.utility_optimized import (
+    BlockDesignSpec,
     MangatSpec,
     UoueSpec,
     UrapSpec,
+    UtilityOptimizedHadamardSpec,
     UtilityOptimizedResponseSpec,
+    UtilityOptimizedSubsetSpec,
 )
 from uldp.schemas.value_mechanisms import (
     IdentitySpec,
@@ -34,6 +37,9 @@ PartSpec = (
     | UnaryEncodingSpec
     | UrapSpec
     | UoueSpec
+    | UtilityOptimizedHadamardSpec
+    | UtilityOptimizedSubsetSpec
+    | BlockDesignSpec
     | SubsetSelectionSpec
     | LocalHashingSpec
     | DuchiSpec

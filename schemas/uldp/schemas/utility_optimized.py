@@ -1,9 +1,10 @@
 """The mechanisms that protect only sensitive values, as models of specs."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
 
+from uldp.schemas.designs import MOST_POINTS, best_design, best_subset, best_theta, design_of
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import OF_SYMBOLS
 
@@ -27,14 +28,29 @@ class UtilityOptimizedResponseSpec(PrivateSpec):
     name: Literal["urr"]
 
 
+def _or_auto(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Keep the word auto, and check anything else."""
+    return value if value == "auto" else check(value)
+
+
+#: The number of sensitive symbols in a set or block; None, written auto, is the best one for the domain.
+BlockSize = Annotated[int | None, Field(ge=1), BeforeValidator(lambda value: None if value == "auto" else value)]
+
+
 class UrapSpec(PrivateSpec):
-    """Utility-optimized RAPPOR; ``theta`` is by default that of sue."""
+    """Utility-optimized RAPPOR; ``theta`` is by default that of sue, and auto is the best one for the domain."""
 
     utility_optimized = True
     takes_tags = True
 
     name: Literal["urap"]
-    theta: float | None = Field(default=None, gt=0, lt=1)
+    theta: Annotated[float | None, Field(gt=0, lt=1), WrapValidator(_or_auto)] = None
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism with the number for which auto stands; see ``uldp.schemas.designs``."""
+        return self.model_copy(
+            update={"theta": best_theta(self.epsilon, sensitive, size)} if isinstance(self.theta, str) else {}
+        )
 
 
 class UoueSpec(PrivateSpec):
@@ -44,3 +60,63 @@ class UoueSpec(PrivateSpec):
     takes_tags = True
 
     name: Literal["uoue"]
+
+
+class UtilityOptimizedHadamardSpec(PrivateSpec):
+    """Utility-optimized Hadamard response."""
+
+    utility_optimized = True
+    takes_tags = True
+
+    name: Literal["uhr"]
+
+
+class UtilityOptimizedSubsetSpec(PrivateSpec):
+    """Utility-optimized subset selection: a report is a set of ``w`` sensitive values, or a value that is not."""
+
+    utility_optimized = True
+    takes_tags = True
+
+    name: Literal["uss"]
+    w: BlockSize = None
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism with the number for which auto stands.
+
+        Raises:
+            ValueError: if no set of the sensitive symbols has ``w`` members.
+        """
+        if self.w is None:
+            return self.model_copy(update={"w": best_subset(self.epsilon, sensitive, size)})
+        most = max(sensitive - 1, 1)
+        if self.w > most:
+            raise ValueError(
+                f"w: a set of {sensitive:,} sensitive symbols (values and tags) has 1 to {most:,} of them; write"
+                f" {most}, or auto"
+            )
+        return self
+
+
+class BlockDesignSpec(PrivateSpec):
+    """Utility-optimized block designs: a report is a block of ``w`` sensitive values, or a value that is not."""
+
+    utility_optimized = True
+    takes_tags = True
+    largest_size = MOST_POINTS // 2
+
+    name: Literal["ubd"]
+    w: BlockSize = None
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism with the number for which auto stands.
+
+        Raises:
+            ValueError: if no design has blocks of ``w`` points.
+        """
+        if self.w is None:
+            return self.model_copy(update={"w": best_design(self.epsilon, sensitive, size).block})
+        try:
+            design_of(self.w, sensitive, size)
+        except ValueError as error:
+            raise ValueError(f"w: {error}") from error
+        return self

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from uldp.schemas.zones import Zones, read_zones
 #: A collector has a table of the values behind each zone that has a bot of its own; it has at most so many entries.
 _MOST_PLACES = 1 << 24
 
-#: The mechanism for tags that is most like one that takes none; urap for others.
+#: The mechanism for tags that is most like one that takes none; ubd for others.
 _NEAREST: Mapping[str, str] = {
     "identity": "urr",
     "rr": "urr",
@@ -26,6 +27,7 @@ _NEAREST: Mapping[str, str] = {
     "rappor": "urap",
     "sue": "urap",
     "oue": "uoue",
+    "ss": "uss",
 }
 
 
@@ -54,6 +56,15 @@ class Variable(Values):
     strength: Floats
     zones: Sequence[Zones | None]
     simultaneous: bool
+
+    @cached_property
+    def parameters(self) -> VariableMechanism:
+        """The mechanism with numbers in place of auto, as devices know it; these follow from Z."""
+        if self.domain.kind != "values":
+            return self.mechanism
+        pairs = zip(self.tags, self.zones, strict=True)
+        bots = sum(1 if zones is None or tag.zone_epsilon is not None else len(zones.labels) for tag, zones in pairs)
+        return self.mechanism.resolved(int(self.sensitive_mask.sum()) + bots, self.size + bots)
 
     def read(self, text: str) -> int | float:
         """Return what a table holds about a device: the position of a value, or a number.
@@ -129,9 +140,24 @@ def read_variable(
         )
     background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
     zones = _read_zones(values, tags, base, f"{beside}tags")
-    return Variable(
-        values.size, values.names, domain, mechanism, share, tags, mask, background, strength, zones, simultaneous
+    variable = Variable(
+        values.size,
+        values.names,
+        domain,
+        mechanism,
+        share,
+        tags,
+        mask,
+        background,
+        strength,
+        zones,
+        simultaneous,
     )
+    try:
+        assert variable.parameters
+    except ValueError as error:
+        raise ValueError(f"{f'mechanism.of.{attribute}' if attribute else 'mechanism'}.{error}") from error
+    return variable
 
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
@@ -144,7 +170,7 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
         )
     if tags and not mechanism.takes_tags:
         reason = "is for two values" if mechanism.utility_optimized else "protects every value alike, hidden or not"
-        nearest = _NEAREST.get(mechanism.name, "urap")
+        nearest = _NEAREST.get(mechanism.name, "ubd")
         raise ValueError(
             f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose {nearest}, or"
             f" another of {for_tags}"

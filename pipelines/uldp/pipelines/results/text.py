@@ -27,6 +27,8 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     budget = "no privacy" if guarantee.epsilon is None else f"epsilon {guarantee.epsilon:.6g} nats a report"
     budget += f" and {guarantee.lasting:.6g} for all of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
+    if numbers := list(_auto_text(spec)):
+        rows.append(f"  auto        {', '.join(numbers)}")
     if guarantee.epsilon is not None:
         rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting)}")
     facts = list(protocol.decoder.describe(users, spec.estimators[0]))
@@ -63,6 +65,14 @@ def _odds_text(epsilon: float, lasting: float | None) -> str:
 
     one = f"one report moves a guess between two protected values {moved(epsilon)}"
     return one if lasting is None else f"{one}; all reports of one value {moved(lasting)}"
+
+
+def _auto_text(spec: CollectionSpec) -> Iterator[str]:
+    """Yield the numbers for which auto stands."""
+    for name, variable in spec.variables.items():
+        given, known = (of.model_dump(warnings=False) for of in (variable.mechanism, variable.parameters))
+        for key in (key for key in known if known[key] != given[key]):
+            yield f"{f'{name}: ' if name else ''}{key} {known[key]:g}"
 
 
 def _domain_text(spec: CollectionSpec) -> str:
