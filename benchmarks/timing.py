@@ -19,9 +19,13 @@ from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.block_response import BlockResponse
 from uldp.mechanisms.duchi import GRID, Duchi
+from uldp.mechanisms.fold import FoldedMechanism
+from uldp.mechanisms.hadamard_response import HadamardResponse
+from uldp.mechanisms.linear_hashing import LinearHashing
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.randomness import SystemRandomness
 from uldp.mechanisms.subset_selection import SubsetSelection
@@ -48,6 +52,9 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "ubd": lambda: BlockResponse(_SOME, 1.0, CyclicDesign(design_of(5, SIZE - 1, SIZE))),
     "ss": lambda: SubsetSelection(SIZE, 1.0),
     "olh": lambda: LocalHashing(SIZE, 1.0),
+    "hrr": lambda: HadamardResponse(SIZE, 1.0),
+    "linear-olh": lambda: LinearHashing(SIZE, 1.0),
+    "pgr": lambda: ProjectiveGeometryResponse(SIZE, 1.0),
     "duchi": lambda: Duchi(0.1),
     "block": lambda: Block(1.0, SIZE, "auto"),
 }
@@ -89,6 +96,8 @@ def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
     """Return whether a report speaks for the true symbol of its device."""
     if isinstance(mechanism, Memoized):
         return _supports(mechanism.once, payload, symbol)
+    if isinstance(mechanism, FoldedMechanism):
+        return bool(mechanism.fold.supports(mechanism.statistic(payload))[symbol])
     if isinstance(mechanism, PureMechanism):
         cells, blocks = mechanism.statistic(payload), mechanism.channel.blocks
         return bool((cells if blocks is None else blocks.fold(cells))[symbol])

@@ -15,6 +15,7 @@ from numpy.random import default_rng
 
 from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.fold import FoldedMechanism
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Mechanism, Privacy, PureMechanism
 from uldp.mechanisms.memoized import Memoized
@@ -69,13 +70,13 @@ def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:
         return np.concatenate([_reveals(part, own) for part, (own, _) in split])
     if isinstance(mechanism, Memoized):
         return _reveals(mechanism.once, cells)
-    if isinstance(mechanism, PureMechanism):
+    if isinstance(mechanism, PureMechanism) and not isinstance(mechanism, FoldedMechanism):
         blocks = mechanism.channel.blocks
         return ~mechanism.sensitive & ((cells if blocks is None else blocks.fold(cells)) > 0)
     if isinstance(mechanism, NestedResponse):
         values = mechanism.channel.size - len(mechanism.nests)
         return ~mechanism.sensitive[:values] & (cells[:values] > 0)
-    return np.zeros(mechanism.size, dtype=np.bool_)
+    return np.zeros(1, dtype=np.bool_)  # it reveals no symbol
 
 
 def excess(counts: Counts, epsilon: float) -> float:

@@ -17,7 +17,7 @@ OF_TWO = {"warner", "mangat"}
 UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue", "uhr", "uss", "ubd"]
 MEMOIZABLE = [
     *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
-    *("duchi", "block"),
+    *("hrr", "blh", "linear-olh", "pgr", "duchi", "block"),
 ]
 OF_STRATA = ["sample-one"]
 WITHOUT = ["identity"]

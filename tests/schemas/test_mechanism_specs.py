@@ -36,7 +36,10 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
     [
         (
             "values",
-            ("identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, uhr, uss, ubd, ss, olh"),
+            (
+                "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, uhr, uss, ubd, ss, olh, hrr, blh,"
+                " linear-olh, pgr"
+            ),
         ),
         ("number", "duchi, block"),
         ("record", "sample-one"),
@@ -95,8 +98,8 @@ def test_parameters_are_as_given() -> None:
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "domain": {"size": 10_001}},
             (
-                "domain: olh hashes each value for each report, so it takes at most 10,000 values, got 10,001; use oue,"
-                " or merge values"
+                "domain: olh hashes each value for each report, so it takes at most 10,000 values, got 10,001; use"
+                " linear-olh or pgr, or merge values"
             ),
         ),
         (

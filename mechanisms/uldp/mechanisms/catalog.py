@@ -11,11 +11,16 @@ from uldp.mechanisms.block_decoder import BlockDecoder
 from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.block_response import BlockResponse
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
+from uldp.mechanisms.fold import FoldedMechanism
+from uldp.mechanisms.folded_decoder import FoldedDecoder
+from uldp.mechanisms.hadamard_response import HadamardResponse
+from uldp.mechanisms.linear_hashing import LinearHashing, best_linear_space
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
 from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.number import NumberEncoding
+from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse, best_point_space
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder
@@ -118,6 +123,17 @@ def _pure(build: Callable[[Mask, Any, Any], PureMechanism]) -> Callable[[Variabl
     return protocol
 
 
+def _folded(build: Callable[[int, Any, Any], FoldedMechanism]) -> Callable[[Variable, Any], LdpProtocol]:
+    """Return the builder of a mechanism with a fold. ``build`` gets |X|, the spec, and an epsilon, as for ``_pure``."""
+
+    def protocol(variable: Variable, spec: Any) -> LdpProtocol:
+        pum, mechanism = Pum.of(variable), build(variable.size, spec, spec.epsilon)
+        decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous)
+        return LdpProtocol(pum, _kept(spec, mechanism, partial(build, variable.size, spec)), decoder)
+
+    return protocol
+
+
 def _with_bots(values: Mask, bots: int) -> Mask:
     """Return which symbols are sensitive: some of the values, and the bots behind them."""
     return np.concatenate([values, np.ones(bots, dtype=np.bool_)])
@@ -143,6 +159,8 @@ def _zoned(build: Callable[[Mask, Any, Any], PureMechanism], variable: Variable,
 _RANDOMIZED_RESPONSE = _pure(lambda sensitive, spec, epsilon: RandomizedResponse(sensitive, epsilon))
 _OUE = _pure(lambda sensitive, spec, epsilon: UnaryEncoding(sensitive, epsilon, OUE_THETA))
 _SUE = _pure(lambda sensitive, spec, epsilon: UnaryEncoding(sensitive, epsilon, sue_theta(epsilon)))
+
+_HRR = _folded(lambda size, spec, epsilon: HadamardResponse(size, epsilon))
 
 
 def _subset(sensitive: Mask, spec: Any, epsilon: float) -> SubsetSelection:
@@ -196,6 +214,14 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     ),
     "ubd": _pure(_block_design),
     "olh": _pure(lambda sensitive, spec, epsilon: LocalHashing(len(sensitive), epsilon, spec.buckets)),
+    "hrr": _HRR,
+    "blh": _HRR,
+    "linear-olh": _folded(
+        lambda size, spec, epsilon: LinearHashing(size, epsilon, best_linear_space(size, spec.epsilon))
+    ),
+    "pgr": _folded(
+        lambda size, spec, epsilon: ProjectiveGeometryResponse(size, epsilon, best_point_space(size, spec.epsilon))
+    ),
     "duchi": _duchi,
     "block": _block,
 }

@@ -9,11 +9,8 @@ import math
 import numpy as np
 
 from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.projective_space import ProjectiveSpace, number_of_points, primes
 from uldp.schemas.arrays import Counts, Floats, Mask, Symbols, Values
-
-
-def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
 class ProjectiveResponse:
@@ -55,19 +52,20 @@ class ProjectiveResponse:
         """
         if zones < 2 or not epsilon > 0:
             raise ValueError(f"an answer about a zone needs two zones and a budget, got {zones} and {epsilon:g}")
-        largest = next(prime for prime in range(max(zones - 1, 2), 2 * zones + 2) if _is_prime(prime))
-        primes = filter(_is_prime, range(2, largest + 1))
-        g = min(primes, key=lambda prime: (abs(prime - math.exp(epsilon) - 1), prime))
-        m = next(m for m in range(2, zones + 2) if _points(g, m) >= zones)
-        s, t = _points(g, m - 1), _points(g, m - 2)
+        candidates = primes(2 * zones)
+        candidates = candidates[: np.searchsorted(candidates, zones - 1) + 1]
+        g = min(candidates.tolist(), key=lambda prime: (abs(prime - math.exp(epsilon) - 1), prime))
+        m = next(m for m in range(2, zones + 2) if number_of_points(g, m) >= zones)
+        space = ProjectiveSpace(g, m)
+        s, t = space.on_hyperplane, number_of_points(g, m - 2)
         odds = math.exp(epsilon)
-        self.zones, self.points = zones, _points(g, m)
+        self.zones, self.points = zones, space.points
         denominator = s * odds + self.points - s
         self.on_plane = odds / denominator
         self.uniform_probability = self.points / denominator
         self.inside = s * odds / denominator
         self.across = (t * odds + s - t) / denominator
-        vectors = _vectors(g, m)
+        vectors = space.digits(space.vectors(np.arange(space.points)))
         self.hyperplanes: Symbols = np.stack([np.flatnonzero(vectors @ vector % g == 0) for vector in vectors[:zones]])
 
     def perturb(self, zones: Values, uniform: Mask, randomness: Randomness) -> Symbols:
@@ -95,14 +93,3 @@ class ProjectiveResponse:
         of_zone = shares * (self.on_plane - self.uniform_probability / self.points)
         np.add.at(law, self.hyperplanes, of_zone[:, np.newaxis])
         return law
-
-
-def _points(g: int, m: int) -> int:
-    return int((g**m - 1) // (g - 1))
-
-
-def _vectors(g: int, m: int) -> Symbols:
-    """Return the digits of each point, shape (P, m): the numbers below g^m in base g whose first digit but 0 is 1."""
-    numbers = np.concatenate([np.arange(g**k, 2 * g**k) for k in range(m)])
-    digits: Symbols = numbers[:, np.newaxis] // g ** np.arange(m - 1, -1, -1) % g
-    return digits

@@ -20,7 +20,9 @@ from uldp.schemas.utility_optimized import (
     UtilityOptimizedSubsetSpec,
 )
 from uldp.schemas.value_mechanisms import (
+    HadamardResponseSpec,
     IdentitySpec,
+    LinearHashingSpec,
     LocalHashingSpec,
     RandomizedResponseSpec,
     RapporSpec,
@@ -42,6 +44,8 @@ PartSpec = (
     | BlockDesignSpec
     | SubsetSelectionSpec
     | LocalHashingSpec
+    | HadamardResponseSpec
+    | LinearHashingSpec
     | DuchiSpec
     | BlockSpec
 )

@@ -63,7 +63,25 @@ class LocalHashingSpec(PrivateSpec):
     """Optimized local hashing: randomized response on a hash of the value into ``buckets``."""
 
     largest_size = 10_000
-    large_domains = ("hashes each value for each report", "oue")
+    large_domains = ("hashes each value for each report", "linear-olh or pgr")
 
     name: Literal["olh"]
     buckets: int = Field(default_factory=best_buckets, ge=2, le=MOST_BUCKETS)
+
+
+class HadamardResponseSpec(PrivateSpec):
+    """Hadamard randomized response, which is also binary local hashing with linear functions."""
+
+    largest_size = 1 << 23
+    large_domains = ("has two cells or more for each value", "oue")
+
+    name: Literal["hrr", "blh"]
+
+
+class LinearHashingSpec(PrivateSpec):
+    """Mechanisms of a finite geometry: local hashing with linear functions, and projective geometry response."""
+
+    largest_size = 1 << 20
+    large_domains = ("decodes by a transform of at most 2^23 numbers", "hrr")
+
+    name: Literal["linear-olh", "pgr"]

@@ -1,0 +1,249 @@
+"""HRR, linear hashing and projective geometry response: laws of their payloads, and what the fold makes of them."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.fold import FoldedMechanism
+from uldp.mechanisms.folded_decoder import FoldedDecoder
+from uldp.mechanisms.hadamard_response import HadamardResponse
+from uldp.mechanisms.linear_hashing import LinearHashing
+from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
+from uldp.mechanisms.projective_space import ProjectiveSpace
+from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomness import SystemRandomness
+from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.flags import Flag
+from uldp.schemas.specfile import SpecError
+
+EPSILONS = (0.1, 1.0, math.log(4), 4.0)
+MECHANISMS: dict[str, FoldedMechanism] = {
+    **{f"hrr {k} {e:.3g}": HadamardResponse(k, e) for k in (1, 2, 5, 8) for e in EPSILONS},
+    **{f"linear {k} {e:.3g}": LinearHashing(k, e) for k in (1, 2, 5, 20) for e in EPSILONS},
+    **{f"pgr {k} {e:.3g}": ProjectiveGeometryResponse(k, e) for k in (1, 2, 5, 20) for e in EPSILONS},
+    "linear 7, plane": LinearHashing(7, 1.0, ProjectiveSpace(3, 2)),
+    "linear 20, solid": LinearHashing(20, 1.0, ProjectiveSpace(3, 3)),
+    "pgr 13, plane": ProjectiveGeometryResponse(13, 1.0, ProjectiveSpace(3, 3)),
+    "pgr 20, solid": ProjectiveGeometryResponse(20, 1.0, ProjectiveSpace(3, 4)),
+}
+each = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+
+
+def digit_sum(g: int, one: int, other: int) -> int:
+    total = 0
+    while one and other:
+        total, one, other = total + (one % g) * (other % g), one // g, other // g
+    return total % g
+
+
+def points(space: ProjectiveSpace) -> list[int]:
+    return [x for k in range(space.m) for x in range(space.g**k, 2 * space.g**k)]
+
+
+def supports(mechanism: FoldedMechanism) -> Mask:
+    """Whether each payload supports each symbol, from the definition; shape (|Z|, payloads)."""
+    symbols, payloads = range(mechanism.size), range(mechanism.statistic_size)
+    if isinstance(mechanism, HadamardResponse):
+        return np.array([[digit_sum(2, y // 2, z) == y % 2 for y in payloads] for z in symbols])
+    if isinstance(mechanism, LinearHashing):
+        g, functions = mechanism.space.g, points(mechanism.space)
+        return np.array([[digit_sum(g, functions[y // g], z) == y % g for y in payloads] for z in symbols])
+    assert isinstance(mechanism, ProjectiveGeometryResponse)
+    g, of = mechanism.space.g, points(mechanism.space)
+    return np.array([[digit_sum(g, of[y], of[z]) == 0 for y in payloads] for z in symbols])
+
+
+def likelihoods(mechanism: FoldedMechanism) -> Floats:
+    """Pr(payload | symbol): some are E times as probable as others; shape (|Z|, payloads)."""
+    assert mechanism.guarantee.epsilon is not None
+    odds: Floats = np.where(supports(mechanism), math.exp(mechanism.guarantee.epsilon), 1.0)
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
+
+
+@each
+def test_p_and_q_are_those_of_all_payloads(mechanism: FoldedMechanism) -> None:
+    channel, of = mechanism.channel, likelihoods(mechanism) @ supports(mechanism).T
+    wanted = np.where(np.eye(mechanism.size, dtype=np.bool_), channel.p, channel.q)
+    assert of == pytest.approx(wanted, rel=1e-12)
+
+
+@each
+def test_reports_are_ldp_and_spend_all_of_epsilon(mechanism: FoldedMechanism) -> None:
+    Q = likelihoods(mechanism)
+    assert mechanism.law(np.eye(mechanism.size)[0]) == pytest.approx(Q[0], rel=1e-12)
+    assert Q.min() == pytest.approx(mechanism.least_probability, rel=1e-12)
+    assert mechanism.guarantee.privacy is Privacy.LDP
+    assert mechanism.guarantee.epsilon is not None
+    if mechanism.size > 1:
+        assert (Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(math.exp(mechanism.guarantee.epsilon), rel=1e-12)
+
+
+@each
+def test_the_fold_is_the_matrix_of_supports(mechanism: FoldedMechanism) -> None:
+    rng, M = np.random.default_rng(1), supports(mechanism)
+    cells = rng.integers(0, 1 << 36, mechanism.statistic_size)
+    assert mechanism.fold.supports(cells).tolist() == (M @ cells).tolist()
+    numbers, weights = rng.normal(size=(mechanism.statistic_size, 2)), rng.normal(size=(mechanism.size, 2))
+    assert mechanism.fold.apply(numbers) == pytest.approx(M @ numbers)
+    assert mechanism.fold.transpose(weights) == pytest.approx(M.T @ weights)
+
+
+@pytest.mark.parametrize("name", ["hrr 5 1", "linear 20 1", "linear 7, plane", "pgr 5 1", "pgr 13, plane"])
+def test_perturb_draws_each_payload_with_its_probability(name: str) -> None:
+    n, mechanism, rng = 100_000, MECHANISMS[name], np.random.default_rng(2)
+    for symbol, expected in enumerate(n * likelihoods(mechanism)[:5]):
+        counts = mechanism.statistic(mechanism.perturb(np.full(n, symbol), rng))
+        degrees = len(expected) - 1
+        # Chi-square within 5 standard deviations.
+        assert abs(((counts - expected) ** 2 / expected).sum() - degrees) < 5 * math.sqrt(2 * degrees)
+
+
+class Least:
+    """Randomness that draws the least float, and integers of a generator."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        return np.zeros(size)
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        return self.rng.integers(low, high, size)
+
+
+@pytest.mark.parametrize("kind", [HadamardResponse, LinearHashing, ProjectiveGeometryResponse])
+def test_noise_is_never_rounded_to_0(kind: type[HadamardResponse | LinearHashing | ProjectiveGeometryResponse]) -> None:
+    mechanism = kind(20, 20.0)
+    assert 0 < mechanism.uniform_probability < 1e-6
+    noisy, true = (mechanism.perturb(np.arange(20), draws) for draws in (Least(), np.random.default_rng(0)))
+    M = supports(mechanism)
+    assert M[np.arange(20), true].all()
+    if kind is not ProjectiveGeometryResponse:  # of this one, noise is uniform on all points
+        assert not M[np.arange(20), noisy].any()
+
+
+@each
+def test_covariances_are_those_of_all_payloads(mechanism: FoldedMechanism) -> None:
+    k, n, rng = mechanism.size, 10**9, np.random.default_rng(3)
+    r, w = rng.dirichlet(np.ones(k)), rng.normal(size=(k, 3))
+    decoder = FoldedDecoder(mechanism, Pum(np.ones(k, dtype=np.bool_), (), np.empty((0, k)), np.empty(0)))
+    law = r @ likelihoods(mechanism)
+    # At so many reports, the estimate is r up to 1e-3.
+    linear = decoder.linear(np.rint(n * law).astype(np.int64), n)
+    L = (supports(mechanism) - mechanism.channel.q[:, np.newaxis]) / mechanism.channel.gain[:, np.newaxis]
+    covariance = (L * law) @ L.T - np.outer(r, r)
+    assert linear.times(w) * n == pytest.approx(covariance @ w, rel=1e-3, abs=1e-3 / mechanism.channel.gain[0] ** 2)
+    assert linear.variance * n == pytest.approx(np.diag(covariance), rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "ratio"), [(0.5, 1.06), (1.0, 1.27), (2.0, 2.38), (4.0, 14.2)])
+def test_the_variance_of_hrr_is_so_many_times_that_of_olh(epsilon: float, ratio: float) -> None:
+    olh = 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2  # Wang et al., section 4.4
+    rare = np.zeros(625)
+    assert HadamardResponse(625, epsilon).channel.variance(rare, 1)[0] / olh == pytest.approx(ratio, rel=5e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 3.0, 4.0])
+@pytest.mark.parametrize("size", [625, 10_000])
+def test_the_variance_of_linear_hashes_and_points_is_that_of_olh(size: int, epsilon: float) -> None:
+    olh = 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
+    for mechanism in (LinearHashing(size, epsilon), ProjectiveGeometryResponse(size, epsilon)):
+        assert 0.97 < mechanism.channel.variance(np.zeros(size), 1)[0] / olh < 1.04
+
+
+def test_linear_hashes_have_780_cells_for_625_values() -> None:
+    assert LinearHashing(625, 1.0).space == ProjectiveSpace(5, 4)
+    assert LinearHashing(625, 1.0).statistic_size == 780
+    assert ProjectiveGeometryResponse(625, 1.0).statistic_size == 781
+    assert HadamardResponse(625, 1.0).statistic_size == 2048
+
+
+def test_the_published_probabilities_of_linear_hashes() -> None:
+    E, g, m = math.e, 5, 4
+    channel, c = LinearHashing(625, 1.0).channel, (g ** (m - 1) - 1) / (g**m - 1)
+    p = E / (E + g - 1)
+    assert channel.p == pytest.approx(p, rel=1e-12)
+    assert channel.q == pytest.approx(c * p + (1 - c) * (1 - p) / (g - 1), rel=1e-12)
+
+
+def test_linear_hashes_of_one_digit_are_randomized_response() -> None:
+    mechanism, other = LinearHashing(11, 3.0), RandomizedResponse(np.ones(11, dtype=np.bool_), 3.0)
+    assert mechanism.space == ProjectiveSpace(11, 1)
+    assert mechanism.channel.p == pytest.approx(other.channel.p, rel=1e-12)
+    assert mechanism.channel.q == pytest.approx(other.channel.q, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["hrr", "linear-olh", "pgr"])
+def test_large_domains_decode_exactly(name: str) -> None:
+    protocol = build_protocol(build.spec(domain={"size": 20_000}, mechanism={"name": name, "epsilon": 1.0}))
+    assert isinstance(protocol.mechanism, FoldedMechanism)
+    # Each report of 9 adds 1 to the symbols that it supports: of symbol 17,777, so many as perturb left.
+    payloads = protocol.mechanism.perturb(np.full(9, 17_777), SystemRandomness())
+    alone = [protocol.mechanism.fold.supports(protocol.mechanism.statistic(payloads[[i]])) for i in range(9)]
+    assert set(np.concatenate(alone).tolist()) == {0, 1}
+    whole = protocol.mechanism.fold.supports(protocol.mechanism.statistic(payloads))
+    assert whole.tolist() == np.sum(alone, axis=0).tolist()
+
+
+@pytest.mark.parametrize("name", ["hrr", "linear-olh", "pgr"])
+def test_a_payload_that_forgers_repeat_is_improbable(name: str) -> None:
+    protocol, n = build_protocol(build.spec(domain={"size": 50}, mechanism={"name": name, "epsilon": 1.0})), 20_000
+    cells = protocol.mechanism.statistic(protocol.mechanism.perturb(np.arange(n) % 7, np.random.default_rng(4)))
+    assert protocol.decoder.p_values(cells, n)[Flag.IMPROBABLE_COUNTS] > 1e-3
+    forged = cells.copy()
+    forged[3] += 1000
+    assert protocol.decoder.p_values(forged, n + 1000)[Flag.IMPROBABLE_COUNTS] < 1e-9
+
+
+def test_blh_is_hrr() -> None:
+    one, other = (
+        build_protocol(build.spec(domain={"size": 50}, mechanism={"name": name, "epsilon": 1.0})).mechanism
+        for name in ("hrr", "blh")
+    )
+    assert type(one) is type(other) is HadamardResponse
+    assert one.guarantee == other.guarantee == Guarantee(Privacy.LDP, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"name": "linear-olh", "size": (1 << 20) + 1}, "takes at most 1,048,576 values, got 1,048,577; use hrr, or"),
+        ({"name": "hrr", "size": (1 << 23) + 1}, "takes at most 8,388,608 values, got 8,388,609; use oue, or"),
+        ({"name": "pgr", "epsilon": 0}, "mechanism.epsilon: must be more than 0"),
+        ({"name": "hrr", "theta": 0.5}, "hrr takes no theta"),
+    ],
+)
+def test_what_a_spec_cannot_say(keys: dict[str, Any], text: str) -> None:
+    mechanism = {"epsilon": 1.0} | {key: value for key, value in keys.items() if key != "size"}
+    with pytest.raises(SpecError, match=text):
+        build.spec(domain={"size": keys.get("size", 20)}, mechanism=mechanism)
+
+
+def test_a_space_that_would_lose_too_much_is_refused() -> None:
+    spec = build.spec(domain={"size": 1_000_000}, mechanism={"name": "pgr", "epsilon": 4.0})
+    with pytest.raises(
+        ValueError,
+        match=r"collection \S+ version 1: 1,000,000 values at epsilon 4 need more .* linear-olh in place of pgr",
+    ):
+        build_protocol(spec)
+
+
+@pytest.mark.parametrize("kind", [HadamardResponse, LinearHashing, ProjectiveGeometryResponse])
+@pytest.mark.parametrize(("size", "epsilon", "text"), [(0, 1.0, "one symbol"), (5, 0.0, "positive")])
+def test_what_is_refused(kind: Any, size: int, epsilon: float, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        kind(size, epsilon)
+
+
+@pytest.mark.parametrize("kind", [LinearHashing, ProjectiveGeometryResponse])
+def test_a_space_without_room_is_refused(kind: Any) -> None:
+    with pytest.raises(ValueError, match="no room"):
+        kind(14, 1.0, ProjectiveSpace(3, 2))
