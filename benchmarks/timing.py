@@ -29,6 +29,7 @@ from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.randomness import SystemRandomness
 from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.summation import Summation
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask, Payloads
 from uldp.schemas.designs import design_of
@@ -55,6 +56,7 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "hrr": lambda: HadamardResponse(SIZE, 1.0),
     "linear-olh": lambda: LinearHashing(SIZE, 1.0),
     "pgr": lambda: ProjectiveGeometryResponse(SIZE, 1.0),
+    "she": lambda: Summation(SIZE, 1.0),
     "duchi": lambda: Duchi(0.1),
     "block": lambda: Block(1.0, SIZE, "auto"),
 }
@@ -101,6 +103,8 @@ def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
     if isinstance(mechanism, PureMechanism):
         cells, blocks = mechanism.statistic(payload), mechanism.channel.blocks
         return bool((cells if blocks is None else blocks.fold(cells))[symbol])
+    if isinstance(mechanism, Summation):
+        return bool(mechanism.statistic(payload)[symbol] > 0)
     if isinstance(mechanism, Block):
         return symbol <= int(payload[0]) < symbol + mechanism.width
     return bool(payload[0]) == (symbol == GRID)

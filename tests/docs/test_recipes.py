@@ -43,6 +43,7 @@ def test_hashes_and_noise_are_those_of_the_vectors(recipes: dict[str, Any]) -> N
         ("duchi", (17.3, 0, 24, 1.0), HOURS, {}),
         ("block", (17.3, 0, 24, 1.0, 16, 10), HOURS, {"bins": 16, "width": "piecewise"}),
         ("olh", (3, 1.0, 4), {"size": 5}, {}),
+        ("she", (3, 1.0, 5), {"size": 5}, {}),
         ("hrr", (3, 1.0, 5), {"size": 5}, {}),
         ("linear-olh", (3, 1.0, 5, 2), {"size": 20}, {}),
         ("pgr", (3, 1.0, 5, 3), {"size": 20}, {}),
@@ -55,7 +56,9 @@ def test_the_collector_finds_the_value_of_a_recipe(
     spec = build.spec(domain=domain, mechanism={"name": recipe, "epsilon": 1.0} | more)
     protocol = build_protocol(spec)
     sent = [recipes[recipe.replace("-", "_")](*arguments) for _ in range(N)]
-    payloads = np.array([list(each) for each in sent], np.uint8) if recipe == "olh" else np.array(sent, np.uint32)
+    payloads = (
+        np.array([list(each) for each in sent], np.uint8) if recipe in {"olh", "she"} else np.array(sent, np.uint32)
+    )
     assert protocol.mechanism.possible(payloads).all()
     linear = protocol.decoder.linear(protocol.mechanism.statistic(payloads), N)
     truth = np.eye(domain["size"])[3] if "size" in domain else np.array([17.3])

@@ -151,7 +151,8 @@ def test_one_report_moves_cells_by_the_largest_step_or_less(name: str) -> None:
     payloads = send(EXAMPLES[name], default_rng(4), 500)
     steps = np.array([as_dense(cells) for cells in mechanism.tally([payloads], np.arange(500), 500)])
     assert steps.shape == (500, mechanism.statistic_size)
-    assert np.abs(steps).max() == mechanism.largest_step
+    assert np.abs(steps).max() <= mechanism.largest_step
+    assert np.abs(steps).max() == mechanism.largest_step or mechanism.largest_step > 1
     assert mechanism.largest_step << 40 < 2**63
     if mechanism.partitions:
         assert steps.min() >= 0

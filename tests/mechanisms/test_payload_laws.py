@@ -21,12 +21,13 @@ from uldp.mechanisms.mechanism import Mechanism, Privacy, PureMechanism
 from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.summation import Summation
 from uldp.schemas.arrays import Counts, Mask
 
 EXAMPLES = examples()
 PRIVATE = [name for name, of in EXAMPLES.items() if of.protocol.mechanism.guarantee.privacy is not Privacy.NONE]
 N = 20_000
-#: The same for mechanisms whose reports hold a seed, so that almost every report has to be counted alone.
+#: The same for mechanisms whose reports hold a seed or magnitudes, so that almost every report has to be counted alone.
 N_SEEDED = 7_000
 #: Of a domain with more inputs, as the grid of a number, both ends and the middle.
 MOST_INPUTS = 9
@@ -52,6 +53,8 @@ def _law(mechanism: Mechanism, inputs: list[int], rng: np.random.Generator) -> L
     payloads = np.concatenate([mechanism.perturb(np.full(n, symbol), rng) for symbol in inputs])
     kinds, kind = np.unique(payloads, axis=0, return_inverse=True)
     moved = np.array([as_dense(cells) for cells in mechanism.tally([kinds], np.arange(len(kinds)), len(kinds))])
+    if isinstance(mechanism, Summation):
+        moved = moved > 0  # almost no two reports have the same magnitudes, which are independent of the symbol
     events, event = np.unique(moved, axis=0, return_inverse=True)
     of_report = np.repeat(np.arange(len(inputs)), n) * len(events) + event[kind.reshape(-1)].reshape(-1)
     counts = np.bincount(of_report, minlength=len(inputs) * len(events)).reshape(len(inputs), len(events))
@@ -60,7 +63,9 @@ def _law(mechanism: Mechanism, inputs: list[int], rng: np.random.Generator) -> L
 
 def _is_seeded(mechanism: Mechanism) -> bool:
     parts = mechanism.parts if isinstance(mechanism, Strata) else [mechanism]
-    return any(isinstance(part.once if isinstance(part, Memoized) else part, LocalHashing) for part in parts)
+    return any(
+        isinstance(part.once if isinstance(part, Memoized) else part, LocalHashing | Summation) for part in parts
+    )
 
 
 def _reveals(mechanism: Mechanism, cells: Counts) -> Mask:

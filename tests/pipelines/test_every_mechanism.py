@@ -73,6 +73,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         },
         PLACES,
     ),
+    "she": ({"domain": {"size": 20}, "mechanism": {"name": "she", "epsilon": 1.0}}, PLACES),
     "record": (
         {
             "domain": RECORD,

@@ -17,10 +17,10 @@ OF_TWO = {"warner", "mangat"}
 UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue", "uhr", "uss", "ubd"]
 MEMOIZABLE = [
     *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
-    *("hrr", "blh", "linear-olh", "pgr", "duchi", "block"),
+    *("hrr", "blh", "linear-olh", "pgr", "the", "duchi", "block"),
 ]
 OF_STRATA = ["sample-one"]
-WITHOUT = ["identity"]
+WITHOUT = ["identity", "she"]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
@@ -39,7 +39,10 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
     memoized = build_protocol(build.spec(**keys(name, lasting_epsilon=lasting)))
     mechanism = memoized.mechanism
     assert isinstance(mechanism, Memoized)
-    assert (mechanism.guarantee.epsilon, mechanism.guarantee.lasting) == (1.0, lasting)
+    exact = {epsilon: build_protocol(build.spec(**keys(name, epsilon=epsilon))) for epsilon in (1.0, lasting)}
+    promised = [exact[epsilon].mechanism.guarantee.epsilon for epsilon in (1.0, lasting)]
+    assert [mechanism.guarantee.epsilon, mechanism.guarantee.lasting] == promised
+    assert promised == [1.0, lasting] or name == "the"  # whose bits promise more than its noise
     assert list(memoized.decoder.describe(1000, "auto")) == list(without.decoder.describe(1000, "auto"))
     payloads = mechanism.perturb(np.arange(500) % mechanism.size, np.random.default_rng(1))
     assert without.mechanism.possible(payloads).all()
@@ -53,6 +56,13 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
 def test_each_private_mechanism_takes_it(name: str) -> None:
     assert name in names_where(lambda family: "lasting_epsilon" in family.model_fields).split(", ")
     assert {*MEMOIZABLE, *WITHOUT, *OF_STRATA} == set(get_args(MechanismName))
+
+
+def test_sums_keep_no_response() -> None:
+    with pytest.raises(
+        SpecError, match="lasting_epsilon: noise on a kept response does not have the law of she; use sue"
+    ):
+        build.spec(**keys("she", lasting_epsilon=2.0))
 
 
 def test_devices_must_know_it() -> None:

@@ -166,7 +166,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1.0, theta=0.4)},
-            "mechanism: oue takes no theta; only rappor, urap do",
+            "mechanism: oue takes no theta; only rappor, urap, the do",
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},

@@ -28,6 +28,9 @@ from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.strata import MemoizedStrata, RecordEncoding, Strata
 from uldp.mechanisms.strata_decoder import StrataDecoder
 from uldp.mechanisms.subset_selection import SubsetSelection, best_chosen
+from uldp.mechanisms.summation import Summation
+from uldp.mechanisms.summation_decoder import SummationDecoder
+from uldp.mechanisms.thresholding import best_threshold, thresholding
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zoning import Zoning
@@ -175,6 +178,16 @@ def _block_design(sensitive: Mask, spec: Any, epsilon: float) -> BlockResponse:
     return BlockResponse(sensitive, epsilon, CyclicDesign(design_of(spec.w, int(sensitive.sum()), len(sensitive))))
 
 
+def _the(sensitive: Mask, spec: Any, epsilon: float) -> UnaryEncoding:
+    return thresholding(sensitive, epsilon, best_threshold(epsilon) if spec.theta is None else spec.theta)
+
+
+def _she(variable: Variable, spec: Any) -> LdpProtocol:
+    pum = Pum.of(variable)
+    decoder = SummationDecoder(pum, spec.epsilon, simultaneous=variable.simultaneous)
+    return LdpProtocol(pum, Summation(variable.size, spec.epsilon), decoder)
+
+
 def _duchi(variable: Variable, spec: Any) -> LdpProtocol:
     number = variable.domain.number
     assert number is not None  # the spec has checked this
@@ -222,6 +235,8 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "pgr": _folded(
         lambda size, spec, epsilon: ProjectiveGeometryResponse(size, epsilon, best_point_space(size, spec.epsilon))
     ),
+    "the": _pure(_the),
+    "she": _she,
     "duchi": _duchi,
     "block": _block,
 }

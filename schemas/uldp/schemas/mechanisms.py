@@ -27,6 +27,8 @@ from uldp.schemas.value_mechanisms import (
     RandomizedResponseSpec,
     RapporSpec,
     SubsetSelectionSpec,
+    SummationSpec,
+    ThresholdingSpec,
     UnaryEncodingSpec,
 )
 
@@ -46,6 +48,8 @@ PartSpec = (
     | LocalHashingSpec
     | HadamardResponseSpec
     | LinearHashingSpec
+    | ThresholdingSpec
+    | SummationSpec
     | DuchiSpec
     | BlockSpec
 )

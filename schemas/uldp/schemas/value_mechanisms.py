@@ -1,11 +1,15 @@
 """The mechanisms that protect all values, as models of specs."""
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from uldp.schemas.epsilon import protects
 from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, best_buckets
 from uldp.schemas.mechanism_names import OF_SYMBOLS
+
+#: The least epsilon of she. Below it, entries of a report could exceed two bytes.
+MIN_SUMMATION_EPSILON = 0.0025
 
 
 class IdentitySpec(MechanismFamily):
@@ -85,3 +89,30 @@ class LinearHashingSpec(PrivateSpec):
     large_domains = ("decodes by a transform of at most 2^23 numbers", "hrr")
 
     name: Literal["linear-olh", "pgr"]
+
+
+class ThresholdingSpec(PrivateSpec):
+    """Thresholding with histogram encoding; ``theta`` is by default the best one, for each epsilon."""
+
+    largest_size = 100_000
+    large_domains = ("sends a bit for each value", "linear-olh, pgr or hrr")
+
+    name: Literal["the"]
+    theta: float | None = Field(default=None, gt=0.5, lt=1)
+
+
+class SummationSpec(PrivateSpec):
+    """Summation with histogram encoding."""
+
+    estimators = ("auto", "empirical", "norm-sub")
+    largest_size = 100_000
+    large_domains = ("sends two bytes for each value", "linear-olh, pgr or hrr")
+
+    name: Literal["she"]
+    epsilon: Annotated[float, Field(ge=MIN_SUMMATION_EPSILON), AfterValidator(protects)]
+
+    @field_validator("lasting_epsilon")
+    @classmethod
+    def _keeps_nothing(cls, lasting: float | None) -> None:
+        if lasting is not None:
+            raise ValueError("noise on a kept response does not have the law of she; use sue, whose bits say as much")

@@ -1,0 +1,185 @@
+"""SHE and THE: their published laws, what they promise, and their payloads."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
+from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.summation import LARGEST_ENTRY, Summation, noise_variance
+from uldp.mechanisms.summation_decoder import _tail
+from uldp.mechanisms.thresholding import best_threshold, thresholding
+from uldp.schemas.flags import Flag
+from uldp.schemas.specfile import SpecError
+
+EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0)
+ALL = np.ones(3, dtype=np.bool_)
+
+
+def published(epsilon: float, theta: float) -> tuple[float, float]:
+    """p and q: that Laplace noise of the scale 2/epsilon around 1, and around 0, is above theta."""
+    return 1 - math.exp(epsilon / 2 * (theta - 1)) / 2, math.exp(-epsilon / 2 * theta) / 2
+
+
+@pytest.mark.parametrize("theta", [0.55, 0.7, 0.99])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_bits_of_the_are_those_of_a_threshold(epsilon: float, theta: float) -> None:
+    channel = thresholding(ALL, epsilon, theta).channel
+    assert (channel.p[0], channel.q[0]) == pytest.approx(published(epsilon, theta), rel=1e-9)
+
+
+@pytest.mark.parametrize("theta", [0.55, 0.7, 0.99])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_guarantee_of_the_is_that_of_its_bits(epsilon: float, theta: float) -> None:
+    """The largest ratio of two bits: that of the old and that of the new symbol (Wang et al., equation (5))."""
+    p, q = published(epsilon, theta)
+    exact = math.log(p / q) + math.log((1 - q) / (1 - p))
+    mechanism = thresholding(ALL, epsilon, theta)
+    assert mechanism.guarantee.privacy is Privacy.LDP
+    assert mechanism.guarantee.epsilon == pytest.approx(exact, rel=1e-9)
+    assert exact < epsilon
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_best_threshold_has_the_least_variance(epsilon: float) -> None:
+    def variance(theta: float) -> float:
+        p, q = published(epsilon, theta)
+        return q * (1 - q) / (p - q) ** 2
+
+    found = minimize_scalar(variance, bounds=(0.5, 1), method="bounded")
+    assert 0.5 < best_threshold(epsilon) < 1
+    assert variance(best_threshold(epsilon)) <= found.fun * (1 + 1e-9)
+
+
+def test_a_spec_names_the_with_a_threshold() -> None:
+    for given, theta in (({}, best_threshold(1.0)), ({"theta": 0.8}, 0.8)):
+        mechanism = build_protocol(build.spec(mechanism={"name": "the", "epsilon": 1.0} | given)).mechanism
+        assert isinstance(mechanism, PureMechanism)
+        assert mechanism.channel.p[0] == pytest.approx(published(1.0, theta)[0], rel=1e-12)
+
+
+def geometric(epsilon: float, one: bool, entries: Any) -> Any:
+    """The law of an entry: two-sided geometric noise around 1 or 0."""
+    a = math.exp(-epsilon / 2)
+    return (1 - a) / (1 + a) * a ** np.abs(entries - one)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_entries_have_two_sided_geometric_noise(epsilon: float) -> None:
+    n, mechanism, rng = 100_000, Summation(2, epsilon), np.random.default_rng(1)
+    entries = mechanism.perturb(np.ones(n, dtype=np.int64), rng).view("<i2").astype(np.int64)
+    assert np.abs(np.corrcoef(entries.T) - np.eye(2)).max() < 5 / math.sqrt(n)
+    most = math.ceil(10 / epsilon)
+    bins = np.arange(-most, most + 2)
+    for symbol in (0, 1):
+        expected = n * geometric(epsilon, symbol == 1, bins)
+        counts = np.array([np.count_nonzero(entries[:, symbol] == entry) for entry in bins])
+        assert expected.min() > 5
+        # Chi-square within 5 standard deviations; a few entries are outside of the bins.
+        assert abs(((counts - expected) ** 2 / expected).sum() - len(bins)) < 5 * math.sqrt(2 * len(bins))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_sums_promise_epsilon(epsilon: float) -> None:
+    entries = np.arange(-60, 61)
+    at_1, at_0 = geometric(epsilon, True, entries), geometric(epsilon, False, entries)
+    assert np.abs(np.log(at_1 / at_0)).max() == pytest.approx(epsilon / 2, rel=1e-9)  # two entries change
+    # A device draws this law as a flipped bit, and a magnitude that says nothing of the bit.
+    mechanism = Summation(5, epsilon)
+    assert mechanism.guarantee == Guarantee(Privacy.LDP, epsilon)
+    flip = mechanism.flip_probability
+    assert 2 * math.log((1 - flip) / flip) == pytest.approx(epsilon, rel=1e-9)
+    magnitude = (1 - math.exp(-epsilon / 2)) * math.exp(-epsilon / 2) ** np.arange(60)
+    assert at_1[61:] == pytest.approx((1 - flip) * magnitude, rel=1e-9)
+    assert at_1[60:0:-1] == pytest.approx(flip * magnitude, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0025, 0.01, 1.0, 20.0])
+def test_the_bits_of_a_magnitude_have_its_mean_and_variance(epsilon: float) -> None:
+    a, bits = math.exp(-epsilon / 2), np.array(Summation(5, epsilon).bit_probabilities)
+    steps = 2.0 ** np.arange(len(bits))
+    assert (steps * bits).sum() == pytest.approx(a / (1 - a), rel=1e-9)
+    assert (steps**2 * bits * (1 - bits)).sum() == pytest.approx(a / (1 - a) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 0.98), (2.0, 0.92), (4.0, 0.72)])
+def test_the_noise_is_less_than_that_of_laplace(epsilon: float, ratio: float) -> None:
+    assert noise_variance(epsilon) / (8 / epsilon**2) == pytest.approx(ratio, abs=0.005)
+
+
+def test_possible_payloads_have_no_entry_below_the_least() -> None:
+    mechanism = Summation(3, 1.0)
+    entries = np.array([[0, 1, -LARGEST_ENTRY], [0, -LARGEST_ENTRY - 1, 0], [LARGEST_ENTRY, 0, 0]], dtype="<i2")
+    assert mechanism.possible(entries.view(np.uint8)).tolist() == [True, False, True]
+    assert mechanism.statistic(entries[[0, 2]].view(np.uint8)).tolist() == [LARGEST_ENTRY, 1, -LARGEST_ENTRY]
+    assert mechanism.possible(mechanism.perturb(np.array([0, 1, 2]), SystemRandomness())).all()
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(1, 1.0), (30, 1.0), (30, 6.0), (400, 3.0)])
+def test_the_tail_of_sums_is_bounded(n: int, epsilon: float) -> None:
+    a = math.exp(-epsilon / 2)
+    law = geometric(epsilon, False, np.arange(-400, 401))
+    total = np.array([1.0])
+    for _ in range(n):
+        total = np.convolve(total, law, mode="full")
+        middle = len(total) // 2
+        total = total[max(0, middle - 400) : middle + 401]
+    upper = total[::-1].cumsum()[::-1][len(total) // 2 :]
+    for distance in (0, 1, 5, 20, 60):
+        bound = _tail(distance, n, 2 * a / (1 - a) ** 2)
+        assert upper[distance] <= bound * (1 + 1e-9)
+        # Chernoff's bound has the right exponent.
+        assert math.log(bound) > math.log(upper[distance]) - 6 or upper[distance] < 1e-12
+
+
+def test_forged_sums_are_improbable() -> None:
+    decoder, n = (
+        build_protocol(build.spec(domain={"size": 20}, mechanism={"name": "she", "epsilon": 1.0})).decoder,
+        1000,
+    )
+    honest = np.full(20, n // 20)
+    assert decoder.p_values(honest, n)[Flag.IMPROBABLE_COUNTS] == 1
+    for forged in (honest + 400 * np.eye(20, dtype=np.int64)[0] * 20, honest - 700 * np.eye(20, dtype=np.int64)[1]):
+        assert decoder.p_values(forged, n)[Flag.IMPROBABLE_COUNTS] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "size", "text"),
+    [
+        ({"name": "the", "theta": 0.5}, 5, "mechanism.theta: must be more than 0.5"),
+        ({"name": "the", "theta": 1.0}, 5, "mechanism.theta: must be less than 1"),
+        ({"name": "the", "epsilon": 0}, 5, "mechanism.epsilon: must be more than 0"),
+        (
+            {"name": "the"},
+            100_001,
+            "the sends a bit for each value, so it takes at most 100,000 .*; use linear-olh, pgr",
+        ),
+        (
+            {"name": "she"},
+            100_001,
+            "she sends two bytes for each value, so it takes at most 100,000 .*; use linear-olh",
+        ),
+        ({"name": "she", "epsilon": 0.002}, 5, "mechanism.epsilon: must be 0.0025 or more"),
+        ({"name": "she", "theta": 0.7}, 5, "she takes no theta; only rappor, urap, the do"),
+    ],
+)
+def test_what_a_spec_cannot_say(mechanism: dict[str, Any], size: int, text: str) -> None:
+    with pytest.raises(SpecError, match=text):
+        build.spec(domain={"size": size}, mechanism={"epsilon": 1.0} | mechanism)
+
+
+@pytest.mark.parametrize(("size", "epsilon", "text"), [(0, 1.0, "one symbol"), (5, 0.002, "0.0025 or more")])
+def test_sums_that_are_refused(size: int, epsilon: float, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Summation(size, epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "theta", "text"), [(0.0, 0.7, "positive"), (1.0, 1.0, "theta")])
+def test_thresholds_that_are_refused(epsilon: float, theta: float, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        thresholding(ALL, epsilon, theta)
