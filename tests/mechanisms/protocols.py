@@ -17,6 +17,7 @@ from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.strings import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.variable import Variable
@@ -59,12 +60,20 @@ def _example(spec: CollectionSpec) -> Example:
 def alternatives(mechanism: Mechanism) -> list[Values]:
     """Group the inputs between which no report may tell: all of them, or those of each part of a record or design."""
     if not isinstance(mechanism, Strata):
-        return [np.arange(mechanism.size)]
+        return [_inputs(mechanism)]
     parts = zip(mechanism.first_symbols, mechanism.parts, strict=True)
     return [first + inputs for first, part in parts for inputs in alternatives(part)]
 
 
+def _inputs(mechanism: Mechanism) -> Values:
+    """All inputs, or some of all strings."""
+    return np.arange(mechanism.size) if mechanism.size < STRING_SYMBOLS else np.arange(5) * (STRING_SYMBOLS // 5)
+
+
 _VALUES, _NUMBER = {"size": 8}, {"number": {"low": -3.0, "high": 24.0}}
+_STRINGS = {"strings": {"longest": 12}}
+#: Candidates, the first of which devices hold; others are held by nobody.
+_ASKED = {"candidates": ["kiosk", "", "日本", "a\n,b", "KIOSK", "kiosk ", "x" * 12, "\u202e"]}
 _SENSITIVE = {"sensitive": [0, 1, 2]}
 _HIDING = _SENSITIVE | {"tags": [{"name": "home"}]}
 _ZONES = str(Path(__file__).with_name("zones.csv"))
@@ -130,6 +139,16 @@ _SPECS: dict[str, dict[str, Any]] = {
     "block, square wave": _keys("block", _NUMBER, 3.0, bins=8, width="square-wave"),
     "duchi with a permanent response": _keys("duchi", _NUMBER, lasting_epsilon=3.0),
     "block with a permanent response": _keys("block", _NUMBER, bins=8, lasting_epsilon=3.0),
+    "bloom": _keys("bloom", _STRINGS, 4.0, bits=32, cohorts=16) | _ASKED,
+    "bloom with a permanent response": _keys(
+        "bloom", _STRINGS, 3.0, bits=64, hashes=1, cohorts=8, theta=0.5, lasting_epsilon=6.0
+    )
+    | _ASKED,
+    "cohort-olh": _keys("cohort-olh", _STRINGS, cohorts=64) | _ASKED,
+    "cohort-olh with a permanent response": _keys(
+        "cohort-olh", _STRINGS, 3.0, cohorts=8, buckets=40, lasting_epsilon=5.0
+    )
+    | _ASKED,
     "record of symbols": _record(
         app=(_VALUES | _HIDING, {"name": "urr", "share": 0.7}), hours=(_NUMBER, {"name": "duchi", "share": 0.3})
     ),
@@ -147,6 +166,10 @@ _SPECS: dict[str, dict[str, Any]] = {
         app=(_VALUES, {"name": "oue"}),
         hours=(_NUMBER, {"name": "block", "bins": 8}),
     ),
+    "record with strings": _record(
+        app=(_VALUES, {"name": "oue"}),
+        search=(_STRINGS | _ASKED, {"name": "cohort-olh", "cohorts": 32}),
+    ),
 }
 
 _SHARES = {2: np.array([0.3, 0.7]), 8: np.array([0.3, 0.05, 0.1, 0.0, 0.15, 0.05, 0.2, 0.15])}
@@ -156,6 +179,9 @@ _HIDDEN = 0.2
 
 def _hold(variable: Variable, rng: Generator, n: int) -> Held:
     number = variable.domain.number
+    if variable.domain.strings is not None:
+        texts = np.array(variable.candidates, dtype=np.object_)
+        return Held(texts[rng.choice(len(texts), n, p=_SHARES[len(texts)])], np.full(n, -1))
     if number is None:
         hidden = rng.random(n) < _HIDDEN * len(variable.tags)
         return Held(rng.choice(variable.size, n, p=_SHARES[variable.size]), hidden.astype(np.int64) - 1)
@@ -168,7 +194,7 @@ def _truth(variable: Variable) -> Floats:
     number = variable.domain.number
     if number is not None:
         return np.array([number.low + (0.1 + 0.9 / 4) * (number.high - number.low)])
-    shares = _SHARES[variable.size]
+    shares = _SHARES[variable.size or len(variable.candidates)]
     if not variable.tags:
         return shares
     (tag,), (zones,) = variable.tags, variable.zones

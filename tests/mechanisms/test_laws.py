@@ -141,8 +141,9 @@ def test_sparse_cells_give_the_same_tables(name: str) -> None:
             decoder.tables(one + other, 2 * N, estimator),
             strict=True,
         ):
-            assert table.values.tolist() == wanted.values.tolist()
-            assert table.stderr.tolist() == wanted.stderr.tolist()
+            # Least squares go through BLAS, whose last digits may depend on where an array is in memory.
+            assert table.values == pytest.approx(wanted.values, rel=1e-9, abs=1e-15)
+            assert table.stderr == pytest.approx(wanted.stderr, rel=1e-9, abs=1e-15)
 
 
 @each

@@ -220,7 +220,7 @@ def test_mechanisms_that_differ_by_more_than_noise_are_refused(inner: UniformNoi
 
 def test_a_mechanism_without_uniform_noise_or_bits_is_refused() -> None:
     twice = memoized("duchi", 2.0, 1.0)
-    with pytest.raises(ValueError, match="needs uniform noise, or a unary encoding"):
+    with pytest.raises(ValueError, match="needs uniform noise, or bits with noise of their own"):
         Memoized(twice, twice)
 
 

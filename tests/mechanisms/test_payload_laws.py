@@ -25,7 +25,12 @@ from uldp.mechanisms.summation import Summation
 from uldp.schemas.arrays import Counts, Mask
 
 EXAMPLES = examples()
-PRIVATE = [name for name, of in EXAMPLES.items() if of.protocol.mechanism.guarantee.privacy is not Privacy.NONE]
+#: Almost no two reports of a Bloom filter are alike; ``test_strings`` has the probabilities of all of them.
+PRIVATE = [
+    name
+    for name, of in EXAMPLES.items()
+    if of.protocol.mechanism.guarantee.privacy is not Privacy.NONE and not name.startswith("bloom")
+]
 N = 20_000
 #: The same for mechanisms whose reports hold a seed or magnitudes, so that almost every report has to be counted alone.
 N_SEEDED = 7_000

@@ -100,3 +100,15 @@ def test_kept_responses_that_link_the_reports_of_a_device(name: str) -> None:
 )
 def test_responses_that_many_devices_share(mechanism: dict[str, Any]) -> None:
     assert warned(10**9, **OF_HASHES, mechanism=mechanism) == []
+
+
+def test_strings_without_candidates_or_with_too_few_users_to_find_any() -> None:
+    mechanism = {"name": "bloom", "epsilon": 1.0}
+    strings: dict[str, Any] = {"domain": {"strings": {"longest": 9}}, "sensitive": "all", "mechanism": mechanism}
+    (warning,) = warned(**strings)
+    assert warning.startswith("no candidates: reports are counted, but estimates need candidates")
+    assert warned(**strings, candidates=["a"]) == []
+    (warning,) = warned(1000, **strings, candidates=["a"])
+    users = int(warning.split("take ")[1].split(" ")[0].replace(",", ""))
+    assert warned(users, **strings, candidates=["a"]) == []
+    assert len(warned(users // 2, **strings, candidates=["a"])) == 1

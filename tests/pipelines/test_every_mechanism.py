@@ -1,4 +1,4 @@
-"""Numbers, hashes and records from devices to the page, through the same commands as every other collection."""
+"""Numbers, hashes, strings and records from devices to the page, by the same commands as every other collection."""
 
 import json
 import sys
@@ -31,8 +31,8 @@ from uldp.schemas.table import Table, TableName
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream, read_messages
 
-#: Standard errors between an estimate and the truth. Under a normal law, one of the 154 entries below is farther off by
-#: chance with a probability of at most 154 * 5.8e-7 = 9e-5; the simulation has a fixed seed.
+#: Standard errors between an estimate and the truth. Under a normal law, one of the 166 entries below is farther off by
+#: chance with a probability of at most 166 * 5.8e-7 = 1e-4; the simulation has a fixed seed.
 Z = 5
 
 USERS, BINS = 5_000, 24
@@ -43,6 +43,7 @@ SHARES: Floats = MIDDLES * (24 - MIDDLES) / (MIDDLES * (24 - MIDDLES)).sum()
 
 NUMBERS = "value,weight\n" + "".join(f"{m},{share}\n" for m, share in zip(MIDDLES, SHARES, strict=True))
 PLACES = "value,tag,weight\n" + "".join(f"{place},,{20 - place}\n" for place in range(20))
+TEXTS = 'value,weight\nweather,4\n"a,b",3\n日本,2\nno candidate,1\n'
 RECORDS = "app,app.tag,hours,weight\nmaps,,2,4\nmail,,11,2\nmail,home,23,1\nclinic,,5,2\nclinic,home,8,1\n"
 RECORD: dict[str, Any] = {
     "record": {
@@ -72,6 +73,14 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
             "estimator": ["empirical", "norm-sub"],
         },
         PLACES,
+    ),
+    "strings": (
+        {
+            "domain": {"strings": {"longest": 16}},
+            "mechanism": {"name": "bloom", "epsilon": 3.0, "bits": 32, "cohorts": 16},
+            "candidates_file": "candidates.csv",
+        },
+        TEXTS,
     ),
     "she": ({"domain": {"size": 20}, "mechanism": {"name": "she", "epsilon": 1.0}}, PLACES),
     "record": (
@@ -112,6 +121,7 @@ def uldp(*arguments: str | Path) -> None:
 def write_spec(folder: Path, keys: dict[str, Any], name: str = "spec.yaml") -> Path:
     (folder / "home.csv").write_text("mail,1\nclinic,1\n", encoding="utf-8")
     (folder / "zones.csv").write_text("mail,letters\nclinic,doctors\n", encoding="utf-8")
+    (folder / "candidates.csv").write_text('weather\n"a,b"\n日本\nnobody\n\u202e\n', encoding="utf-8")
     path = folder / name
     path.write_text(
         yaml.safe_dump(build.MINIMAL | {"collection": "all", "limits": {"min_reports": 1}} | keys), encoding="utf-8"
@@ -199,6 +209,8 @@ def true_values(table: Table, truth: Truth) -> Floats:
             return np.asarray(values + (bots.sum() if table.name is TableName.BAND else 0), dtype=np.float64)
         case TableName.ZONE:
             return np.array([0.1, 0.1, 0.0])  # of ten, one hides mail and one hides clinic, and nobody hides maps
+        case TableName.UNEXPLAINED:
+            return np.array([0.1])
         case TableName.SHARE if truth.variables[attribute].domain.number is not None:
             return SHARES
     return truth.distribution(attribute)
@@ -208,7 +220,10 @@ def test_estimates_are_near_the_truth(run: Run) -> None:
     assert {estimate.estimator for estimate in run.estimates} == set(run.spec.estimators)
     for estimate in run.estimates:
         for table in estimate.tables:
-            if table.name is not TableName.BOUND:
+            if table.name is TableName.FOUND:
+                # So the three that devices hold, and none of the others.
+                assert table.values.tolist() == [1, 1, 1, 0, 0]
+            elif table.name not in {TableName.BOUND, TableName.P_VALUE}:
                 truth = true_values(table, run.truth)
                 assert table.values.shape == truth.shape
                 assert (np.abs(table.values - truth) <= Z * table.stderr).all(), (estimate.estimator, table.name)
@@ -226,7 +241,7 @@ def test_show_names_each_table(run: Run, capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out
     for estimate in run.estimates:
         for table in estimate.tables:
-            beside_shares = dict.fromkeys(("share", "visible", "band"), "largest of")
+            beside_shares = dict.fromkeys(("share", "visible", "band", "p_value", "found"), "largest of")
             named = beside_shares | {"hidden": "behind tags", "bound": "in l1", "zone": "zones behind tags"}
             name = named.get(table.name, f"  {table.name}")
             assert name in shown

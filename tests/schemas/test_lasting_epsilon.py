@@ -14,10 +14,11 @@ from uldp.schemas.specfile import SpecError
 
 NUMBER = {"number": {"low": -1.0, "high": 3.0}}
 OF_TWO = {"warner", "mangat"}
+STRINGS = {"strings": {"longest": 12}}
 UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue", "uhr", "uss", "ubd"]
 MEMOIZABLE = [
     *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
-    *("hrr", "blh", "linear-olh", "pgr", "the", "duchi", "block"),
+    *("hrr", "blh", "linear-olh", "pgr", "the", "duchi", "block", "bloom", "cohort-olh"),
 ]
 OF_STRATA = ["sample-one"]
 WITHOUT = ["identity", "she"]
@@ -25,8 +26,9 @@ WITHOUT = ["identity", "she"]
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
     theta = {"theta": 0.7} if name == "rappor" else {}
+    of_others = dict.fromkeys(("duchi", "block"), NUMBER) | dict.fromkeys(("bloom", "cohort-olh"), STRINGS)
     return {
-        "domain": NUMBER if name in {"duchi", "block"} else {"size": 2 if name in OF_TWO else 5},
+        "domain": of_others.get(name, {"size": 2 if name in OF_TWO else 5}),
         "sensitive": [1] if name in UTILITY_OPTIMIZED else "all",
         "mechanism": {"name": name, "epsilon": 1.0} | theta | parameters,
     }

@@ -42,6 +42,7 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
             ),
         ),
         ("number", "duchi, block"),
+        ("strings", "bloom, cohort-olh"),
         ("record", "sample-one"),
     ],
 )
@@ -81,7 +82,7 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "urr", "epsilon": 1, "buckets": 4}},
-            "mechanism: urr takes no buckets; only olh does",
+            "mechanism: urr takes no buckets; only olh, cohort-olh do",
         ),
         (
             {"mechanism": {"name": "rr", "epsilon": 1, "of": {}}},

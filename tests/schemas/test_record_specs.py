@@ -131,7 +131,7 @@ LIST = "write all, or a list of values of the domain"
             of(DUCHI, DUCHI),
             (
                 "mechanism.of.app: duchi is for a number, and the domain is several values; choose one of "
-                + ", ".join(name for name in IN_A_RECORD if name not in {"duchi", "block"})
+                + ", ".join(name for name in IN_A_RECORD if name not in {"duchi", "block", "bloom", "cohort-olh"})
             ),
         ),
         (
@@ -177,7 +177,7 @@ LIST = "write all, or a list of values of the domain"
         ({"app": {"size": 2, "label": "x"}}, f"domain.record.app.label: {UNKNOWN} (did you mean 'labels'?)"),
         (
             {"app": {"sensitive": "all"}},
-            "domain.record.app: give one of size, labels, labels_file, number (given: none)",
+            "domain.record.app: give one of size, labels, labels_file, number, strings (given: none)",
         ),
         ({"app": APP | {"sensitive": "al"}}, f"domain.record.app.sensitive: {LIST} (got 'al'; did you mean 'all'?)"),
         (

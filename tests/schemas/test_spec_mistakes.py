@@ -25,7 +25,7 @@ MECHANISMS = " or ".join(str(get_args(MechanismName))[1:-1].rsplit(", ", 1))
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
-ONE_DOMAIN = "give one of size, labels, labels_file, number, record"
+ONE_DOMAIN = "give one of size, labels, labels_file, number, strings, record"
 SPREAD = "needs a background, because no value is non-sensitive; add background"
 TWO_LABELS = {"labels": ["a", "b"]}
 
@@ -166,7 +166,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1.0, theta=0.4)},
-            "mechanism: oue takes no theta; only rappor, urap, the do",
+            "mechanism: oue takes no theta; only rappor, urap, the, bloom do",
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},

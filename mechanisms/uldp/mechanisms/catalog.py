@@ -10,6 +10,9 @@ from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_decoder import BlockDecoder
 from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.block_response import BlockResponse
+from uldp.mechanisms.bloom import BloomFilter
+from uldp.mechanisms.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.cohort_hashing import CohortHashing
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.fold import FoldedMechanism
 from uldp.mechanisms.folded_decoder import FoldedDecoder
@@ -27,6 +30,7 @@ from uldp.mechanisms.pure import PureDecoder
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.strata import MemoizedStrata, RecordEncoding, Strata
 from uldp.mechanisms.strata_decoder import StrataDecoder
+from uldp.mechanisms.strings import StringEncoding
 from uldp.mechanisms.subset_selection import SubsetSelection, best_chosen
 from uldp.mechanisms.summation import Summation
 from uldp.mechanisms.summation_decoder import SummationDecoder
@@ -207,6 +211,18 @@ def _block(variable: Variable, spec: Any) -> LdpProtocol:
     return LdpProtocol(encoding, mechanism, BlockDecoder(block, number.low, number.high))
 
 
+def _strings(build: Callable[[Any, float], BloomFilter | CohortHashing]) -> Callable[[Variable, Any], LdpProtocol]:
+    """Return the builder of a mechanism for strings; ``build`` gets the spec, and its epsilon or its lasting one."""
+
+    def protocol(variable: Variable, spec: Any) -> LdpProtocol:
+        assert variable.domain.strings is not None  # the spec has checked this
+        longest, mechanism = variable.domain.strings.longest, build(spec, spec.epsilon)
+        decoder = CandidateDecoder(mechanism, variable.candidates, longest, simultaneous=variable.simultaneous)
+        return LdpProtocol(StringEncoding(longest), _kept(spec, mechanism, partial(build, spec)), decoder)
+
+    return protocol
+
+
 # The names in the literature. The spec has checked the conditions that distinguish them (two values, one sensitive
 # value, theta). The models of the specs differ in their parameters, hence ``Any``.
 _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
@@ -239,4 +255,6 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "she": _she,
     "duchi": _duchi,
     "block": _block,
+    "bloom": _strings(lambda spec, eps: BloomFilter(eps, spec.bits, spec.hashes, spec.cohorts, spec.theta)),
+    "cohort-olh": _strings(lambda spec, epsilon: CohortHashing(epsilon, spec.buckets, spec.cohorts)),
 }

@@ -58,7 +58,7 @@ def add_cells(one: Cells, other: Cells) -> Cells:
     indices, at = np.unique(np.concatenate([one.indices, other.indices]), return_inverse=True)
     values = np.zeros(len(indices), dtype=np.int64)
     np.add.at(values, at, np.concatenate([one.values, other.values]))
-    return _smallest(SparseCells(one.size, indices, values))
+    return smallest(SparseCells(one.size, indices, values))
 
 
 def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, size: int) -> list[Cells]:
@@ -79,10 +79,11 @@ def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, siz
     found, counts = np.unique(cells, return_counts=True)
     ends = np.searchsorted(found, np.arange(1, k) * size)
     return [
-        _smallest(SparseCells(size, cells_of_group % size, of_group.astype(np.int64)))
+        smallest(SparseCells(size, cells_of_group % size, of_group.astype(np.int64)))
         for cells_of_group, of_group in zip(np.split(found, ends), np.split(counts, ends), strict=True)
     ]
 
 
-def _smallest(cells: SparseCells) -> Cells:
+def smallest(cells: SparseCells) -> Cells:
+    """Return cells that take little room: dense ones, unless few differ from 0."""
     return cells if len(cells.indices) < _SPARSE_SHARE * cells.size else cells.dense()

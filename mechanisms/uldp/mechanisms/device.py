@@ -26,8 +26,8 @@ from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Report
 from uldp.schemas.variable import Variable
 
-#: An index into a domain, or a number.
-Value = int | float
+#: An index into a domain, a number, or a string.
+Value = int | float | str
 #: By value, the name of its tag; or such a mapping for each attribute of a record.
 Hidden = Mapping[int, str] | Mapping[str, Mapping[int, str]]
 
@@ -111,8 +111,8 @@ class Device:
         """Perturb a value and encode its report; each call spends epsilon.
 
         Args:
-            value: The true value: an index into the domain, or a number, which becomes the nearest end of the range if
-                it is outside. For a record, the value of each attribute.
+            value: The true value: an index into the domain, a string, or a number, which becomes the nearest end of
+                the range if it is outside. For a record, the value of each attribute.
             event_time_ms: The time of the observation, in milliseconds since 1970-01-01 UTC. The report holds the
                 beginning of its time slice (the period of sliding windows, or the size of others), or with
                 ``event_time: exact`` in the spec this time itself.
@@ -121,11 +121,12 @@ class Device:
             The message to send: a framed ``uldp.schemas.records.Report`` with a fresh random id.
 
         Raises:
-            ValueError: if a value is outside of its domain or is no finite number, or an attribute is missing. The
-                message contains no value. With ``lasting_epsilon``, also if the device has reported in this window or
-                a later one.
+            ValueError: if a value is outside of its domain, is no finite number or too long a string, or an attribute
+                is missing. The message contains no value. With ``lasting_epsilon``, also if the device has reported in
+                this window or a later one.
             BudgetExceededError: if the report would exceed the budget. The message contains no value.
-            TypeError: if an index is no integer, or a number is no number. The message contains no value.
+            TypeError: if an index is no integer, a number is no number, or a string is no string. The message
+                contains no value.
         """
         values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
         if values.keys() != self._spec.variables.keys():
@@ -217,6 +218,10 @@ def _held(variable: Variable, value: Value, hidden: Mapping[int, int]) -> Held:
         if not isinstance(cast(object, value), Real):  # NumPy would name text that it cannot convert
             raise TypeError("the value is not a number")
         return Held(np.array([value], dtype=np.float64), np.array([-1]))
+    if variable.domain.strings is not None:
+        if not isinstance(value, str):
+            raise TypeError("the value is not a string")
+        return Held(np.array([value], dtype=np.object_), np.array([-1]))
     index = operator.index(cast(int, value))
     if not 0 <= index < variable.size:
         raise ValueError(f"the value is outside of the domain 0 to {variable.size - 1}")

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from uldp.mechanisms.mechanism import Randomness
-from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.arrays import Floats, Texts, Values
 
 
 class Held(NamedTuple):
     """What n devices hold of one variable.
 
     Attributes:
-        values: Shape (n,): indices of the domain's values, or numbers as floats.
+        values: Shape (n,): indices of the domain's values, numbers as floats, or strings.
         tags: Shape (n,): the index of the tag behind which a user hides this value, -1 if the user does not hide it.
     """
 
-    values: Values | Floats
+    values: Values | Floats | Texts
     tags: Values
 
 

@@ -41,7 +41,7 @@ def default_buckets(epsilon: float) -> int:
 
 
 def hash_symbols(seeds: npt.NDArray[np.integer], symbols: Values, buckets: int) -> Symbols:
-    """Return the bucket of each symbol under the hash function of its seed; both have shape (n,).
+    """Return the bucket of each symbol under the hash function of its seed; the two shapes broadcast.
 
     SplitMix64 starts with the state seed * 2^32. Its output number z (the first is number 0) is the hash of symbol z.
     The bucket is (hash mod 2^32) * buckets / 2^32, rounded down.

@@ -95,6 +95,7 @@ class Mechanism(ABC):
         largest_step: The most that one report moves a cell; ``largest_step * MOST_REPORTS < 2^63``.
         partitions: Whether each report is in exactly one cell, so that the cells are 0 or more and sum to n.
         memory: Whether a device keeps a permanent response, so that its reports depend on each other.
+        structure: Further sizes in which a permanent response and its reports must agree.
     """
 
     guarantee: Guarantee
@@ -104,6 +105,7 @@ class Mechanism(ABC):
     largest_step: int = 1
     partitions: bool
     memory: bool = False
+    structure: tuple[int, ...] = ()
 
     @abstractmethod
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
@@ -202,3 +204,18 @@ class UniformNoise(Mechanism):
     @abstractmethod
     def uniform(self, n: int, randomness: Randomness) -> Payloads:
         """Draw n payloads uniformly from those that noise can give."""
+
+
+class BitNoise(Mechanism):
+    """A mechanism that reports bits, of which it draws each alone: whether it is a bit of the symbol decides its law.
+
+    Attributes:
+        bits: The number of bits; a payload ends with them.
+    """
+
+    bits: int
+
+    @property
+    @abstractmethod
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """Shape (bits,) each: the probability that a bit of the symbol is cleared, and that any other bit is set."""

@@ -11,9 +11,8 @@ from typing import cast
 import numpy as np
 
 from uldp.mechanisms.cells import Cells
-from uldp.mechanisms.mechanism import Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
+from uldp.mechanisms.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
 from uldp.mechanisms.packed_bits import pack_rows
-from uldp.mechanisms.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
 
 # again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
@@ -27,7 +26,7 @@ class Memoized(WithMemory):
     """A permanent response by one mechanism, and noise on top, such that a report has the law of another mechanism.
 
     The device draws ``permanent`` once for a symbol, and keeps it. Each report is ``again`` of what it kept. Both
-    mechanisms have ``UniformNoise``, or both are unary encodings. The noise of ``again`` is all that is missing from
+    mechanisms have ``UniformNoise``, or both have ``BitNoise``. The noise of ``again`` is all that is missing from
     the law of the first to that of the second. So a collector needs only the second.
 
     Uniform noise: if the mechanisms send a uniform payload with probability a and a', ``again`` replaces the permanent
@@ -54,7 +53,7 @@ class Memoized(WithMemory):
     Attributes:
         once: The mechanism that has the law of one report.
         noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
-            payload. Bits: shape (2, |Z|), that it sets and clears each bit.
+            payload. Bits: shape (2, bits), that it sets and clears each bit.
     """
 
     once: Mechanism
@@ -77,10 +76,10 @@ class Memoized(WithMemory):
         if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
             replaced = (once.uniform_probability - inner.uniform_probability) / (1 - inner.uniform_probability)
             self.noise = _positive(np.array([replaced]))
-        elif isinstance(inner, UnaryEncoding) and isinstance(once, UnaryEncoding):
+        elif isinstance(inner, BitNoise) and isinstance(once, BitNoise):
             self.noise = _positive(_bit_noise(inner, once))
         else:
-            raise ValueError("a memoized mechanism needs uniform noise, or a unary encoding")
+            raise ValueError("a memoized mechanism needs uniform noise, or bits with noise of their own")
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.form, self.largest_step = once.size, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
@@ -101,12 +100,13 @@ class Memoized(WithMemory):
             drawn = self.once.uniform(n, randomness)
             payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
             return payloads
-        return pack_rows(
-            n, self.size, lambda block: self._bits_again(cast(Packed, permanent)[block], randomness), _BITS_AT_ONCE
-        )
+        size = self.noise.shape[1]
+        head, kept = np.split(cast(Packed, permanent), [permanent.shape[1] + -size // 8], axis=1)
+        bits = pack_rows(n, size, lambda block: self._bits_again(kept[block], randomness), _BITS_AT_ONCE)
+        return np.concatenate([head, bits], axis=1)
 
     def _bits_again(self, permanent: Packed, randomness: Randomness) -> Mask:
-        bits = np.unpackbits(permanent, axis=1, count=self.size)
+        bits = np.unpackbits(permanent, axis=1, count=self.noise.shape[1])
         becomes_set, cleared = self.noise
         drawn = randomness.random(bits.shape)
         kept: Mask = np.where(bits, drawn >= cleared, drawn < becomes_set)
@@ -127,17 +127,18 @@ class Memoized(WithMemory):
 
 def _structure(mechanism: Mechanism) -> tuple[object, ...]:
     """Return the symbols and payloads of a mechanism, and in ``chance_support`` the size of its sets or buckets."""
-    structure = (type(mechanism), mechanism.size, mechanism.form)
+    structure = (type(mechanism), mechanism.size, mechanism.form, mechanism.structure)
     if isinstance(mechanism, PureMechanism):
         return (*structure, mechanism.chance_support, mechanism.sensitive.tobytes())
     return structure
 
 
-def _bit_noise(inner: UnaryEncoding, once: UnaryEncoding) -> Floats:
-    """Return the probabilities that ``again`` sets and clears each bit, shape (2, |Z|)."""
-    p, q, unset = inner.channel.p, inner.channel.q, inner.cleared_probability
-    becomes_set = p * once.channel.q - once.channel.p * q
-    cleared = once.cleared_probability * (1 - q) - unset * (1 - once.channel.q)
+def _bit_noise(inner: BitNoise, once: BitNoise) -> Floats:
+    """Return the probabilities that ``again`` sets and clears each bit, shape (2, bits)."""
+    (unset, q), (unset_once, q_once) = inner.bit_law, once.bit_law
+    p = 1 - unset
+    becomes_set = p * q_once - (1 - unset_once) * q
+    cleared = unset_once * (1 - q) - unset * (1 - q_once)
     return np.stack([becomes_set, cleared]) / (p - q)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import IMPROBABLE_TAIL, Guarantee, PayloadForm, PureMechanism, Randomness
+from uldp.mechanisms.mechanism import IMPROBABLE_TAIL, BitNoise, Guarantee, PayloadForm, PureMechanism, Randomness
 from uldp.mechanisms.packed_bits import BYTES_AT_ONCE, column_bits, pack_rows, tally_bits, word_columns
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
@@ -31,7 +31,7 @@ def sue_theta(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon / 2))
 
 
-class UnaryEncoding(PureMechanism):
+class UnaryEncoding(PureMechanism, BitNoise):
     """The utility-optimized RAPPOR, uRAP (Definition 5), with the cases generalized RAPPOR, SUE and OUE.
 
     The mechanism reports a bit y_j for each symbol j. With true symbol z and E = e^epsilon, it draws each bit
@@ -55,7 +55,6 @@ class UnaryEncoding(PureMechanism):
     """
 
     theta: float
-    cleared_probability: Floats
     partitions = False
 
     def __init__(self, sensitive: Mask, epsilon: float, theta: float) -> None:
@@ -74,23 +73,30 @@ class UnaryEncoding(PureMechanism):
         if not 0 < theta < 1:
             raise ValueError(f"theta must be inside (0, 1), got {theta}")
         self.theta = theta
-        self.sensitive = np.array(sensitive, dtype=np.bool_)
-        self.size = self.statistic_size = len(self.sensitive)
-        self.form = PayloadForm(width=-(-self.size // 8))
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
-        self._sensitive_symbols = np.flatnonzero(self.sensitive)
+        sensitive = np.array(sensitive, dtype=np.bool_)
         d1 = theta / ((1 - theta) * math.exp(epsilon) + theta)
         d2 = (1 - theta) + theta * math.exp(-epsilon)
+        self._set(
+            Guarantee.of(sensitive, epsilon), sensitive, np.where(sensitive, 1 - theta, d2), np.where(sensitive, d1, 0)
+        )
+
+    def _set(self, guarantee: Guarantee, sensitive: Mask, cleared: Floats, q: Floats) -> None:
+        """Set all attributes but theta, from the probabilities of the bits."""
+        self.guarantee, self.sensitive = guarantee, sensitive
+        self.size = self.bits = self.statistic_size = len(sensitive)
+        self.form = PayloadForm(width=-(-self.size // 8))
+        self._sensitive_symbols = np.flatnonzero(sensitive)
         # Keep this beside p = 1 - cleared_probability, because a float p close to 1 lacks the digits that the guarantee
         # needs.
-        self.cleared_probability = np.where(self.sensitive, 1 - theta, d2)
-        self.channel = Channel(
-            p=1 - self.cleared_probability,
-            q=np.where(self.sensitive, d1, 0.0),
-            independent_bits=True,
-        )
-        self._non_sensitive_words = word_columns(np.packbits(~self.sensitive)[np.newaxis])
+        self.cleared_probability = cleared
+        self.channel = Channel(p=1 - cleared, q=q, independent_bits=True)
+        self._non_sensitive_words = word_columns(np.packbits(~sensitive)[np.newaxis])
         self._padding_bits = ~np.packbits(np.ones(self.size, dtype=np.bool_))[-1]
+
+    @property
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """The probability that the device clears the bit of a true symbol, and that it sets another, shape (|Z|,)."""
+        return self.cleared_probability, self.channel.q
 
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
         """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).

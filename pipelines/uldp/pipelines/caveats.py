@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from uldp.mechanisms.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
 from uldp.mechanisms.mechanism import Mechanism, UniformNoise
@@ -22,6 +23,8 @@ _FEW_REPORTS = 10
 _FEW_WINDOWS = 100
 #: The search for a number of users that suffices: the factor between two tries, and where it begins at the most.
 _USERS_STEP, _MOST_USERS = 1.5, 1e10
+#: Candidates with a smaller share than this are what a collection of strings is for.
+_LARGE_SHARE = 0.1
 #: A budget above this protects hardly anybody.
 _LARGE_EPSILON = 8.0
 
@@ -69,8 +72,27 @@ def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]
                 f"the expected error of the mean is {error:.3g} at n = {users:,}, in a range of {width:.3g}: take "
                 f"{_two_digits(users * (10 * error / width) ** 2):,} users or more in a window, or a larger epsilon"
             )
+    elif isinstance(decoder, CandidateDecoder):
+        yield from _candidates(decoder, n, users / n)
     elif isinstance(decoder, PureDecoder):
         yield from _useless_shares(decoder, decoder.known(estimator), n, users / n)
+
+
+def _candidates(decoder: CandidateDecoder, n: int, users: float) -> Iterator[str]:
+    """Yield a line if there are no candidates, or if n reports hardly find any.
+
+    Args:
+        decoder: The decoder of the candidates.
+        n: The number of reports.
+        users: The number of users for each of these reports.
+    """
+    if not decoder.names:
+        yield "no candidates: reports are counted, but estimates need candidates; add them to the spec at any time"
+    elif (least := decoder.least_found(n)) > _LARGE_SHARE:
+        yield (
+            f"a candidate is found only from a share of about {min(least, 1):.2g} on: take"
+            f" {_two_digits(n * users * (least / _LARGE_SHARE) ** 2):,} users or more in a window, or a larger epsilon"
+        )
 
 
 def _fingerprint(mechanism: Mechanism, n: int) -> Iterator[str]:

@@ -9,6 +9,8 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 #: True values, as indices of the domain.
 Values = npt.NDArray[np.integer]
+#: True strings.
+Texts = npt.NDArray[np.object_]
 #: Symbols as indices.
 Symbols = npt.NDArray[np.int64]
 #: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.

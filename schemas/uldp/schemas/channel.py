@@ -1,8 +1,9 @@
 """The half of a spec that devices must know. Reports under another one cannot be added to the same statistic.
 
-The other half is how the collector reads the statistic: estimators, backgrounds, limits, and whether a version is
-retired. It may change while the version stays. Windows are in neither half: the state of a job depends on them. Nor are
-``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be added.
+The other half is how the collector reads the statistic: estimators, backgrounds, candidates, limits, and whether a
+version is retired. It may change while the version stays. Windows are in neither half: the state of a job depends on
+them. Nor are ``event_time`` and ``budget``, which say what a device must not send: reports with and without them can be
+added.
 """
 
 import hashlib
@@ -32,6 +33,8 @@ def _facts(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> Itera
         of_domain, beside = (f"domain.record.{name}.",) * 2 if name else ("domain.", "")
         if variable.domain.number is not None:
             yield from _under(f"{of_domain}number.", variable.domain.number.model_dump())
+        elif variable.domain.strings is not None:
+            yield from _under(f"{of_domain}strings.", variable.domain.strings.model_dump())
         elif variable.names is not None:
             yield f"{of_domain}labels", variable.names
         else:

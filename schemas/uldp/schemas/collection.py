@@ -103,6 +103,9 @@ class CollectionSpec(Strict):
     sensitive: Sensitive = "all"
     mechanism: Annotated[MechanismSpec, Field(discriminator="name"), BeforeValidator(not_a_name)]
     tags: list[Tag] = Field(default_factory=list)
+    #: The strings whose shares are asked for, of a domain of strings.
+    candidates: list[str] | None = None
+    candidates_file: str | None = None
     window: WindowSpec
     #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
     event_time: Literal["slice", "exact"] = "slice"
@@ -185,15 +188,23 @@ class CollectionSpec(Strict):
             if isinstance(mechanism, SampleOneSpec):
                 raise ValueError("mechanism: sample-one is for a record; give domain.record, or another mechanism")
             only = read_variable(
-                self.domain, self.sensitive, self.tags, mechanism, base, simultaneous=self._simultaneous
+                self.domain,
+                self.sensitive,
+                self.tags,
+                mechanism,
+                base,
+                simultaneous=self._simultaneous,
+                candidates=self.candidates,
+                candidates_file=self.candidates_file,
             )
             return {"": only}
         if not isinstance(mechanism, SampleOneSpec):
             raise ValueError(
                 f"mechanism: a record needs sample-one, not {mechanism.name}; give each attribute a mechanism in of"
             )
-        if self.sensitive != "all" or self.tags:
-            key = "tags" if self.tags else "sensitive"
+        beside = [name for name in ("tags", "candidates", "candidates_file") if getattr(self, name)]
+        if self.sensitive != "all" or beside:
+            key = beside[0] if beside else "sensitive"
             raise ValueError(f"{key}: the attributes of a record have their own; move {key} to domain.record")
         if others := [name for name in mechanism.of if name not in record]:
             suggestion = notes(near(others[0], record))
@@ -210,6 +221,8 @@ class CollectionSpec(Strict):
                 attribute=name,
                 share=mechanism.share_of(name),
                 simultaneous=self._simultaneous,
+                candidates=attribute.candidates,
+                candidates_file=attribute.candidates_file,
             )
             for name, attribute in record.items()
         }

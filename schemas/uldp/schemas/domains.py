@@ -1,4 +1,4 @@
-"""The domain of a collection: the values that a device may hold, a number, or a record of several of these."""
+"""The domain of a collection: the values that a device may hold, a number, strings, or a record of several of these."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from uldp.schemas.mistakes import quote
 from uldp.schemas.strict import Strict
 
-DomainKind = Literal["values", "number", "record"]
+DomainKind = Literal["values", "number", "strings", "record"]
 #: The values that are sensitive for everybody.
 Sensitive = Literal["all"] | list[int | str]
 AttributeName = Annotated[
@@ -71,17 +71,38 @@ class Number(Strict):
         return number
 
 
+class Strings(Strict):
+    """All strings of up to ``longest`` bytes of UTF-8; no list of them is needed beforehand."""
+
+    longest: int = Field(ge=1, le=1 << 16)
+
+    def read(self, text: str) -> str:
+        """Return a string of the domain.
+
+        Raises:
+            ValueError: if it is too long, or is no text of Unicode. The message holds its length alone.
+        """
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise ValueError("the string is not valid Unicode") from None
+        if size > self.longest:
+            raise ValueError(f"the string has {size:,} bytes of UTF-8, and the longest has {self.longest:,}")
+        return text
+
+
 class VariableDomain(Strict):
-    """What a device may hold: one of ``size`` values, a value for each of ``labels``, or a number."""
+    """What a device may hold: one of ``size`` values, a value for each of ``labels``, a number, or a string."""
 
     size: int | None = Field(default=None, ge=2, le=1 << 24)
     labels: list[str] | None = Field(default=None, min_length=2)
     labels_file: str | None = None
     number: Number | None = None
+    strings: Strings | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> "VariableDomain":
-        of_a_collection = ("size", "labels", "labels_file", "number", "record")
+        of_a_collection = ("size", "labels", "labels_file", "number", "strings", "record")
         forms = [name for name in of_a_collection if name in type(self).model_fields]
         given = [name for name in forms if getattr(self, name) is not None]
         if len(given) != 1:
@@ -92,14 +113,18 @@ class VariableDomain(Strict):
     @property
     def kind(self) -> DomainKind:
         """The kind of the domain, which decides the mechanisms for it."""
+        if self.strings is not None:
+            return "strings"
         return "values" if self.number is None else "number"
 
 
 class Attribute(VariableDomain):
-    """An attribute of a record: its domain, its sensitive values, and its tags."""
+    """An attribute of a record: its domain, its sensitive values, its tags, and the candidates of its strings."""
 
     sensitive: Sensitive = "all"
     tags: list[Tag] = Field(default_factory=list)
+    candidates: list[str] | None = None
+    candidates_file: str | None = None
 
     @model_validator(mode="before")
     @classmethod

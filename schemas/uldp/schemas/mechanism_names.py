@@ -27,6 +27,8 @@ MechanismName = Literal[
     "she",
     "duchi",
     "block",
+    "bloom",
+    "cohort-olh",
     "sample-one",
 ]
 
@@ -59,6 +61,8 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
     "she": "summation with histogram encoding (SHE)",
     "duchi": "Duchi et al.’s mechanism for a mean",
     "block": "the piecewise and square wave mechanism",
+    "bloom": "RAPPOR with Bloom filters",
+    "cohort-olh": "optimized local hashing with cohorts",
     "sample-one": "a mechanism for each attribute of the record",
 }
 

@@ -1,4 +1,4 @@
-"""The mechanisms that a spec can name: those of values and numbers, and of records."""
+"""The mechanisms that a spec can name: those of values, numbers and strings, and of records."""
 
 import math
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from uldp.schemas.domains import AttributeName
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import MECHANISM_TITLES
 from uldp.schemas.mistakes import quote
-from uldp.schemas.other_domains import BlockSpec, DuchiSpec
+from uldp.schemas.other_domains import BlockSpec, BloomSpec, CohortHashingSpec, DuchiSpec
 from uldp.schemas.utility_optimized import (
     BlockDesignSpec,
     MangatSpec,
@@ -52,6 +52,8 @@ PartSpec = (
     | SummationSpec
     | DuchiSpec
     | BlockSpec
+    | BloomSpec
+    | CohortHashingSpec
 )
 
 

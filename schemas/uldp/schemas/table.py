@@ -29,6 +29,12 @@ class TableName(StrEnum):
     MEAN = "mean"
     #: Quantiles of a number; the keys are the levels.
     QUANTILE = "quantile"
+    #: The share of users who hold none of the candidates, of strings.
+    UNEXPLAINED = "unexplained"
+    #: For each candidate, the probability of so large an estimate if nobody holds it.
+    P_VALUE = "p_value"
+    #: 1 for each candidate whose estimate is significant among all of them, else 0.
+    FOUND = "found"
 
 
 class Basis(StrEnum):

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.candidates import read_candidates
 from uldp.schemas.domains import Sensitive, Tag, VariableDomain
 from uldp.schemas.mechanism_family import PrivateSpec, names_where
 from uldp.schemas.mechanisms import VariableMechanism
 from uldp.schemas.mistakes import plain
+from uldp.schemas.other_domains import BloomSpec, CohortHashingSpec
 from uldp.schemas.values import Values, read_values
 from uldp.schemas.zones import Zones, read_zones
 
@@ -33,7 +35,7 @@ _NEAREST: Mapping[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Variable(Values):
-    """A domain with the mechanism for its values, or for its number.
+    """A domain with the mechanism for its values, its number or its strings.
 
     Attributes:
         domain: The domain as the spec gives it.
@@ -45,6 +47,7 @@ class Variable(Values):
         strength: Shape (kappa,): the number of draws that each background is worth; NaN if unknown.
         zones: The zones of each tag; None for a tag without zones.
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
+        candidates: The strings whose shares are asked for; empty for other domains.
     """
 
     domain: VariableDomain
@@ -56,6 +59,7 @@ class Variable(Values):
     strength: Floats
     zones: Sequence[Zones | None]
     simultaneous: bool
+    candidates: Sequence[str] = ()
 
     @cached_property
     def parameters(self) -> VariableMechanism:
@@ -66,13 +70,14 @@ class Variable(Values):
         bots = sum(1 if zones is None or tag.zone_epsilon is not None else len(zones.labels) for tag, zones in pairs)
         return self.mechanism.resolved(int(self.sensitive_mask.sum()) + bots, self.size + bots)
 
-    def read(self, text: str) -> int | float:
-        """Return what a table holds about a device: the position of a value, or a number.
+    def read(self, text: str) -> int | float | str:
+        """Return what a table holds about a device: the position of a value, a number, or a string.
 
         Raises:
             ValueError: if it is not in the domain.
         """
-        return self.read_value(text) if self.domain.number is None else self.domain.number.read(text)
+        read = self.domain.number or self.domain.strings
+        return self.read_value(text) if read is None else read.read(text)
 
 
 def read_variable(
@@ -85,6 +90,8 @@ def read_variable(
     attribute: str = "",
     share: float = 1.0,
     simultaneous: bool = False,
+    candidates: Sequence[str] | None = None,
+    candidates_file: str | None = None,
 ) -> Variable:
     """Check the parts of a variable against each other, and read the files that they name, relative to ``base``.
 
@@ -97,6 +104,8 @@ def read_variable(
         attribute: The name of the attribute in the record; empty if there is no record.
         share: The share of the reports about this variable.
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
+        candidates: The strings to ask for, as the spec lists them.
+        candidates_file: The file that has them.
 
     Raises:
         ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
@@ -110,15 +119,25 @@ def read_variable(
         fitting = names_where(
             lambda family: family.domain_kind == domain.kind and (not attribute or "share" in family.model_fields)
         )
-        holds = {"values": "several values", "number": "a number", "record": "a record"}
+        holds = {"values": "several values", "number": "a number", "strings": "strings", "record": "a record"}
         raise ValueError(
             f"{key}: {mechanism.name} is for {holds[mechanism.domain_kind]}, and the domain is {holds[domain.kind]};"
             f" choose one of {fitting}"
         )
-    if domain.number is not None and (sensitive != "all" or tags):
+    if domain.kind != "values" and (sensitive != "all" or tags):
+        held = "number" if domain.number is not None else "string"
         raise ValueError(
-            f"{where}{mechanism.name} protects every number alike; remove {'tags' if tags else 'sensitive'}"
+            f"{where}{mechanism.name} protects every {held} alike; remove {'tags' if tags else 'sensitive'}"
         )
+    asked: Sequence[str] = ()
+    if domain.strings is not None and isinstance(mechanism, BloomSpec | CohortHashingSpec):
+        try:
+            asked = read_candidates(candidates, candidates_file, domain.strings, mechanism.most_candidates, base)
+        except ValueError as error:
+            raise ValueError(f"{beside}{error}") from error
+    elif candidates is not None or candidates_file is not None:
+        key = "candidates" if candidates is not None else "candidates_file"
+        raise ValueError(f"{beside}{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}")
     _check_sensitive(mechanism, sensitive, tags, where)
     try:
         values = read_values(domain, base)
@@ -152,6 +171,7 @@ def read_variable(
         strength,
         zones,
         simultaneous,
+        asked,
     )
     try:
         assert variable.parameters

@@ -294,14 +294,19 @@ def _folder(out: Path, spec: CollectionSpec) -> Path:
 
 
 def _keep(folder: Path, spec: CollectionSpec) -> None:
-    """Write a spec that needs no outside files: the labels move into it, backgrounds and zones into files beside it."""
+    """Write a spec that needs no outside files.
+
+    Labels and candidates move into it, backgrounds and zones into files beside it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data = spec.model_dump(mode="json", exclude_none=True)
     for name, variable in spec.variables.items():
-        domain, tags = data["domain"], data.get("tags", [])
+        domain, tags, beside = data["domain"], data.get("tags", []), data
         if name:
-            domain = domain["record"][name]
+            domain = beside = domain["record"][name]
             tags = domain["tags"]
+        if beside.pop("candidates_file", None) is not None:
+            beside["candidates"] = list(variable.candidates)
         if domain.pop("labels_file", None) is not None:
             domain["labels"] = variable.labels
         for tag, weights, strength in zip(tags, variable.background, variable.strength, strict=True):

@@ -212,7 +212,8 @@ def _chapter(
 
 def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
     if spec.domain.kind != "values":
-        raise ReportError(f"{spec.collection} collects a {spec.domain.kind}, and a truth is for shares; leave it out")
+        collected = "strings" if spec.domain.kind == "strings" else f"a {spec.domain.kind}"
+        raise ReportError(f"{spec.collection} collects {collected}, and a truth is for values; leave it out")
     shares = truth.shares
     if not (shares.shape == (spec.size,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6):
         raise ReportError(

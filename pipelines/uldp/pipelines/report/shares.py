@@ -34,6 +34,8 @@ class Row:
         interval: The ends of its interval, if there is one.
         visible: With tags, the part of the share that was measured; background knowledge puts the rest there.
         band: With tags, the ends of the interval that holds whatever is behind the tags.
+        p_value: Of a candidate, the probability of so large an estimate if nobody holds it.
+        found: Whether that is significant among all candidates.
         truth: The true share, if it is known.
     """
 
@@ -43,6 +45,8 @@ class Row:
     interval: tuple[float, float] | None
     visible: float | None
     band: tuple[float, float] | None
+    p_value: float | None
+    found: bool
     truth: float | None
 
 
@@ -154,9 +158,16 @@ def shares_of(
     """
     if table.of:
         truth = None
-    visible, band, hidden, bound = (
+    visible, band, hidden, bound, p_value, found = (
         estimate.table(name, table.of)
-        for name in (TableName.VISIBLE, TableName.BAND, TableName.HIDDEN, TableName.BOUND)
+        for name in (
+            TableName.VISIBLE,
+            TableName.BAND,
+            TableName.HIDDEN,
+            TableName.BOUND,
+            TableName.P_VALUE,
+            TableName.FOUND,
+        )
     )
     order, labels = shown(table, spec, TOP), value_labels(table, spec)
     sensitive = _sensitive(table, spec)
@@ -168,6 +179,8 @@ def shares_of(
             _interval_of(table, i),
             None if visible is None else float(visible.values[i]),
             None if band is None else _interval_of(band, i),
+            None if p_value is None else float(p_value.values[i]),
+            found is not None and bool(found.values[i]),
             None if truth is None else float(truth.shares[i]),
         )
         for i in order

@@ -16,7 +16,7 @@ from uldp.schemas.table import Table, TableName
 #: The tables of shares: they belong together.
 SHARES = (TableName.SHARE, TableName.HIDDEN, TableName.BOUND)
 #: The tables that are shown with shares, or with their intervals.
-WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND)
+WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND, TableName.P_VALUE, TableName.FOUND)
 
 
 def value_labels(table: Table, spec: CollectionSpec) -> Sequence[str]:
@@ -99,7 +99,9 @@ def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:
 
 def unit_of(share: Table, spec: CollectionSpec) -> str:
     """Return the name of the entries of a table of shares."""
-    return "values" if _number(share.of, spec) is None else "bins"
+    variable = spec.variables.get("".join(share.of))
+    kind = "values" if variable is None else variable.domain.kind
+    return {"number": "bins", "strings": "candidates"}.get(kind, "values")
 
 
 def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:
@@ -150,7 +152,13 @@ def _figures(entries: Sequence[tuple[Table, int]], places: int) -> list[str]:
 
 
 def _parts(estimate: Estimate, of: tuple[str, ...], order: Sequence[int], places: int) -> list[str]:
-    """Write of each value which share is visible, and how many may hold it if those behind tags do."""
+    """Write of each value which share is visible, and how many may hold it if those behind tags do.
+
+    Of candidates, write how probable so large a share is if nobody holds the string, and whether that is significant.
+    """
+    p_value, found = (estimate.table(name, of) for name in (TableName.P_VALUE, TableName.FOUND))
+    if p_value is not None and found is not None:
+        return [f"  {'found' if found.values[i] else '     '}  p {p_value.values[i]:.2g}" for i in order]
     visible, band = (estimate.table(name, of) for name in (TableName.VISIBLE, TableName.BAND))
     if visible is None or band is None or band.high is None:
         return [""] * len(order)

@@ -82,6 +82,8 @@ def _domain_text(spec: CollectionSpec) -> str:
     variable = spec.variables[""]
     if (number := variable.domain.number) is not None:
         return f"a number from {number.low:g} to {number.high:g}"
+    if variable.domain.strings is not None:
+        return f"strings of up to {number_of(variable.domain.strings.longest, 'byte')}"
     names = ", ".join(tag.name for tag in variable.tags)
     return f"{variable.size:,} values" + (f" and {len(variable.tags)} tags ({names})" if names else "")
 

@@ -4,7 +4,7 @@ A truth file is a CSV file. The weight of a row is proportional to the number of
 header depends on the domain of the collection:
 
 - values: ``value,tag,weight``. Users in rows with an empty tag do not hide their value.
-- a number: ``value,weight``.
+- a number or a string: ``value,weight``.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 
 A value is an index into the domain, or a label if the domain has labels.
@@ -31,8 +31,8 @@ from uldp.schemas.variable import Variable
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
 #: number of cells, and the table still fits a cache.
 _PARTS = 1 << 14
-#: What a row says of one variable: a value or a number, and the index of a tag.
-_Field = tuple[float, int]
+#: What a row says of one variable: a value, a number or a string, and the index of a tag.
+_Field = tuple[float | str, int]
 
 
 class TruthError(ValueError):
@@ -111,8 +111,14 @@ class Truth:
         return ends, np.where(bounds[:-1] == bounds[1:], bounds[:-1], -1)
 
     def distribution(self, attribute: str = "") -> Floats:
-        """Return the distribution p, shape (|X|,), of the users' values, hidden or not; p-hat estimates p."""
+        """Return the distribution p, shape (|X|,), of the users' values, hidden or not; p-hat estimates p.
+
+        Of strings, return the shares of the candidates.
+        """
         values, _ = self._of(attribute)
+        if self.variables[attribute].domain.strings is not None:
+            asked = self.variables[attribute].candidates
+            return np.array([self.probabilities[values == candidate].sum() for candidate in asked])
         shares = np.bincount(cast(Values, values), self.probabilities, minlength=self.variables[attribute].size)
         return np.asarray(shares, dtype=np.float64)
 
@@ -139,6 +145,8 @@ class Truth:
 def _column(variable: Variable, fields: list[_Field]) -> Held:
     values, tags = zip(*fields, strict=True) if fields else ((), ())
     hidden = np.array(tags, dtype=np.int64)
+    if variable.domain.strings is not None:
+        return Held(np.array(values, dtype=np.object_), hidden)
     if variable.domain.number is None:
         return Held(np.array(values, dtype=np.int64), hidden)
     return Held(np.array(values, dtype=np.float64), hidden)
@@ -147,7 +155,7 @@ def _column(variable: Variable, fields: list[_Field]) -> Held:
 def _header(spec: CollectionSpec) -> list[list[str]]:
     """Return the columns of each variable."""
     if "" in spec.variables:
-        return [["value", "tag"] if spec.variables[""].domain.number is None else ["value"]]
+        return [["value", "tag"] if spec.variables[""].domain.kind == "values" else ["value"]]
     return [[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]
 
 

@@ -1,0 +1,251 @@
+"""Strings: their symbols and hashes, the guarantees from the laws of all payloads, and devices that hold them."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.mechanisms.bloom import BloomFilter
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.cohort_hashing import CohortHashing
+from uldp.mechanisms.device import Device
+from uldp.mechanisms.ledger import MemoryLedger
+from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.strings import hash_positions, string_symbol
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.framing import report_store
+from uldp.schemas.specfile import SpecError
+
+STRINGS = {"strings": {"longest": 8}}
+SECRET = "hunter2"
+#: Symbols, as those of strings.
+SYMBOLS = [string_symbol(f"string {i}", 32) for i in range(60)]
+
+
+def chi_square_score(counts: Counts, expected: Floats) -> float:
+    """The z-score of Pearson's statistic."""
+    degrees = len(counts) - 1
+    return float((((counts - expected) ** 2 / expected).sum() - degrees) / math.sqrt(2 * degrees))
+
+
+def hashing_law(mechanism: CohortHashing, symbol: int) -> Floats:
+    """The probabilities of all payloads, from the definition."""
+    e, g, cohorts = math.exp(mechanism.guarantee.epsilon or 0), mechanism.buckets, np.arange(mechanism.cohorts)
+    own = hash_positions(cohorts, np.array(symbol), 1, g)[:, 0]
+    law = np.full((len(cohorts), g), 1 / (e + g - 1))
+    law[cohorts, own] = e / (e + g - 1)
+    return law.ravel() / len(cohorts)
+
+
+def bloom_law(mechanism: BloomFilter, symbol: int) -> Floats:
+    """The probabilities of all payloads: cohorts, and in each all rows of bits."""
+    rows = np.array(list(itertools.product([0, 1], repeat=mechanism.bits)))
+    laws = []
+    for cohort in range(mechanism.cohorts):
+        own = np.zeros(mechanism.bits, dtype=bool)
+        own[hash_positions(np.array(cohort), np.array(symbol), mechanism.hashes, mechanism.bits)] = True
+        set_bit = np.where(own, mechanism.theta, mechanism.q)
+        laws.append(np.where(rows, set_bit, 1 - set_bit).prod(axis=1) / mechanism.cohorts)
+    return np.concatenate(laws)
+
+
+BLOOMS = {
+    "RAPPOR": BloomFilter(1.5, 8, 2, 3),
+    "one hash": BloomFilter(1.5, 8, 1, 3),
+    "theta": BloomFilter(1.5, 8, 2, 3, theta=0.5),
+    "half of the bits": BloomFilter(1.5, 8, 4, 3),
+}
+
+
+@pytest.mark.parametrize("bloom", BLOOMS.values(), ids=BLOOMS)
+def test_epsilon_of_a_bloom_filter_is_exact(bloom: BloomFilter) -> None:
+    laws = np.array([bloom_law(bloom, symbol) for symbol in SYMBOLS])
+    assert laws.sum(axis=1) == pytest.approx(1)
+    ratio = (laws.max(axis=0) / laws.min(axis=0)).max()
+    assert ratio <= math.exp(1.5) * (1 + 1e-12)
+    # Two of the strings share no bit in some cohort, unless their filters need all bits.
+    assert bloom.hashes == 4 or ratio == pytest.approx(math.exp(1.5), rel=1e-12)
+    assert bloom.guarantee == Guarantee(Privacy.LDP, 1.5)
+
+
+def test_epsilon_of_cohort_hashing_is_exact() -> None:
+    mechanism = CohortHashing(1.5, 4, 3)
+    laws = np.array([hashing_law(mechanism, symbol) for symbol in SYMBOLS])
+    assert (laws.max(axis=0) / laws.min(axis=0)).max() == pytest.approx(math.exp(1.5), rel=1e-12)
+    assert mechanism.guarantee == Guarantee(Privacy.LDP, 1.5)
+
+
+@pytest.mark.parametrize("f", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("hashes", [1, 2, 4])
+def test_epsilon_is_that_of_rappor_for_the_number_of_hashes(f: float, hashes: int) -> None:
+    """Erlingsson, Pihur & Korolova (CCS 2014), theorem 1: 2h ln((1 - f/2) / (f/2)) for the permanent response."""
+    bloom = BloomFilter(2 * hashes * math.log((1 - f / 2) / (f / 2)), 16, hashes, 1)
+    assert (bloom.theta, bloom.q) == pytest.approx((1 - f / 2, f / 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("bloom", BLOOMS.values(), ids=BLOOMS)
+def test_a_bloom_filter_follows_its_law(bloom: BloomFilter) -> None:
+    n, symbol = 100_000, SYMBOLS[7]
+    payloads = bloom.perturb(np.full(n, symbol), np.random.default_rng(3))
+    drawn = np.bincount(payloads[:, 0].astype(np.int64) << 8 | payloads[:, 2], minlength=bloom.cohorts << 8)
+    assert not payloads[:, 1].any()
+    assert abs(chi_square_score(drawn, n * bloom_law(bloom, symbol))) < 5
+
+
+def test_cohort_hashing_follows_its_law() -> None:
+    mechanism, n, symbol = CohortHashing(1.5, 5, 7), 100_000, SYMBOLS[7]
+    drawn = mechanism.statistic(mechanism.perturb(np.full(n, symbol), np.random.default_rng(3)))
+    assert abs(chi_square_score(drawn, n * hashing_law(mechanism, symbol))) < 5
+
+
+@pytest.mark.parametrize(("hashes", "size"), [(1, 2), (1, 8), (2, 32)])
+def test_hashes_of_two_strings_over_cohorts_are_uniform_and_independent(hashes: int, size: int) -> None:
+    cohorts = np.arange(1 << 15)
+    one, other = (hash_positions(cohorts, np.array(symbol), hashes, size)[:, -1] for symbol in SYMBOLS[:2])
+    pairs = np.bincount(one * size + other, minlength=size**2)
+    assert abs(chi_square_score(pairs, np.full(size**2, len(cohorts) / size**2))) < 5
+    next_cohort = np.bincount(one[:-1] * size + one[1:], minlength=size**2)
+    assert abs(chi_square_score(next_cohort, np.full(size**2, (len(cohorts) - 1) / size**2))) < 5
+
+
+def test_a_string_has_the_symbol_of_all_its_bytes() -> None:
+    texts = ["", "a", "a\0", "a ", "A", "é", "e\u0301", "12345678"]
+    assert len({string_symbol(text, 8) for text in texts}) == len(texts)
+    assert all(0 <= string_symbol(text, 8) < 1 << 48 for text in texts)
+    assert string_symbol("a", 8) != string_symbol("a", 9)
+
+
+@pytest.mark.parametrize(("bits", "hashes", "cohorts"), [(12, 1, 1), (8, 0, 1), (8, 5, 1), (8, 1, 0), (8, 1, 65_537)])
+def test_a_filter_of_other_sizes_is_refused(bits: int, hashes: int, cohorts: int) -> None:
+    with pytest.raises(ValueError):
+        BloomFilter(1.0, bits, hashes, cohorts)
+
+
+def test_a_report_of_no_cohort_is_impossible() -> None:
+    payloads = np.array([[3, 0, 255], [2, 1, 0], [2, 0, 255], [0, 0, 0]], dtype=np.uint8)
+    assert BLOOMS["RAPPOR"].possible(payloads).tolist() == [False, False, True, True]
+
+
+# Specs and devices.
+
+
+@pytest.mark.parametrize("mechanism", ["bloom", "cohort-olh"])
+@pytest.mark.parametrize("text", ["", "日本", SECRET])
+def test_a_device_reports_a_string(mechanism: str, text: str) -> None:
+    spec = build.spec(domain=STRINGS, mechanism={"name": mechanism, "epsilon": 1.0}, candidates=[SECRET])
+    message = Device(spec, hidden={}).report(text, START)
+    payload = report_store().decode(message)[1]["payload"]
+    column = np.array([payload], np.uint32) if isinstance(payload, int) else np.frombuffer(payload, np.uint8)[None]
+    assert build_protocol(spec).mechanism.possible(column).all()
+    assert SECRET.encode() not in message
+
+
+@pytest.mark.parametrize("value", [SECRET * 2, "\ud800" + SECRET, 5, SECRET.encode()])
+def test_a_device_refuses_other_values_and_names_none(value: Any) -> None:
+    spec = build.spec(domain=STRINGS, mechanism={"name": "bloom", "epsilon": 1.0})
+    with pytest.raises((ValueError, TypeError)) as caught:
+        Device(spec, hidden={}).report(value, START)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_device_keeps_its_response_to_a_string_and_its_cohort() -> None:
+    mechanism = {"name": "bloom", "epsilon": 1.0, "lasting_epsilon": 1.0}
+    device = Device(build.spec(domain=STRINGS, mechanism=mechanism), hidden={}, ledger=MemoryLedger())
+    payloads = [
+        report_store().decode(device.report(text, START + day * HOUR))[1]["payload"]
+        for day, text in enumerate([SECRET, "other", SECRET, SECRET])
+    ]
+    # Without noise on top, all reports of a string are the same.
+    assert payloads[0] == payloads[2] == payloads[3] != payloads[1]
+
+
+def test_a_record_may_have_strings() -> None:
+    record = {"search": STRINGS | {"candidates": ["a"]}, "app": {"size": 3}}
+    parts = {"search": {"name": "bloom"}, "app": {"name": "rr"}}
+    spec = build.spec(domain={"record": record}, mechanism={"name": "sample-one", "epsilon": 1.0, "of": parts})
+    assert spec.variables["search"].candidates == ["a"]
+    message = Device(spec, hidden={}).report({"search": "secret", "app": 1}, START)
+    payload = report_store().decode(message)[1]["payload"]
+    cells = build_protocol(spec).mechanism.statistic(np.frombuffer(payload, np.uint8)[None])
+    tables = build_protocol(spec).decoder.tables(cells, 1, "auto")
+    assert {table.of for table in tables} in ({("search",)}, {("app",)})
+
+
+def of(name: str, **parameters: Any) -> dict[str, Any]:
+    return {"domain": STRINGS, "mechanism": {"name": name, "epsilon": 1.0} | parameters}
+
+
+MISTAKES: Sequence[tuple[Mapping[str, Any], str]] = [
+    (
+        of("bloom", hashes=65),
+        (
+            "mechanism.hashes: must be at most half of bits: two strings differ in up to 130 bits, and there are 128;"
+            " write 64 or fewer, 2 are usual (got 65)"
+        ),
+    ),
+    (of("bloom", bits=12), "mechanism.bits: must be a multiple of 8, such as 16 (got 12)"),
+    (of("bloom", cohorts=0), "mechanism.cohorts: must be 1 or more (got 0)"),
+    (of("cohort-olh", cohorts=0), "mechanism.cohorts: must be 1 or more (got 0)"),
+    (
+        of("cohort-olh", buckets=65_536, cohorts=300),
+        (
+            "mechanism.cohorts: 300 cohorts of 65,536 buckets have more than 16,777,216 cells; write 256 or fewer"
+            " (got 300)"
+        ),
+    ),
+    (of("bloom") | {"tags": [{"name": "home"}]}, "bloom protects every string alike; remove tags"),
+    (of("cohort-olh") | {"sensitive": ["a"]}, "cohort-olh protects every string alike; remove sensitive"),
+    (
+        of("bloom") | {"candidates": ["a", "123456789"]},
+        (
+            "candidates: entry 2, '123456789': the string has 9 bytes of UTF-8, and the longest has 8; shorten or"
+            " remove it"
+        ),
+    ),
+    (of("bloom") | {"candidates": ["a", "a"]}, "candidates: entry 2, 'a', occurs twice; remove one"),
+    (
+        of("bloom") | {"candidates": [5]},
+        "candidates.0: must be text (YAML reads this as the number 5; write it in quotes)",
+    ),
+    (
+        of("bloom") | {"candidates": [str(i) for i in range(1025)]},
+        (
+            "candidates: 1,025 strings, but the cohorts of this mechanism tell at most 1,024 apart; ask about fewer at"
+            " a time"
+        ),
+    ),
+    (
+        of("bloom") | {"candidates": ["a"], "candidates_file": "a.csv"},
+        "candidates: give the list or candidates_file; remove one",
+    ),
+    (
+        {"candidates": ["a"]},
+        "candidates: only strings have candidates; remove it, or give domain: {strings: ...}",
+    ),
+    (
+        of("olh"),
+        "mechanism: olh is for several values, and the domain is strings; choose one of bloom, cohort-olh",
+    ),
+]
+
+
+@pytest.mark.parametrize(("keys", "text"), MISTAKES, ids=lambda value: value if isinstance(value, str) else "")
+def test_each_mistake_is_one_line_of_key_and_remedy(keys: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**keys)
+    assert str(caught.value) == f"spec: {text}"
+
+
+def test_candidates_are_of_the_reading_half() -> None:
+    without, listed = build.spec(**of("bloom")), build.spec(**of("bloom"), candidates=["a"])
+    assert without.channel == listed.channel
+    assert build.spec(**of("bloom", bits=64)).channel != without.channel
+    longer = build.spec(**of("bloom") | {"domain": {"strings": {"longest": 9}}})
+    assert longer.channel != without.channel
