@@ -139,6 +139,9 @@ _SPECS: dict[str, dict[str, Any]] = {
     "block, square wave": _keys("block", _NUMBER, 3.0, bins=8, width="square-wave"),
     "duchi with a permanent response": _keys("duchi", _NUMBER, lasting_epsilon=3.0),
     "block with a permanent response": _keys("block", _NUMBER, bins=8, lasting_epsilon=3.0),
+    "bit-flip": _keys("bit-flip", bits=3),
+    "bit-flip with a permanent response": _keys("bit-flip", bits=8, lasting_epsilon=3.0),
+    "record of designs": _record(app=(_VALUES, {"name": "bit-flip", "bits": 4}), hours=(_NUMBER, {"name": "duchi"})),
     "bloom": _keys("bloom", _STRINGS, 4.0, bits=32, cohorts=16) | _ASKED,
     "bloom with a permanent response": _keys(
         "bloom", _STRINGS, 3.0, bits=64, hashes=1, cohorts=8, theta=0.5, lasting_epsilon=6.0

@@ -20,7 +20,7 @@ MEMOIZABLE = [
     *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
     *("hrr", "blh", "linear-olh", "pgr", "the", "duchi", "block", "bloom", "cohort-olh"),
 ]
-OF_STRATA = ["sample-one"]
+OF_STRATA = ["bit-flip", "sample-one"]
 WITHOUT = ["identity", "she"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from uldp.mechanisms.bit_flip import DesignEncoding, FlippedBits, design_widths
 from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_decoder import BlockDecoder
 from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
@@ -13,6 +14,7 @@ from uldp.mechanisms.block_response import BlockResponse
 from uldp.mechanisms.bloom import BloomFilter
 from uldp.mechanisms.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.cohort_hashing import CohortHashing
+from uldp.mechanisms.design_decoder import DesignDecoder
 from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.fold import FoldedMechanism
 from uldp.mechanisms.folded_decoder import FoldedDecoder
@@ -211,6 +213,17 @@ def _block(variable: Variable, spec: Any) -> LdpProtocol:
     return LdpProtocol(encoding, mechanism, BlockDecoder(block, number.low, number.high))
 
 
+def _bit_flip(variable: Variable, spec: Any) -> LdpProtocol:
+    widths = design_widths(variable.size, spec.bits)
+    shares = [1 / len(widths)] * len(widths)
+    once = strata = Strata([FlippedBits(width, spec.epsilon) for width in widths], shares)
+    if spec.lasting_epsilon is not None:
+        kept = [FlippedBits(width, spec.lasting_epsilon) for width in widths]
+        strata = MemoizedStrata([Memoized(*pair) for pair in zip(kept, once.parts, strict=True)], shares)
+    encoding = DesignEncoding(Pum.of(variable), spec.bits, strata)
+    return LdpProtocol(encoding, strata, DesignDecoder(once, simultaneous=variable.simultaneous))
+
+
 def _strings(build: Callable[[Any, float], BloomFilter | CohortHashing]) -> Callable[[Variable, Any], LdpProtocol]:
     """Return the builder of a mechanism for strings; ``build`` gets the spec, and its epsilon or its lasting one."""
 
@@ -255,6 +268,7 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "she": _she,
     "duchi": _duchi,
     "block": _block,
+    "bit-flip": _bit_flip,
     "bloom": _strings(lambda spec, eps: BloomFilter(eps, spec.bits, spec.hashes, spec.cohorts, spec.theta)),
     "cohort-olh": _strings(lambda spec, epsilon: CohortHashing(epsilon, spec.buckets, spec.cohorts)),
 }

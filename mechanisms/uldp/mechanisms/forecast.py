@@ -3,6 +3,8 @@
 ``equal_shares`` flatters estimators that pull shares towards each other; ``falling_shares`` does not.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 
@@ -84,6 +86,13 @@ def _draw_members(m: Floats, n: int, each: int, rng: Generator) -> Counts:
         possible = np.flatnonzero(counts < n if missing > 0 else counts > 0)
         counts[rng.permutation(possible)[: abs(missing)]] += np.sign(missing)
     return counts
+
+
+def one_simulation_text(estimator: str, n: int, errors: Sequence[float], stderr: float) -> str:
+    """Say the l1 errors of one simulation, for falling shares and for equal ones, and the largest standard error."""
+    l1 = f"l1 {errors[0]:.3g} if the shares fall as 1, 1/2, 1/3, ..., {errors[1]:.3g} if they are equal"
+    worst = f"standard error of the unbiased estimate at most {stderr:.3g} a symbol"
+    return f"of {estimator} at n = {n:,}, in one simulation: {l1}; {worst}"
 
 
 def rounded(counts: Floats, total: int) -> Counts:

@@ -62,6 +62,23 @@ def lower_tail(successes: int, n: int, probability: float) -> float:
     return float(special.betaincc(successes + 1, n - successes, probability)) if successes < n else 1.0
 
 
+def outside_p_value(counts: Counts, n: npt.ArrayLike, least: npt.ArrayLike, most: npt.ArrayLike) -> float:
+    """Bound the probability that some of m binomial counts are so far below or above what is expected, by Bonferroni.
+
+    Args:
+        counts: Shape (m,).
+        n: Shape (m,) or one number for all: the number of trials.
+        least: The smallest probability of success of each.
+        most: The largest.
+    """
+    from scipy import special
+
+    trials = np.broadcast_to(np.asarray(n), counts.shape)
+    few = np.where(counts < trials, special.betaincc(counts + 1, np.maximum(trials - counts, 1), least), 1.0)
+    many = np.where(counts > 0, special.betainc(np.maximum(counts, 1), trials - counts + 1, most), 1.0)
+    return min(1.0, 2 * len(counts) * float(min(few.min(), many.min())))
+
+
 def _checked(successes: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Counts, Counts]:
     counts, trials = np.asarray(successes, dtype=np.int64), np.asarray(n, dtype=np.int64)
     if (trials <= 0).any():

@@ -49,6 +49,13 @@ def share_tables(
     )
 
 
+def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, simultaneous: bool = False) -> Table:
+    """Return the table of shares where no value is hidden; see ``share_tables``."""
+    level = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
+    ends, stderr = linear.interval(level), np.sqrt(linear.variance)
+    return _table(TableName.SHARE, shares, stderr, ends, basis, n=n, simultaneous=simultaneous, whole=True)
+
+
 def _table(
     name: TableName,
     values: Floats,

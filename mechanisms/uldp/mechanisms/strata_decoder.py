@@ -60,6 +60,18 @@ class Part(NamedTuple):
     n: int
 
 
+def share_p_value(reports: Sequence[int], n: int, shares: Sequence[float]) -> float:
+    """Bound the probability that the numbers of reports of the parts are so far from their shares, by Bonferroni.
+
+    The tests of each are exact, because a chi-square of few reports is far from its distribution.
+    """
+    tails = [
+        min(lower_tail(of_part, n, share), lower_tail(n - of_part, n, 1 - share))
+        for of_part, share in zip(reports, shares, strict=True)
+    ]
+    return min(1.0, 2 * len(tails) * min(tails))
+
+
 class StrataDecoder(Decoder):
     """Reads each part of a statistic by its own decoder, with the number of reports of this part.
 
@@ -115,12 +127,8 @@ class StrataDecoder(Decoder):
             for flag, p_value in part.decoder.p_values(part.cells, part.n).items() if part.n else ():
                 found.setdefault(flag, []).append(p_value)
         if n and len(parts) > 1:
-            # Exact binomial tests, because a chi-square of few reports is far from its distribution.
-            tails = [
-                (lower_tail(part.n, n, share), lower_tail(n - part.n, n, 1 - share))
-                for part, share in zip(parts, self._strata.shares.tolist(), strict=True)
-            ]
-            found[Flag.IMPROBABLE_STRATA] = [2 * min(pair) for pair in tails]
+            shares = self._strata.shares.tolist()
+            found[Flag.IMPROBABLE_STRATA] = [share_p_value([part.n for part in parts], n, shares)]
         return {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
 
     def forecast(self, n: int) -> Floats:

@@ -20,6 +20,7 @@ from uldp.schemas.utility_optimized import (
     UtilityOptimizedSubsetSpec,
 )
 from uldp.schemas.value_mechanisms import (
+    BitFlipSpec,
     HadamardResponseSpec,
     IdentitySpec,
     LinearHashingSpec,
@@ -52,6 +53,7 @@ PartSpec = (
     | SummationSpec
     | DuchiSpec
     | BlockSpec
+    | BitFlipSpec
     | BloomSpec
     | CohortHashingSpec
 )

@@ -8,6 +8,10 @@ from uldp.schemas.epsilon import protects
 from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, best_buckets
 from uldp.schemas.mechanism_names import OF_SYMBOLS
 
+#: The most designs of bit-flip.
+MAX_DESIGNS = 1024
+
+
 #: The least epsilon of she. Below it, entries of a report could exceed two bytes.
 MIN_SUMMATION_EPSILON = 0.0025
 
@@ -116,3 +120,23 @@ class SummationSpec(PrivateSpec):
     def _keeps_nothing(cls, lasting: float | None) -> None:
         if lasting is not None:
             raise ValueError("noise on a kept response does not have the law of she; use sue, whose bits say as much")
+
+
+class BitFlipSpec(PrivateSpec):
+    """A few bits of a unary encoding, those of one design.
+
+    Attributes:
+        bits: The number of values of a design, which is that of the bits of a report.
+    """
+
+    estimators = ("auto", "empirical")
+
+    name: Literal["bit-flip"]
+    bits: int = Field(ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_bits(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("bits") is None:
+            raise ValueError("bit-flip needs bits, the number of bits of a report, for example bits: 16")
+        return data

@@ -14,6 +14,7 @@ from uldp.schemas.mechanism_family import PrivateSpec, names_where
 from uldp.schemas.mechanisms import VariableMechanism
 from uldp.schemas.mistakes import plain
 from uldp.schemas.other_domains import BloomSpec, CohortHashingSpec
+from uldp.schemas.value_mechanisms import MAX_DESIGNS, BitFlipSpec
 from uldp.schemas.values import Values, read_values
 from uldp.schemas.zones import Zones, read_zones
 
@@ -157,6 +158,8 @@ def read_variable(
             f"{of_domain}: {mechanism.name} {reason}, so it takes at most {mechanism.largest_size:,} values, got"
             f" {values.size:,}; {f'use {other}, or merge values' if other else 'merge values'}"
         )
+    if isinstance(mechanism, BitFlipSpec):
+        _check_bits(mechanism.bits, values.size, f"mechanism.of.{attribute}.bits" if attribute else "mechanism.bits")
     background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
     zones = _read_zones(values, tags, base, f"{beside}tags")
     variable = Variable(
@@ -178,6 +181,16 @@ def read_variable(
     except ValueError as error:
         raise ValueError(f"{f'mechanism.of.{attribute}' if attribute else 'mechanism'}.{error}") from error
     return variable
+
+
+def _check_bits(bits: int, size: int, key: str) -> None:
+    least = -(-size // MAX_DESIGNS)
+    if bits > size:
+        raise ValueError(f"{key}: there are only {size:,} values; write {size} or less, or choose sue for all bits")
+    if bits < least:
+        raise ValueError(
+            f"{key}: {bits:,} bits of {size:,} values need more than {MAX_DESIGNS:,} designs; write {least} or more"
+        )
 
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:

@@ -165,8 +165,9 @@ def learned_backgrounds(spec: CollectionSpec, of: Pooled) -> Iterator[Learned]:
 
 
 def _parts(spec: CollectionSpec, of: Pooled) -> Iterator[tuple[str, Counts, int]]:
-    mechanism = build_protocol(spec).mechanism
-    if isinstance(mechanism, Strata):
+    if "" not in spec.variables:
+        mechanism = build_protocol(spec).mechanism
+        assert isinstance(mechanism, Strata)
         for name, (cells, n) in zip(spec.variables, mechanism.split_cells(of.cells), strict=True):
             yield name, cells, n
     else:

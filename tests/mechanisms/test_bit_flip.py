@@ -1,0 +1,150 @@
+"""A few bits of a unary encoding: the designs, the bits of each, and what is estimated from them."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.bit_flip import DesignEncoding, FlippedBits, design_widths
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.design_decoder import DesignDecoder
+from uldp.mechanisms.device import Device
+from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.ledger import MemoryLedger
+from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.strata import Strata
+from uldp.schemas.arrays import Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.framing import report_store
+from uldp.schemas.specfile import SpecError
+
+
+def keys(bits: int, size: int = 10, **more: Any) -> dict[str, Any]:
+    return {"domain": {"size": size}, "mechanism": {"name": "bit-flip", "epsilon": 1.0, "bits": bits} | more}
+
+
+def protocol(bits: int, size: int = 10, **more: Any) -> LdpProtocol:
+    return build_protocol(build.spec(**keys(bits, size, **more)))
+
+
+def likelihoods(mechanism: FlippedBits) -> Floats:
+    """Pr(bits | input); rows are inputs, of which the last is any symbol outside of the design."""
+    w = mechanism.statistic_size
+    bits = np.array(list(itertools.product((False, True), repeat=w)))
+    true = np.eye(w + 1, w, dtype=np.bool_)[:, np.newaxis]
+    of_bit = np.where(true, mechanism.channel.p, mechanism.channel.q)
+    Q: Floats = np.where(bits, of_bit, 1 - of_bit).prod(axis=2)
+    return Q
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+@pytest.mark.parametrize("w", [1, 2, 5])
+def test_reports_are_ldp_and_spend_all_of_epsilon_if_two_bits_differ(w: int, epsilon: float) -> None:
+    mechanism, root = FlippedBits(w, epsilon), math.exp(epsilon / 2)
+    assert mechanism.channel.p == pytest.approx(root / (root + 1), rel=1e-12)
+    assert mechanism.channel.q == pytest.approx(1 / (root + 1), rel=1e-12)
+    assert mechanism.guarantee == Guarantee(Privacy.LDP, epsilon)
+    Q = likelihoods(mechanism)
+    assert Q.sum(axis=1) == pytest.approx(1, rel=1e-12)
+    assert np.log(Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(epsilon if w > 1 else epsilon / 2, rel=1e-12)
+
+
+def test_perturb_draws_each_report_with_its_probability() -> None:
+    n, mechanism, rng = 100_000, FlippedBits(3, 1.0), np.random.default_rng(1)
+    for symbol, expected in enumerate(n * likelihoods(mechanism)):
+        counts = np.bincount(mechanism.perturb(np.full(n, symbol), rng)[:, 0] >> 5, minlength=8)
+        assert (((counts - expected) ** 2 / expected).sum() - 7) / math.sqrt(14) < 5
+
+
+@pytest.mark.parametrize(
+    ("size", "bits", "widths"), [(10, 3, [3, 3, 3, 1]), (8, 4, [4, 4]), (5, 5, [5]), (2, 1, [1, 1])]
+)
+def test_designs_divide_the_values(size: int, bits: int, widths: list[int]) -> None:
+    assert design_widths(size, bits) == widths
+    mechanism = protocol(bits, size).mechanism
+    assert mechanism.form.width == 2 + -(-bits // 8)
+    assert mechanism.statistic_size == size + len(widths)
+
+
+def test_a_value_is_in_one_design_and_in_no_other() -> None:
+    of = protocol(3)
+    assert isinstance(of.encoding, DesignEncoding)
+    assert isinstance(of.mechanism, Strata)
+    values, rng = np.arange(1000) % 10, np.random.default_rng(2)
+    symbols = of.encoding.encode([Held(values, np.full(1000, -1))], rng)
+    design = np.searchsorted(of.mechanism.first_symbols, symbols, side="right") - 1
+    place = symbols - of.mechanism.first_symbols[design]
+    inside = design == values // 3
+    assert set(zip(design.tolist(), values.tolist(), strict=True)) == set(itertools.product(range(4), range(10)))
+    assert (place[inside] == values[inside] % 3).all()
+    assert (place[~inside] == np.array(design_widths(10, 3))[design[~inside]]).all()
+
+
+def test_possible_payloads_name_a_design_and_have_zero_padding() -> None:
+    mechanism = protocol(3).mechanism
+    payloads = np.array([[0, 0, 0xE0], [3, 0, 0x80], [0, 0, 0xF0], [3, 0, 0x40], [4, 0, 0]], dtype=np.uint8)
+    assert mechanism.possible(payloads).tolist() == [True, True, False, False, False]
+
+
+def test_a_count_has_the_number_of_reports_of_its_design() -> None:
+    decoder = protocol(2, 4).decoder
+    cells = np.array([100, 60, 40, 300, 150, 0])  # n of a design, and its bits
+    linear = decoder.linear(cells, 400)
+    f = 1 / (math.exp(0.5) + 1)
+    assert linear.n.tolist() == [100, 100, 300, 300]
+    assert linear.values == pytest.approx((np.array([0.6, 0.4, 0.5, 0.0]) - f) / (1 - 2 * f))
+
+
+def test_a_design_without_reports_excludes_no_share() -> None:
+    decoder = protocol(2, 4).decoder
+    (table,) = decoder.tables(np.array([0, 0, 0, 300, 150, 100]), 300, "auto")
+    assert table.low is not None
+    assert table.high is not None
+    assert table.low[:2].tolist() == [0, 0]
+    assert table.high[:2].tolist() == [1, 1]
+    assert table.values.sum() == pytest.approx(1)
+    assert np.isfinite(table.stderr).all()
+
+
+def test_forged_designs_and_bits_are_flagged() -> None:
+    decoder = protocol(2, 4).decoder
+    assert isinstance(decoder, DesignDecoder)
+    honest = decoder.p_values(np.array([500, 200, 220, 500, 210, 230]), 1000)
+    assert min(honest.values()) > 0.01
+    one_design = decoder.p_values(np.array([1000, 400, 440, 0, 0, 0]), 1000)
+    assert one_design[Flag.IMPROBABLE_STRATA] < 1e-9
+    no_bits = decoder.p_values(np.array([500, 0, 0, 500, 210, 230]), 1000)
+    assert no_bits[Flag.IMPROBABLE_COUNTS] < 1e-9
+
+
+def test_a_device_keeps_its_design_whatever_it_holds() -> None:
+    spec = build.spec(**keys(2, 40, lasting_epsilon=2.0), window={"size": "1d"})
+    device = Device(spec, {}, ledger=MemoryLedger())
+    day = 86_400_000
+    reports = [device.report(number % 7, event_time_ms=build.START + number * day) for number in range(30)]
+    assert len({report_store().decode(data)[1]["payload"][:2] for data in reports}) == 1
+
+
+@pytest.mark.parametrize(
+    ("bits", "size", "text"),
+    [
+        (None, 10, "bit-flip needs bits, the number of bits of a report, for example bits: 16"),
+        (0, 10, "mechanism.bits: must be 1 or more (got 0)"),
+        (11, 10, "mechanism.bits: there are only 10 values; write 10 or less, or choose sue for all bits"),
+        (9, 10_000, "mechanism.bits: 9 bits of 10,000 values need more than 1,024 designs; write 10 or more"),
+    ],
+)
+def test_mistakes_are_named(bits: Any, size: int, text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**keys(bits, size))
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(("width", "epsilon"), [(0, 1.0), (3, 0.0)])
+def test_what_is_refused(width: int, epsilon: float) -> None:
+    with pytest.raises(ValueError, match=r"symbol|epsilon"):
+        FlippedBits(width, epsilon)
