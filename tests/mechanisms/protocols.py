@@ -92,6 +92,14 @@ def _record(lasting: float | None = None, **attributes: tuple[Mapping[str, Any],
     return _keys("sample-one", domain, lasting_epsilon=lasting, of=of)
 
 
+def _levels(name: str, lasting: float | None = None) -> dict[str, Any]:
+    levels = {
+        "strict": {"epsilon": 0.9, "share": 0.3, "lasting_epsilon": lasting},
+        "open": {"epsilon": 1.0, "share": 0.7, "lasting_epsilon": lasting},
+    }
+    return {"domain": _VALUES, "mechanism": {"name": "levels", "levels": levels, "of": {"name": name}}}
+
+
 _SPECS: dict[str, dict[str, Any]] = {
     "identity": {"domain": _VALUES, "mechanism": {"name": "identity"}},
     "rr": _keys("rr"),
@@ -142,6 +150,9 @@ _SPECS: dict[str, dict[str, Any]] = {
     "bit-flip": _keys("bit-flip", bits=3),
     "bit-flip with a permanent response": _keys("bit-flip", bits=8, lasting_epsilon=3.0),
     "record of designs": _record(app=(_VALUES, {"name": "bit-flip", "bits": 4}), hours=(_NUMBER, {"name": "duchi"})),
+    "levels of bits and a tag": _levels("urap") | _HIDING,
+    "levels of seeds": _levels("olh"),
+    "levels with permanent responses": _levels("oue", lasting=3.0),
     "bloom": _keys("bloom", _STRINGS, 4.0, bits=32, cohorts=16) | _ASKED,
     "bloom with a permanent response": _keys(
         "bloom", _STRINGS, 3.0, bits=64, hashes=1, cohorts=8, theta=0.5, lasting_epsilon=6.0

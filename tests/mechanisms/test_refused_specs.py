@@ -18,6 +18,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {}
 for keys in specs().values():
     EXAMPLES.setdefault(keys["mechanism"]["name"], keys)
 PRIVATE = [name for name in get_args(MechanismName) if name != "identity"]
+#: The mechanisms whose levels have an epsilon each.
+OF_SEVERAL = ["levels"]
 
 
 def refusal(name: str, keys: Mapping[str, Any], **parameters: Any) -> str:
@@ -29,7 +31,7 @@ def refusal(name: str, keys: Mapping[str, Any], **parameters: Any) -> str:
     return line.removeprefix("spec: ")
 
 
-@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("name", [name for name in PRIVATE if name not in OF_SEVERAL])
 @pytest.mark.parametrize(
     ("epsilon", "reason"),
     [
@@ -46,7 +48,13 @@ def test_an_epsilon_that_is_none(name: str, epsilon: Any, reason: str) -> None:
     assert reason in refusal(name, {}, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("name", get_args(MechanismName))
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_an_epsilon_beside_several(name: str) -> None:
+    line = refusal(name, {}, epsilon=1.0)
+    assert line.endswith("move epsilon there")
+
+
+@pytest.mark.parametrize("name", [name for name in get_args(MechanismName) if name != "levels"])
 def test_other_mistakes(name: str) -> None:
     model = type(build.spec(**EXAMPLES[name]).mechanism)
     assert "mechanism.thet: unknown key" in refusal(name, {}, thet=0.5)

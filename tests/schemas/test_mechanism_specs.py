@@ -38,7 +38,7 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
             "values",
             (
                 "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, uhr, uss, ubd, ss, olh, hrr, blh,"
-                " linear-olh, pgr, the, she, bit-flip"
+                " linear-olh, pgr, the, she, bit-flip, levels"
             ),
         ),
         ("number", "duchi, block"),
@@ -86,7 +86,7 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "rr", "epsilon": 1, "of": {}}},
-            "mechanism: rr takes no of; only sample-one does",
+            "mechanism: rr takes no of; only levels, sample-one do",
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1, "bucket": 4}},

@@ -1,6 +1,7 @@
 """Build the protocol of a collection spec."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.fold import FoldedMechanism
 from uldp.mechanisms.folded_decoder import FoldedDecoder
 from uldp.mechanisms.hadamard_response import HadamardResponse
+from uldp.mechanisms.levels import LevelEncoding, LevelsDecoder
 from uldp.mechanisms.linear_hashing import LinearHashing, best_linear_space
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
@@ -45,6 +47,7 @@ from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.designs import design_of
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.mechanisms import LevelsSpec
 from uldp.schemas.variable import Variable
 
 
@@ -224,6 +227,19 @@ def _bit_flip(variable: Variable, spec: Any) -> LdpProtocol:
     return LdpProtocol(encoding, strata, DesignDecoder(once, simultaneous=variable.simultaneous))
 
 
+def _levels(variable: Variable, spec: LevelsSpec) -> LdpProtocol:
+    variables = [replace(variable, mechanism=spec.at(level)) for level in spec.levels.values()]
+    protocols = [build_variable(each) for each in variables]
+    kind = Strata if spec.lasting_epsilon is None else MemoizedStrata
+    strata = kind([each.mechanism for each in protocols], [spec.share_of(level) for level in spec.levels.values()])
+    budgets = ", ".join(f"{level.epsilon:g} at {name}" for name, level in spec.levels.items())
+    terms = f"users choose their level of privacy, whatever they hold, and a report names it: epsilon {budgets}"
+    strata.guarantee = replace(strata.guarantee, terms=terms)
+    names, decoders = tuple(spec.levels), [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)]
+    encoding = LevelEncoding(Pum.of(variable), strata, names)
+    return LdpProtocol(encoding, strata, LevelsDecoder(strata, names, decoders))
+
+
 def _strings(build: Callable[[Any, float], BloomFilter | CohortHashing]) -> Callable[[Variable, Any], LdpProtocol]:
     """Return the builder of a mechanism for strings; ``build`` gets the spec, and its epsilon or its lasting one."""
 
@@ -269,6 +285,7 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "duchi": _duchi,
     "block": _block,
     "bit-flip": _bit_flip,
+    "levels": _levels,
     "bloom": _strings(lambda spec, eps: BloomFilter(eps, spec.bits, spec.hashes, spec.cohorts, spec.theta)),
     "cohort-olh": _strings(lambda spec, epsilon: CohortHashing(epsilon, spec.buckets, spec.cohorts)),
 }

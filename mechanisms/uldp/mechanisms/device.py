@@ -17,6 +17,7 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.ledger import Ledger, LedgerContent
+from uldp.mechanisms.levels import LevelEncoding, at_level
 from uldp.mechanisms.mechanism import Randomness, WithMemory
 from uldp.mechanisms.randomness import KeptDraws, SystemRandomness
 from uldp.mechanisms.spending import BudgetExceededError, admitted_at, record
@@ -74,6 +75,7 @@ class Device:
         hidden: Hidden,
         randomness: Randomness | None = None,
         ledger: Ledger | None = None,
+        level: str | None = None,
     ) -> None:
         """Set up the device of one user.
 
@@ -84,18 +86,23 @@ class Device:
             randomness: The source of randomness; the default is the operating system's.
             ledger: Where the device keeps its responses if the spec has ``lasting_epsilon``, and what its reports have
                 spent. All devices of one user share it.
+            level: The level of privacy that the user has chosen, if the mechanism is ``levels``. Reports name it, so it
+                must not depend on what the device holds.
 
         Raises:
             ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
                 neither the value nor the tag. Or if the spec has ``lasting_epsilon`` or ``budget``, and there is no
-                ledger.
+                ledger; or if it has levels, and ``level`` is none of them.
         """
         self._spec = spec
         of_attributes = cast(Mapping[str, Mapping[int, str]], {"": hidden} if "" in spec.variables else hidden)
         if not spec.variables.keys() >= of_attributes.keys():
             raise ValueError(f"hidden names an attribute that is not in the spec, which has {list(spec.variables)}")
         self._hidden = {name: _hidden(each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
-        self._protocol = build_protocol(spec)
+        self._protocol = at_level(build_protocol(spec), level)
+        self._guarantee = self._protocol.mechanism.guarantee
+        if isinstance(self._protocol.encoding, LevelEncoding):
+            self._guarantee = self._protocol.encoding.guarantee
         self._randomness = SystemRandomness() if randomness is None else randomness
         asked = "lasting_epsilon" if self._protocol.mechanism.memory else "budget" if spec.budget else None
         if asked is not None and ledger is None:
@@ -153,7 +160,7 @@ class Device:
         symbols = protocol.encoding.encode(columns, self._randomness)
         if ledger is not None:
             with ledger.change() as content:
-                self._spend(content, mechanism.guarantee.epsilon, event_time_ms)
+                self._spend(content, self._guarantee.epsilon, event_time_ms)
         return mechanism.perturb(symbols, self._randomness)
 
     def _encode(self, content: LedgerContent, columns: Sequence[Held]) -> Values:
@@ -175,7 +182,7 @@ class Device:
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
         response = mechanism.permanent(symbols, self._randomness)
         kept = content.kept.get(key)
-        self._spend(content, mechanism.guarantee.lasting if kept is None else 0.0, event_time_ms)
+        self._spend(content, self._guarantee.lasting if kept is None else 0.0, event_time_ms)
         if kept is not None:
             response[:] = np.frombuffer(kept, response.dtype)
         content.kept[key] = response.tobytes()

@@ -60,11 +60,13 @@ class Guarantee:
         privacy: The definition that the mechanism meets.
         epsilon: The budget of one report in nats; None without privacy.
         lasting: The budget of all reports of one value together, in nats; None if each report spends epsilon anew.
+        terms: A clause about the odds of two values, where epsilon does not say all: epsilon is the most then.
     """
 
     privacy: Privacy
     epsilon: float | None
     lasting: float | None = None
+    terms: str = ""
 
     @classmethod
     def of(cls, sensitive: Mask, epsilon: float | None) -> Self:

@@ -47,7 +47,11 @@ def _facts(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> Itera
             if zones is not None:
                 yield f"{beside}tags.{tag.name}.zones", zones.of_value.tolist()
                 yield f"{beside}tags.{tag.name}.zone_epsilon", tag.zone_epsilon
-        parameters = variable.parameters.model_dump(exclude_none=True) | ({"share": variable.share} if name else {})
+        # The expected shares of levels are for forecasts alone.
+        expected = {"levels": {"__all__": {"share"}}} if variable.mechanism.name == "levels" else None
+        parameters = variable.parameters.model_dump(exclude_none=True, exclude=expected) | (
+            {"share": variable.share} if name else {}
+        )
         yield from _under(f"mechanism.of.{name}." if name else "mechanism.", parameters)
 
 

@@ -19,7 +19,7 @@ from uldp.schemas.domains import Domain, Sensitive, Tag
 from uldp.schemas.durations import Duration, format_duration, milliseconds
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import EstimatorName
-from uldp.schemas.mechanisms import MechanismSpec, SampleOneSpec, not_a_name
+from uldp.schemas.mechanisms import LevelsSpec, MechanismSpec, SampleOneSpec, not_a_name
 from uldp.schemas.mistakes import explain, near, notes, quote
 from uldp.schemas.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specfile import SpecError, read_spec
@@ -137,7 +137,7 @@ class CollectionSpec(Strict):
         if self.budget is None:
             return
         spent, key = self.mechanism.epsilon, "epsilon"
-        if isinstance(self.mechanism, PrivateSpec) and self.mechanism.lasting_epsilon is not None:
+        if isinstance(self.mechanism, PrivateSpec | LevelsSpec) and self.mechanism.lasting_epsilon is not None:
             spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"
         if spent is None:
             raise ValueError("budget: identity gives no privacy, so nothing bounds what it spends; remove budget")

@@ -30,11 +30,16 @@ MechanismName = Literal[
     "bit-flip",
     "bloom",
     "cohort-olh",
+    "levels",
     "sample-one",
 ]
 
 
 EstimatorName = Literal["auto", "empirical", "threshold", "norm-sub", "wls", "mle", "em", "ems"]
+
+
+#: The mechanisms under which the epsilon of two values, or of a user, may be less than that of an estimate.
+SEVERAL_EPSILONS: tuple[MechanismName, ...] = ("levels",)
 
 
 #: What each mechanism is called on a page.
@@ -65,6 +70,7 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
     "bit-flip": "a few bits of a unary encoding (ωBitFlip)",
     "bloom": "RAPPOR with Bloom filters",
     "cohort-olh": "optimized local hashing with cohorts",
+    "levels": "a mechanism with levels of privacy to choose from",
     "sample-one": "a mechanism for each attribute of the record",
 }
 

@@ -1,12 +1,13 @@
-"""The mechanisms that a spec can name: those of values, numbers and strings, and of records."""
+"""The mechanisms that a spec can name: those of values, numbers and strings, of levels, and of records."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.domains import AttributeName
-from uldp.schemas.mechanism_family import PrivateSpec
+from uldp.schemas.levels import Level, LevelName, check_levels
+from uldp.schemas.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.mechanism_names import MECHANISM_TITLES
 from uldp.schemas.mistakes import quote
 from uldp.schemas.other_domains import BlockSpec, BloomSpec, CohortHashingSpec, DuchiSpec
@@ -59,8 +60,83 @@ PartSpec = (
 )
 
 
+#: A mechanism for values that takes an epsilon for each level.
+OfLevels = (
+    RandomizedResponseSpec
+    | MangatSpec
+    | UtilityOptimizedResponseSpec
+    | RapporSpec
+    | UnaryEncodingSpec
+    | UrapSpec
+    | UoueSpec
+    | SubsetSelectionSpec
+    | LocalHashingSpec
+)
+
+
+class LevelsSpec(MechanismFamily):
+    """Levels of privacy that users choose from: the same mechanism, each with an epsilon of its own.
+
+    Attributes:
+        levels: The levels, by name.
+        of: The mechanism, with the largest epsilon; ``at`` has that of a level.
+    """
+
+    estimators = ("auto", "empirical")
+    share: ClassVar[None] = None
+
+    name: Literal["levels"]
+    levels: dict[LevelName, Level]
+    of: Annotated[OfLevels, Field(discriminator="name")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_levels(cls, data: Any) -> Any:
+        for key in ("epsilon", "lasting_epsilon"):
+            if isinstance(data, dict) and key in data:
+                raise ValueError(f"each of the levels has its own {key}; move {key} there")
+        return data
+
+    @field_validator("levels")
+    @classmethod
+    def _fit(cls, levels: dict[str, Level]) -> dict[str, Level]:
+        check_levels(levels)
+        return levels
+
+    @field_validator("of", mode="before")
+    @classmethod
+    def _with_budget(cls, of: object, info: ValidationInfo) -> object:
+        if not isinstance(of, dict):
+            return of
+        # If the levels are wrong, they are missing here, and the error about them is enough.
+        most = max((level.epsilon for level in info.data.get("levels", {}).values()), default=1.0)
+        for key in ("epsilon", "lasting_epsilon", "share"):
+            if of.get(key, most) != most:
+                raise ValueError(f"each of the levels has its own {key}; move {key} there")
+        return {**of, "epsilon": most}
+
+    @property
+    def epsilon(self) -> float:
+        """The largest budget of one report, in nats."""
+        return max(level.epsilon for level in self.levels.values())
+
+    @property
+    def lasting_epsilon(self) -> float | None:
+        """The largest budget of all reports of one value; None if devices keep no response."""
+        return max((level.lasting_epsilon for level in self.levels.values() if level.lasting_epsilon), default=None)
+
+    def at(self, level: Level) -> OfLevels:
+        """Return the mechanism of a level, with the parameters that are best for its epsilon."""
+        budgets = {"epsilon": level.epsilon, "lasting_epsilon": level.lasting_epsilon}
+        return type(self.of).model_validate(self.of.model_dump(exclude_unset=True) | budgets)
+
+    def share_of(self, level: Level) -> float:
+        """Return the expected share of users at a level; equal shares are the default."""
+        return 1 / len(self.levels) if level.share is None else level.share
+
+
 #: A mechanism for values or for a number.
-VariableMechanism = IdentitySpec | PartSpec
+VariableMechanism = IdentitySpec | PartSpec | LevelsSpec
 
 
 class SampleOneSpec(PrivateSpec):

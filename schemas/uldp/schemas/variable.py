@@ -11,7 +11,7 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.candidates import read_candidates
 from uldp.schemas.domains import Sensitive, Tag, VariableDomain
 from uldp.schemas.mechanism_family import PrivateSpec, names_where
-from uldp.schemas.mechanisms import VariableMechanism
+from uldp.schemas.mechanisms import LevelsSpec, VariableMechanism
 from uldp.schemas.mistakes import plain
 from uldp.schemas.other_domains import BloomSpec, CohortHashingSpec
 from uldp.schemas.value_mechanisms import MAX_DESIGNS, BitFlipSpec
@@ -139,7 +139,11 @@ def read_variable(
     elif candidates is not None or candidates_file is not None:
         key = "candidates" if candidates is not None else "candidates_file"
         raise ValueError(f"{beside}{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}")
-    _check_sensitive(mechanism, sensitive, tags, where)
+    # The mechanism that obfuscates, whose capabilities matter.
+    own = mechanism.of if isinstance(mechanism, LevelsSpec) else mechanism
+    if own is not mechanism and any(tag.zones is not None for tag in tags):
+        raise ValueError("tags: levels have no zones; remove zones, or choose urr")
+    _check_sensitive(own, sensitive, tags, where)
     try:
         values = read_values(domain, base)
     except ValueError as error:
@@ -148,14 +152,14 @@ def read_variable(
         mask = values.mask(sensitive)
     except ValueError as error:
         raise ValueError(f"{beside}sensitive: {error}") from error
-    if mechanism.name in {"warner", "mangat"} and values.size != 2:
-        raise ValueError(f"{of_domain}: {mechanism.name} is for two values, got {values.size}; use rr or urr")
-    if mechanism.name == "mangat" and mask.sum() != 1:
+    if own.name in {"warner", "mangat"} and values.size != 2:
+        raise ValueError(f"{of_domain}: {own.name} is for two values, got {values.size}; use rr or urr")
+    if own.name == "mangat" and mask.sum() != 1:
         raise ValueError(f"{beside}sensitive: mangat needs exactly one sensitive value; name one")
-    if values.size > mechanism.largest_size:
-        reason, other = mechanism.large_domains
+    if values.size > own.largest_size:
+        reason, other = own.large_domains
         raise ValueError(
-            f"{of_domain}: {mechanism.name} {reason}, so it takes at most {mechanism.largest_size:,} values, got"
+            f"{of_domain}: {own.name} {reason}, so it takes at most {own.largest_size:,} values, got"
             f" {values.size:,}; {f'use {other}, or merge values' if other else 'merge values'}"
         )
     if isinstance(mechanism, BitFlipSpec):

@@ -231,6 +231,8 @@ def guarantee(spec: CollectionSpec) -> str:
     if promise.epsilon is None:
         return "Nobody is protected: every report is the true value."
     one = _guarantee_of_one_report(spec, promise.privacy, f"exp(ε) = {_factor(promise.epsilon)}") + _within_tags(spec)
+    if promise.terms:
+        one += f" This is the most that any two values differ by: {promise.terms}."
     if promise.lasting is not None:
         one += " This is about one report; for all reports of one value together, the factor is "
         one += f"{_factor(promise.lasting)}."

@@ -12,6 +12,7 @@ from uldp.schemas.budget import Budget
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.mechanism_names import SEVERAL_EPSILONS
 from uldp.schemas.mistakes import printable
 from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
 from uldp.schemas.records import iso
@@ -25,12 +26,15 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     form, guarantee = protocol.mechanism.form, protocol.mechanism.guarantee
     rows = [f"{spec.collection} version {spec.version}"]
     budget = "no privacy" if guarantee.epsilon is None else f"epsilon {guarantee.epsilon:.6g} nats a report"
+    budget = f"up to {budget}" if guarantee.terms else budget
     budget += f" and {guarantee.lasting:.6g} for all of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
     if numbers := list(_auto_text(spec)):
         rows.append(f"  auto        {', '.join(numbers)}")
     if guarantee.epsilon is not None:
         rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting)}")
+    if guarantee.terms:
+        rows.append(_row(guarantee.privacy, guarantee.terms))
     facts = list(protocol.decoder.describe(users, spec.estimators[0]))
     # Facts that depend on the number of users come last; those of a record stay with their attribute.
     last = [fact for fact in facts if "" in spec.variables and fact[0] in DEPENDS_ON_N]
@@ -122,7 +126,10 @@ def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) ->
 
 def mechanism_text(estimate: Estimate) -> str:
     """Return the mechanism of an estimate and its epsilon."""
-    return f"{estimate.mechanism}, {'no privacy' if estimate.epsilon is None else f'epsilon {estimate.epsilon:g}'}"
+    if estimate.epsilon is None:
+        return f"{estimate.mechanism}, no privacy"
+    most = "up to " if estimate.mechanism in SEVERAL_EPSILONS else ""
+    return f"{estimate.mechanism}, {most}epsilon {estimate.epsilon:g}"
 
 
 def over_time(epsilon: float | None, lasting: float | None, budget: Budget | None) -> Iterator[str]:

@@ -1,0 +1,168 @@
+"""Levels of privacy: the level of a device, and one estimate from the reports of all levels."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.device import Device
+from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.ledger import MemoryLedger
+from uldp.mechanisms.levels import LevelEncoding, LevelsDecoder
+from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.spending import BudgetExceededError
+from uldp.mechanisms.strata import Strata
+from uldp.pipelines.report.page import guarantee
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.flags import Flag
+from uldp.schemas.framing import report_store
+from uldp.schemas.specfile import SpecError
+
+LEVELS: dict[str, Any] = {"strict": {"epsilon": 0.5}, "open": {"epsilon": 2.0}}
+
+
+def keys(levels: Any = LEVELS, of: Any = {"name": "oue"}, **more: Any) -> dict[str, Any]:  # noqa: B006
+    return {"domain": {"size": 6}, "mechanism": {"name": "levels", "levels": levels, "of": of} | more}
+
+
+def strata(spec: CollectionSpec) -> Strata:
+    mechanism = build_protocol(spec).mechanism
+    assert isinstance(mechanism, Strata)
+    return mechanism
+
+
+def test_each_level_has_the_mechanism_with_its_epsilon() -> None:
+    parts = strata(build.spec(**keys(of={"name": "olh"}))).parts
+    assert [part.guarantee for part in parts] == [Guarantee(Privacy.LDP, 0.5), Guarantee(Privacy.LDP, 2.0)]
+    qs = [part.channel.q[0] for part in parts if isinstance(part, LocalHashing)]
+    assert qs == pytest.approx([1 / 3, 1 / 8])  # e^epsilon + 1 buckets, rounded
+
+
+@pytest.mark.parametrize("level", ["strict", "open"])
+def test_a_device_reports_at_its_level(level: str) -> None:
+    spec = build.spec(**keys(levels={"strict": {"epsilon": 0.5}, "open": {"epsilon": 20.0}}, of={"name": "rr"}))
+    device = Device(spec, {}, level=level)
+    payloads = np.array([report_store().decode(device.report(5, build.START))[1]["payload"] for _ in range(300)])
+    assert set(payloads // 6) == {list(LEVELS).index(level)}
+    assert ((payloads == 11).all()) == (level == "open")
+
+
+@pytest.mark.parametrize("level", [None, "lax"])
+def test_a_device_without_a_level_is_refused(level: str | None) -> None:
+    with pytest.raises(ValueError, match="a device needs one of the levels strict, open"):
+        Device(build.spec(**keys()), {}, level=level)
+
+
+def test_a_level_of_a_collection_without_levels_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no levels"):
+        Device(build.spec(), {}, level="strict")
+
+
+@pytest.mark.parametrize(("level", "reports"), [("strict", 8), ("open", 2)])
+def test_a_device_spends_the_budget_of_its_level(level: str, reports: int) -> None:
+    spec = build.spec(**keys(), budget={"epsilon": 4, "every": "1d"})
+    device = Device(spec, {}, ledger=MemoryLedger(), level=level)
+    for _ in range(reports):
+        device.report(1, build.START)
+    with pytest.raises(BudgetExceededError):
+        device.report(1, build.START)
+
+
+def test_a_device_keeps_its_response_at_its_level() -> None:
+    levels = {name: level | {"lasting_epsilon": 5 + 4 * level["epsilon"]} for name, level in LEVELS.items()}
+    spec, ledger = build.spec(**keys(levels)), MemoryLedger()
+    device = Device(spec, {}, ledger=ledger, level="strict")
+    device.report(1, build.START)
+    with ledger.change() as content:
+        assert [spending.epsilon for spending in content.spent] == [7.0]
+
+
+def test_a_simulation_draws_levels_by_their_shares() -> None:
+    levels = {"strict": {"epsilon": 0.5, "share": 0.25}, "open": {"epsilon": 2.0, "share": 0.75}}
+    encoding = build_protocol(build.spec(**keys(levels))).encoding
+    assert isinstance(encoding, LevelEncoding)
+    symbols = encoding.encode([Held(np.zeros(10_000, np.int64), np.full(10_000, -1))], np.random.default_rng(1))
+    assert np.bincount(symbols // 6) == pytest.approx([2500, 7500], abs=5 * np.sqrt(10_000 * 0.25 * 0.75))
+
+
+def test_the_pooled_estimate_has_the_variance_of_both_levels_together() -> None:
+    # Inverse variances add up, where the truth is the same for both.
+    protocol = build_protocol(build.spec(**keys()))
+    decoder = protocol.decoder
+    assert isinstance(decoder, LevelsDecoder)
+    rng, estimates = np.random.default_rng(2), []
+    for _ in range(300):
+        held = [Held(rng.integers(0, 6, 2000), np.full(2000, -1))]
+        estimates.append(decoder.linear(protocol.mechanism.statistic(protocol.perturb(held, rng)), 2000).values)
+    variances = [each.forecast(1000)[0] ** 2 for each in decoder._decoders]
+    together = 1 / sum(1 / variance for variance in variances)
+    assert decoder.forecast(2000) ** 2 == pytest.approx(together, rel=1e-12)
+    # The logarithm of a mean of six sample variances of 300 normal variables has a variance below 2/300.
+    assert abs(np.log(np.var(estimates, axis=0).mean() / together)) < 5 * np.sqrt(2 / 300)
+    assert np.mean(estimates, axis=0) == pytest.approx(1 / 6, abs=5 * np.sqrt(together / 300))
+
+
+def test_levels_may_have_any_number_of_reports() -> None:
+    protocol, rng = build_protocol(build.spec(**keys())), np.random.default_rng(3)
+    cells = protocol.mechanism.statistic(protocol.mechanism.perturb(rng.integers(6, 12, 3000), rng))
+    assert protocol.decoder.p_values(cells, 3000)[Flag.IMPROBABLE_COUNTS] > 0.01
+    assert Flag.IMPROBABLE_STRATA not in protocol.decoder.p_values(cells, 3000)
+    (table,) = protocol.decoder.tables(cells, 3000, "auto")
+    assert np.abs(table.values - 1 / 6).max() < 0.1
+
+
+def test_the_page_names_each_level() -> None:
+    assert "a report names it: epsilon 0.5 at strict, 2 at open." in guarantee(build.spec(**keys()))
+
+
+def test_expected_shares_are_no_part_of_the_channel() -> None:
+    shared = {"strict": {"epsilon": 0.5, "share": 0.1}, "open": {"epsilon": 2.0, "share": 0.9}}
+    assert build.spec(**keys(shared)).channel == build.spec(**keys()).channel
+    other = {"strict": {"epsilon": 0.6}, "open": {"epsilon": 2.0}}
+    assert build.spec(**keys(other)).channel != build.spec(**keys()).channel
+
+
+def test_a_spec_written_out_is_the_same_spec() -> None:
+    once = build.spec(**keys(of={"name": "olh"}))
+    again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True, exclude_unset=True))
+    assert again.channel == once.channel
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (keys({"strict": {"epsilon": 0.5}}), "mechanism.levels: give two levels or more"),
+        (
+            keys({"strict": {"epsilon": 0}, "open": {"epsilon": 1}}),
+            "mechanism.levels.strict.epsilon: must be more than 0",
+        ),
+        (keys({"strict": {"epsilon": 1, "share": 0.2}, "open": {"epsilon": 2}}), "give each level a share, or none"),
+        (
+            keys({"a": {"epsilon": 1, "share": 0.2}, "b": {"epsilon": 2, "share": 0.2}}),
+            "mechanism.levels: the shares must sum to 1, got 0.4",
+        ),
+        (
+            keys({"a": {"epsilon": 1, "lasting_epsilon": 2}, "b": {"epsilon": 2}}),
+            "give each level a lasting_epsilon, or",
+        ),
+        (keys({"a": {"epsilon": 1, "lasting_epsilon": 0.5}, "b": {"epsilon": 2}}), "lasting_epsilon must be at least"),
+        (keys(epsilon=1.0), "mechanism: each of the levels has its own epsilon; move epsilon there"),
+        (keys(lasting_epsilon=1.0), "each of the levels has its own lasting_epsilon; move lasting_epsilon there"),
+        (keys(of={"name": "rr", "epsilon": 1.0}), "each of the levels has its own epsilon; move epsilon there"),
+        (keys(of={"name": "duchi"}), "mechanism.of.name: must be one of 'rr', 'warner'"),
+        (keys(of={"name": "warner"}), "domain: warner is for two values, got 6"),
+        (keys() | {"sensitive": [1]}, "oue protects every value alike"),
+        (
+            keys() | {"budget": {"epsilon": 1, "every": "1d"}},
+            "budget.epsilon must be 2 or more, which is mechanism.epsilon",
+        ),
+        (keys() | {"estimator": "wls"}, "estimator wls does not fit levels; choose from auto, empirical"),
+    ],
+)
+def test_mistakes_are_named(spec: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**spec)
+    assert text in str(caught.value)
