@@ -153,6 +153,10 @@ _SPECS: dict[str, dict[str, Any]] = {
     "levels of bits and a tag": _levels("urap") | _HIDING,
     "levels of seeds": _levels("olh"),
     "levels with permanent responses": _levels("oue", lasting=3.0),
+    "idue": {
+        "domain": _VALUES,
+        "mechanism": {"name": "idue", "groups": [{"values": [0], "epsilon": 0.9}, {"epsilon": 1.0}]},
+    },
     "bloom": _keys("bloom", _STRINGS, 4.0, bits=32, cohorts=16) | _ASKED,
     "bloom with a permanent response": _keys(
         "bloom", _STRINGS, 3.0, bits=64, hashes=1, cohorts=8, theta=0.5, lasting_epsilon=6.0

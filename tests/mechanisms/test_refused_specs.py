@@ -18,8 +18,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {}
 for keys in specs().values():
     EXAMPLES.setdefault(keys["mechanism"]["name"], keys)
 PRIVATE = [name for name in get_args(MechanismName) if name != "identity"]
-#: The mechanisms whose levels have an epsilon each.
-OF_SEVERAL = ["levels"]
+#: The mechanisms whose groups or levels have an epsilon each.
+OF_SEVERAL = ["idue", "levels"]
 
 
 def refusal(name: str, keys: Mapping[str, Any], **parameters: Any) -> str:

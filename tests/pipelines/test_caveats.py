@@ -17,6 +17,13 @@ def test_a_sound_spec_has_no_caveat() -> None:
     assert warned(window={"size": "1h", "early_every": "1h"}, tags=[{"name": "home"}]) == []
 
 
+@pytest.mark.parametrize(("size", "warnings"), [(5, 1), (100, 0)])
+def test_groups_that_gain_nothing(size: int, warnings: int) -> None:
+    groups = [{"values": [0, 1, 2], "epsilon": 1.0}, {"epsilon": 4.0}]
+    said = warned(domain={"size": size}, mechanism={"name": "idue", "groups": groups}, sensitive="all")
+    assert sum("take oue, or fewer values with the least epsilon" in each for each in said) == warnings
+
+
 def test_early_panes_that_come_after_the_window() -> None:
     (warning,) = warned(window={"size": "1h", "early_every": "61m"})
     assert warning == (

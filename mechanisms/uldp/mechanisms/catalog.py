@@ -1,6 +1,6 @@
 """Build the protocol of a collection spec."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
 from uldp.mechanisms.fold import FoldedMechanism
 from uldp.mechanisms.folded_decoder import FoldedDecoder
 from uldp.mechanisms.hadamard_response import HadamardResponse
+from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
 from uldp.mechanisms.levels import LevelEncoding, LevelsDecoder
 from uldp.mechanisms.linear_hashing import LinearHashing, best_linear_space
 from uldp.mechanisms.local_hashing import LocalHashing
@@ -42,9 +43,10 @@ from uldp.mechanisms.thresholding import best_threshold, thresholding
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zoning import Zoning
-from uldp.schemas.arrays import Mask
+from uldp.schemas.arrays import Mask, Symbols
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.designs import design_of
+from uldp.schemas.groups import Group
 from uldp.schemas.mechanism_family import PrivateSpec
 from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.mechanisms import LevelsSpec
@@ -187,6 +189,14 @@ def _block_design(sensitive: Mask, spec: Any, epsilon: float) -> BlockResponse:
     return BlockResponse(sensitive, epsilon, CyclicDesign(design_of(spec.w, int(sensitive.sum()), len(sensitive))))
 
 
+def _groups(size: int, groups: Sequence[Group]) -> tuple[list[float], Symbols]:
+    """Return the epsilon of each group, and the group of each symbol."""
+    group = np.zeros(size, dtype=np.int64)
+    for number, each in enumerate(groups):
+        group[np.array(each.values)] = number  # the spec has made them indices
+    return [each.epsilon for each in groups], group
+
+
 def _the(sensitive: Mask, spec: Any, epsilon: float) -> UnaryEncoding:
     return thresholding(sensitive, epsilon, best_threshold(epsilon) if spec.theta is None else spec.theta)
 
@@ -286,6 +296,7 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "block": _block,
     "bit-flip": _bit_flip,
     "levels": _levels,
+    "idue": _pure(lambda sensitive, spec, epsilon: InputDiscriminativeEncoding(*_groups(len(sensitive), spec.groups))),
     "bloom": _strings(lambda spec, eps: BloomFilter(eps, spec.bits, spec.hashes, spec.cohorts, spec.theta)),
     "cohort-olh": _strings(lambda spec, epsilon: CohortHashing(epsilon, spec.buckets, spec.cohorts)),
 }

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self
@@ -50,6 +50,7 @@ class Privacy(StrEnum):
     NONE = "none"
     LDP = "ldp"
     ULDP = "uldp"
+    ID_LDP = "id-ldp"
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,10 @@ class Mechanism(ABC):
             groups: Shape (n,): the group of each payload, below k.
             k: The number of groups.
         """
+
+    def device_facts(self) -> Iterator[tuple[str, str]]:
+        """Yield numbers that a device needs beside the spec, each a heading of one word and a text of one line."""
+        yield from ()
 
     def statistic(self, payloads: Payloads) -> Counts:
         """Return the statistic of payloads that have passed ``possible``, shape (statistic_size,)."""

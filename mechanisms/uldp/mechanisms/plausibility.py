@@ -29,7 +29,7 @@ from scipy import special
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.projection import nearest_fit, squared_distance
 from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.arrays import Counts
+from uldp.schemas.arrays import Counts, Floats
 
 #: ``fit_counts`` requires at least this variance for the count of a symbol that no device holds. Below it, the count is
 #: far from normal.
@@ -133,6 +133,29 @@ def plausible_bit_totals(mechanism: UnaryEncoding, tail: float) -> tuple[int, in
         total_at_least = cleared * at_least[1:] + (1 - cleared) * at_least[:-1]  # from j = 1
         lows.append(int(np.count_nonzero(total_at_most <= tail / 2)))
         highs.append(int(np.count_nonzero(total_at_least > tail / 2)))
+    return min(lows), max(highs)
+
+
+def plausible_totals_of_groups(cleared: Floats, q: Floats, sizes: Counts, tail: float) -> tuple[int, int]:
+    """Bound the number of set bits in one honest report whose bits are in groups; see ``plausible_bit_totals``.
+
+    The number of other bits is a sum of binomial numbers, one of each group.
+
+    Args:
+        cleared: Shape (groups,): the probability that the device clears the own bit of the true symbol.
+        q: Shape (groups,): the probability that it sets another bit of the group.
+        sizes: Shape (groups,): the number of symbols of each group.
+        tail: Upper bound of the probability that an honest report is outside the bounds, for every true symbol.
+    """
+    lows, highs = [], []
+    for own in range(len(sizes)):
+        total = np.array([cleared[own], 1 - cleared[own]])
+        for group, size in enumerate(sizes.tolist()):
+            others = size - (group == own)
+            binomial = np.diff(special.bdtr(np.arange(others + 1), others, q[group]), prepend=0.0)
+            total = np.convolve(total, binomial)
+        lows.append(int(np.count_nonzero(np.cumsum(total) <= tail / 2)))
+        highs.append(int(np.count_nonzero(np.cumsum(total[::-1])[::-1] > tail / 2)) - 1)
     return min(lows), max(highs)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from uldp.mechanisms.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
 from uldp.mechanisms.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.pure import PureDecoder
@@ -25,6 +26,8 @@ _FEW_WINDOWS = 100
 _USERS_STEP, _MOST_USERS = 1.5, 1e10
 #: Candidates with a smaller share than this are what a collection of strings is for.
 _LARGE_SHARE = 0.1
+#: Probabilities of bits that differ by less are those of one group.
+_SAME = 1e-9
 #: A budget above this protects hardly anybody.
 _LARGE_EPSILON = 8.0
 
@@ -65,6 +68,11 @@ def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]
     protocol = build_variable(variable)
     decoder = protocol.decoder
     yield from _fingerprint(protocol.mechanism, n)
+    if isinstance(protocol.mechanism, InputDiscriminativeEncoding) and np.ptp(protocol.mechanism.channel.q) < _SAME:
+        yield (
+            "the groups of idue gain nothing: all values are protected as by oue with the least epsilon; take oue, or"
+            " fewer values with the least epsilon"
+        )
     if (number := variable.domain.number) is not None:
         error, width = float(decoder.forecast(n)[0]), number.high - number.low
         if error > width / 10:

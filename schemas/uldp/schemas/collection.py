@@ -25,6 +25,7 @@ from uldp.schemas.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specfile import SpecError, read_spec
 from uldp.schemas.strict import Strict
 from uldp.schemas.utility_optimized import UoueSpec, UrapSpec
+from uldp.schemas.value_mechanisms import InputDiscriminativeSpec
 from uldp.schemas.variable import Variable, read_variable
 
 #: A collection and one of its versions.
@@ -254,10 +255,12 @@ class CollectionSpec(Strict):
             fitting = ", ".join(name for name in get_args(EstimatorName) if name in known)
             raise ValueError(f"estimator {estimator} does not fit {names}; choose from {fitting}")
         for variable in self.variables.values() if self.estimators[0] == "norm-sub" else ():
-            if isinstance(variable.mechanism, UrapSpec | UoueSpec) and not variable.sensitive_mask.all():
+            some_only = isinstance(variable.mechanism, UrapSpec | UoueSpec) and not variable.sensitive_mask.all()
+            if some_only or isinstance(variable.mechanism, InputDiscriminativeSpec):
+                precise = "are not sensitive" if some_only else "have little noise"
                 raise ValueError(
-                    f"estimator norm-sub cannot be the first of {variable.mechanism.name}: it shifts values that are"
-                    " not sensitive as far as the noisy ones, out of their own intervals; write wls first, and norm-sub"
+                    f"estimator norm-sub cannot be the first of {variable.mechanism.name}: it shifts values that"
+                    f" {precise} as far as the noisy ones, out of their own intervals; write wls first, and norm-sub"
                     " behind it to compare"
                 )
         for name, variable in self.variables.items() if "ems" in self.estimators else ():

@@ -30,6 +30,7 @@ MechanismName = Literal[
     "bit-flip",
     "bloom",
     "cohort-olh",
+    "idue",
     "levels",
     "sample-one",
 ]
@@ -39,7 +40,7 @@ EstimatorName = Literal["auto", "empirical", "threshold", "norm-sub", "wls", "ml
 
 
 #: The mechanisms under which the epsilon of two values, or of a user, may be less than that of an estimate.
-SEVERAL_EPSILONS: tuple[MechanismName, ...] = ("levels",)
+SEVERAL_EPSILONS: tuple[MechanismName, ...] = ("idue", "levels")
 
 
 #: What each mechanism is called on a page.
@@ -70,6 +71,7 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
     "bit-flip": "a few bits of a unary encoding (ωBitFlip)",
     "bloom": "RAPPOR with Bloom filters",
     "cohort-olh": "optimized local hashing with cohorts",
+    "idue": "input-discriminative unary encoding (IDUE)",
     "levels": "a mechanism with levels of privacy to choose from",
     "sample-one": "a mechanism for each attribute of the record",
 }

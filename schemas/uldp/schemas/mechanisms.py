@@ -24,6 +24,7 @@ from uldp.schemas.value_mechanisms import (
     BitFlipSpec,
     HadamardResponseSpec,
     IdentitySpec,
+    InputDiscriminativeSpec,
     LinearHashingSpec,
     LocalHashingSpec,
     RandomizedResponseSpec,
@@ -136,7 +137,7 @@ class LevelsSpec(MechanismFamily):
 
 
 #: A mechanism for values or for a number.
-VariableMechanism = IdentitySpec | PartSpec | LevelsSpec
+VariableMechanism = IdentitySpec | PartSpec | InputDiscriminativeSpec | LevelsSpec
 
 
 class SampleOneSpec(PrivateSpec):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from uldp.schemas.epsilon import protects
+from uldp.schemas.groups import Group
 from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, best_buckets
 from uldp.schemas.mechanism_names import OF_SYMBOLS
 
@@ -140,3 +141,30 @@ class BitFlipSpec(PrivateSpec):
         if isinstance(data, dict) and data.get("bits") is None:
             raise ValueError("bit-flip needs bits, the number of bits of a report, for example bits: 16")
         return data
+
+
+class InputDiscriminativeSpec(MechanismFamily):
+    """Input-discriminative unary encoding: each group of values has an epsilon of its own.
+
+    Attributes:
+        groups: The groups, which divide the values.
+    """
+
+    share: ClassVar[None] = None
+
+    name: Literal["idue"]
+    groups: list[Group] = Field(min_length=2)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_groups(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "epsilon" in data:
+            raise ValueError("idue has an epsilon for each of its groups; move epsilon there")
+        if isinstance(data, dict) and "lasting_epsilon" in data:
+            raise ValueError("a device keeps no response of idue; remove lasting_epsilon, or choose urap")
+        return data
+
+    @property
+    def epsilon(self) -> float:
+        """The largest budget of a group, in nats."""
+        return max(group.epsilon for group in self.groups)

@@ -10,11 +10,12 @@ import numpy as np
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.candidates import read_candidates
 from uldp.schemas.domains import Sensitive, Tag, VariableDomain
+from uldp.schemas.groups import read_groups
 from uldp.schemas.mechanism_family import PrivateSpec, names_where
 from uldp.schemas.mechanisms import LevelsSpec, VariableMechanism
 from uldp.schemas.mistakes import plain
 from uldp.schemas.other_domains import BloomSpec, CohortHashingSpec
-from uldp.schemas.value_mechanisms import MAX_DESIGNS, BitFlipSpec
+from uldp.schemas.value_mechanisms import MAX_DESIGNS, BitFlipSpec, InputDiscriminativeSpec
 from uldp.schemas.values import Values, read_values
 from uldp.schemas.zones import Zones, read_zones
 
@@ -40,7 +41,7 @@ class Variable(Values):
 
     Attributes:
         domain: The domain as the spec gives it.
-        mechanism: The mechanism, with the epsilon of the collection.
+        mechanism: The mechanism, with the epsilon of the collection, and values by their indices.
         share: The share of the reports about this variable; 1 if it is the only one.
         tags: The tags behind which users hide its values.
         sensitive_mask: Shape (|X|,): whether each value is in X_S.
@@ -164,6 +165,11 @@ def read_variable(
         )
     if isinstance(mechanism, BitFlipSpec):
         _check_bits(mechanism.bits, values.size, f"mechanism.of.{attribute}.bits" if attribute else "mechanism.bits")
+    if isinstance(mechanism, InputDiscriminativeSpec):
+        try:
+            mechanism = mechanism.model_copy(update={"groups": read_groups(mechanism.groups, values)})
+        except ValueError as error:
+            raise ValueError(f"mechanism.groups: {error}") from error
     background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
     zones = _read_zones(values, tags, base, f"{beside}tags")
     variable = Variable(

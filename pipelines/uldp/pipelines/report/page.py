@@ -250,11 +250,18 @@ def _factor(epsilon: float) -> str:
     return f"{odds:,.0f}" if 100 <= odds < 1e6 else f"{odds:.3g}"
 
 
+#: What the definitions are called that bound the odds of every two values.
+_DEFINITIONS = {
+    Privacy.LDP: "ε-LDP",
+    Privacy.ID_LDP: "input-discriminative LDP, MinID-LDP",
+}
+
+
 def _guarantee_of_one_report(spec: CollectionSpec, privacy: Privacy, factor: str) -> str:
-    if privacy is Privacy.LDP:
+    if privacy is not Privacy.ULDP:
         return (
             f"Whatever value a user holds, what the device sends is at most {factor} times as likely as it would be "
-            "under any other value, for everyone who sees it, the collector included (ε-LDP)."
+            f"under any other value, for everyone who sees it, the collector included ({_DEFINITIONS[privacy]})."
         )
     hidden, also = "", ""
     if any(variable.tags for variable in spec.variables.values()):

@@ -35,6 +35,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
         rows.append(f"  odds        {_odds_text(guarantee.epsilon, guarantee.lasting)}")
     if guarantee.terms:
         rows.append(_row(guarantee.privacy, guarantee.terms))
+    rows += [_row(*fact) for fact in protocol.mechanism.device_facts()]
     facts = list(protocol.decoder.describe(users, spec.estimators[0]))
     # Facts that depend on the number of users come last; those of a record stay with their attribute.
     last = [fact for fact in facts if "" in spec.variables and fact[0] in DEPENDS_ON_N]

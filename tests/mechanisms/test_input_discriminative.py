@@ -1,0 +1,206 @@
+"""IDUE: each pair of values has the smaller of its two budgets, exactly, at the least sum of variances."""
+
+import itertools
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from tests import build
+from uldp.mechanisms.input_discriminative import RESOLUTION, Bits, InputDiscriminativeEncoding, best_bits
+from uldp.mechanisms.mechanism import Privacy
+from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.schemas.arrays import Floats, Symbols
+from uldp.schemas.specfile import SpecError
+
+CASES = [
+    ((1.0,), (5,)),
+    ((0.5, 1.0), (3, 3)),
+    ((1.0, 4.0), (5, 95)),
+    ((1.0, 4.0), (1, 99)),
+    ((0.5, 1.0, 2.0), (5, 20, 75)),
+    ((0.5, 0.9, 1.0, 6.0), (1, 1, 50, 1)),
+    ((0.001, 20.0), (1, 9)),
+    ((19.0, 20.0), (4, 5)),
+]
+each = pytest.mark.parametrize(("epsilons", "sizes"), CASES)
+
+
+def groups(sizes: tuple[int, ...]) -> Symbols:
+    return np.arange(len(sizes)).repeat(sizes)
+
+
+def variance(bits: tuple[Bits, ...], sizes: tuple[int, ...]) -> float:
+    """The sum of q (1-q)/(p-q)^2 over all symbols."""
+    p, q = np.array(bits, dtype=np.float64).T / RESOLUTION
+    return float((np.array(sizes) * q * (1 - q) / (p - q) ** 2).sum())
+
+
+@each
+def test_each_pair_of_symbols_has_the_smaller_epsilon_exactly(
+    epsilons: tuple[float, ...], sizes: tuple[int, ...]
+) -> None:
+    bits = best_bits(epsilons, sizes)
+    with localcontext() as context:
+        context.prec = 60
+        for (one, (p, q)), (other, (p_other, q_other)) in itertools.product(enumerate(bits), repeat=2):
+            odds = Fraction(Decimal(min(epsilons[one], epsilons[other])).exp())
+            assert Fraction(p, q) * Fraction(RESOLUTION - q_other, RESOLUTION - p_other) <= odds
+
+
+def likelihoods(mechanism: InputDiscriminativeEncoding) -> Floats:
+    """Pr(report | symbol) of all reports; rows are symbols."""
+    y = np.array(list(itertools.product((0, 1), repeat=mechanism.size)), dtype=np.bool_)
+    set_probability = np.where(np.eye(mechanism.size, dtype=np.bool_), mechanism.channel.p, mechanism.channel.q)
+    Q: Floats = np.where(y, set_probability[:, np.newaxis], 1 - set_probability[:, np.newaxis]).prod(axis=2)
+    return Q
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 2, 3), (3, 2, 1), (1, 1, 1)])
+def test_reports_are_min_id_ldp_and_spend_all_of_the_least_epsilon(sizes: tuple[int, ...]) -> None:
+    epsilons, group = (0.5, 1.0, 2.0), groups(sizes)
+    Q = likelihoods(InputDiscriminativeEncoding(epsilons, group))
+    assert Q.sum(axis=1) == pytest.approx(1, rel=1e-12)
+    budget = np.array(epsilons)[np.minimum.outer(group, group)]
+    ratios = np.array([[np.log(one / other).max() for other in Q] for one in Q])
+    assert (ratios <= budget + 1e-12).all()
+    assert ratios[0].max() == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilons", "sizes"), [case for case in CASES if 0.1 < case[0][0] < 10])
+def test_the_search_finds_the_least_variance_of_both_programs(
+    epsilons: tuple[float, ...], sizes: tuple[int, ...]
+) -> None:
+    # opt1 is convex in log((1-q)/q), and opt2 in q: SciPy's solver finds their only minimum.
+    L, m, found = len(epsilons), np.array(sizes), variance(best_bits(epsilons, sizes), sizes)
+    least = np.minimum.outer(epsilons, epsilons)
+    start = np.log((1 - 0.45) / 0.45 if epsilons[0] > 0.5 else 1.05)
+    opt1 = optimize.minimize(
+        lambda t: float((m / (4 * np.sinh(t / 2) ** 2)).sum()) / found,
+        np.full(L, start),
+        bounds=[(1e-3, None)] * L,
+        constraints=[{"type": "ineq", "fun": lambda t: (least - np.add.outer(t, t)).ravel()}],
+    )
+    opt2 = optimize.minimize(
+        lambda q: float((m * (1 / (1 - 2 * q) ** 2 - 1)).sum()) / found,
+        np.full(L, 0.45),
+        bounds=[(1e-6, 0.4999)] * L,
+        constraints=[{"type": "ineq", "fun": lambda q: (q[:, np.newaxis] * np.exp(least) - 1 + q).ravel()}],
+    )
+    assert opt1.success
+    assert opt2.success
+    assert min(opt1.fun, opt2.fun) == pytest.approx(1, rel=1e-4)
+
+
+def test_one_group_is_oue() -> None:
+    mechanism = InputDiscriminativeEncoding([1.5], groups((7,)))
+    oue = UnaryEncoding(np.ones(7, dtype=np.bool_), 1.5, OUE_THETA)
+    assert mechanism.channel.p.tolist() == oue.channel.p.tolist()
+    assert mechanism.channel.q == pytest.approx(oue.channel.q, rel=1e-12)
+
+
+@each
+def test_it_is_never_worse_than_unary_encoding_with_the_least_epsilon(
+    epsilons: tuple[float, ...], sizes: tuple[int, ...]
+) -> None:
+    k = sum(sizes)
+    for theta in (OUE_THETA, sue_theta(epsilons[0])):
+        other = UnaryEncoding(np.ones(k, dtype=np.bool_), epsilons[0], theta).channel
+        assert variance(best_bits(epsilons, sizes), sizes) <= other.variance(np.zeros(k), 1).sum() * (1 + 1e-6)
+
+
+def test_these_are_the_numbers_on_every_machine() -> None:
+    assert best_bits((1.0, 4.0), (5, 95)) == (
+        (5113823420520953, 3893375834220039),
+        (6072824181681468, 2934375073059524),
+    )
+
+
+@pytest.mark.parametrize("symbol", [0, 4])
+def test_perturb_sets_each_bit_with_its_probability(symbol: int) -> None:
+    n, mechanism = 200_000, InputDiscriminativeEncoding([0.5, 3.0], groups((2, 9)))
+    counts = mechanism.statistic(mechanism.perturb(np.full(n, symbol), np.random.default_rng(symbol)))
+    m = np.where(np.arange(11) == symbol, mechanism.channel.p, mechanism.channel.q)
+    assert np.abs((counts - n * m) / np.sqrt(n * m * (1 - m))).max() < 5
+
+
+def test_possible_payloads_have_no_padding() -> None:
+    mechanism = InputDiscriminativeEncoding([0.5, 3.0], groups((2, 1)))
+    payloads = np.arange(256, dtype=np.uint8)[:, np.newaxis]
+    assert payloads[mechanism.possible(payloads)].ravel().tolist() == list(range(0, 256, 32))
+
+
+def test_improbable_reports_have_a_number_of_bits_that_is_rare_for_every_symbol() -> None:
+    mechanism = InputDiscriminativeEncoding([0.5, 3.0], groups((20, 60)))
+    low, high = mechanism._plausible_totals
+    rng, inside = np.random.default_rng(1), []
+    for symbol in (0, 79):
+        totals = mechanism.possible_totals(mechanism.perturb(np.full(50_000, symbol), rng))[1]
+        z = (np.array([low, high]) - totals.mean()) / totals.std()
+        inside.append(((low <= totals) & (totals <= high)).all())
+        assert (np.abs(np.abs(z) - 5) < 1).all()  # 5e-7 on either side is 4.9 standard deviations
+    assert all(inside)
+    assert mechanism.inspect(np.full((1, 10), 255, dtype=np.uint8))[1].all()
+
+
+SPEC: dict[str, Any] = {
+    "domain": {"labels": ["flu", "cold", "hiv", "none"]},
+    "mechanism": {"name": "idue", "groups": [{"epsilon": 4.0}, {"values": ["hiv"], "epsilon": 1.0}]},
+}
+
+
+def test_a_spec_names_groups_by_labels_or_indices() -> None:
+    mechanism = build.pure_mechanism(build.spec(**SPEC))
+    assert isinstance(mechanism, InputDiscriminativeEncoding)
+    assert mechanism.group.tolist() == [1, 1, 0, 1]
+    assert (mechanism.guarantee.privacy, mechanism.guarantee.epsilon) == (Privacy.ID_LDP, 4.0)
+    written_out = [{"values": [2], "epsilon": 1.0}, {"values": [0, "cold", 3], "epsilon": 4.0}]
+    assert (
+        build.spec(**SPEC).channel
+        == build.spec(**SPEC | {"mechanism": {"name": "idue", "groups": written_out}}).channel
+    )
+
+
+def test_a_group_of_one_value_has_no_pair() -> None:
+    assert InputDiscriminativeEncoding([1.0, 4.0], groups((3, 1))).guarantee.epsilon == 1.0
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        ([{"epsilon": 1.0}], "mechanism.groups: must have 2 entries or more"),
+        ([{"epsilon": 1.0}, {"epsilon": 2.0}], "mechanism.groups: 1: missing values; only one group holds"),
+        ([{"epsilon": 1.0}, {"values": ["hi"], "epsilon": 2.0}], "mechanism.groups: 1.values: 'hi' is not a label of"),
+        ([{"epsilon": 1.0}, {"values": [2, "hiv"], "epsilon": 2.0}], "1.values: 'hiv' occurs twice"),
+        ([{"values": [0], "epsilon": 1.0}, {"values": [1], "epsilon": 2.0}], "'hiv' is in no group; leave values out"),
+        ([{"epsilon": 1.0}, {"values": [0, 1, 2, 3], "epsilon": 2.0}], "0: the other groups name all values"),
+        ([{"epsilon": 1.0}, {"values": [0], "epsilon": 1.0}], "two groups have the same epsilon; merge them"),
+        ([{"epsilon": 0}, {"values": [0], "epsilon": 1.0}], "mechanism.groups.0.epsilon: must be more than 0"),
+        ([{"epsilon": 21}, {"values": [0], "epsilon": 1.0}], "mechanism.groups.0.epsilon: must be 20 or less"),
+    ],
+)
+def test_mistakes_in_groups_are_named(of: list[dict[str, Any]], text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**SPEC | {"mechanism": {"name": "idue", "groups": of}})
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (
+            {"mechanism": SPEC["mechanism"] | {"epsilon": 1.0}},
+            "idue has an epsilon for each of its groups; move epsilon",
+        ),
+        ({"mechanism": SPEC["mechanism"] | {"lasting_epsilon": 5.0}}, "a device keeps no response of idue"),
+        ({"estimator": "norm-sub"}, "norm-sub cannot be the first of idue: it shifts values that have little noise"),
+        ({"sensitive": ["hiv"]}, "idue protects every value alike"),
+    ],
+)
+def test_keys_that_do_not_fit_are_refused(keys: dict[str, Any], text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build.spec(**SPEC | keys)
+    assert text in str(caught.value)
