@@ -47,6 +47,7 @@ def test_hashes_and_noise_are_those_of_the_vectors(recipes: dict[str, Any]) -> N
         ("hrr", (3, 1.0, 5), {"size": 5}, {}),
         ("linear-olh", (3, 1.0, 5, 2), {"size": 20}, {}),
         ("pgr", (3, 1.0, 5, 3), {"size": 20}, {}),
+        ("metric", (3, 6, 1.0, 3), {"size": 6}, {"columns": 3}),
     ],
 )
 def test_the_collector_finds_the_value_of_a_recipe(

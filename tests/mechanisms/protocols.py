@@ -157,6 +157,8 @@ _SPECS: dict[str, dict[str, Any]] = {
         "domain": _VALUES,
         "mechanism": {"name": "idue", "groups": [{"values": [0], "epsilon": 0.9}, {"epsilon": 1.0}]},
     },
+    "metric": _keys("metric"),
+    "metric on a grid": _keys("metric", columns=4),
     "bloom": _keys("bloom", _STRINGS, 4.0, bits=32, cohorts=16) | _ASKED,
     "bloom with a permanent response": _keys(
         "bloom", _STRINGS, 3.0, bits=64, hashes=1, cohorts=8, theta=0.5, lasting_epsilon=6.0

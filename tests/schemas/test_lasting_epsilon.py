@@ -21,7 +21,7 @@ MEMOIZABLE = [
     *("hrr", "blh", "linear-olh", "pgr", "the", "duchi", "block", "bloom", "cohort-olh"),
 ]
 OF_STRATA = ["bit-flip", "sample-one"]
-WITHOUT = ["identity", "idue", "she", "levels"]
+WITHOUT = ["identity", "idue", "metric", "she", "levels"]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:

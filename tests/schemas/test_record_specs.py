@@ -80,7 +80,9 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
     assert again.channel == once.channel
 
 
-IN_A_RECORD = [name for name in get_args(MechanismName) if name not in {"identity", "idue", "levels", "sample-one"}]
+IN_A_RECORD = [
+    name for name in get_args(MechanismName) if name not in {"identity", "idue", "metric", "levels", "sample-one"}
+]
 PARTS = " or ".join(str(IN_A_RECORD)[1:-1].rsplit(", ", 1))
 UNKNOWN = "unknown key; check the spelling or remove it"
 DUCHI = {"name": "duchi"}

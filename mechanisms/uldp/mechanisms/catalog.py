@@ -24,8 +24,10 @@ from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
 from uldp.mechanisms.levels import LevelEncoding, LevelsDecoder
 from uldp.mechanisms.linear_hashing import LinearHashing, best_linear_space
 from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.matrix_decoder import MatrixDecoder
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
 from uldp.mechanisms.memoized import Memoized
+from uldp.mechanisms.metric import MetricMechanism
 from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.number import NumberEncoding
 from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse, best_point_space
@@ -250,6 +252,12 @@ def _levels(variable: Variable, spec: LevelsSpec) -> LdpProtocol:
     return LdpProtocol(encoding, strata, LevelsDecoder(strata, names, decoders))
 
 
+def _metric(variable: Variable, spec: Any) -> LdpProtocol:
+    mechanism = MetricMechanism(variable.size, spec.epsilon, spec.columns)
+    decoder = MatrixDecoder(mechanism, simultaneous=variable.simultaneous)
+    return LdpProtocol(Pum.of(variable), mechanism, decoder)
+
+
 def _strings(build: Callable[[Any, float], BloomFilter | CohortHashing]) -> Callable[[Variable, Any], LdpProtocol]:
     """Return the builder of a mechanism for strings; ``build`` gets the spec, and its epsilon or its lasting one."""
 
@@ -295,6 +303,7 @@ _BUILDERS: Mapping[MechanismName, Callable[[Variable, Any], LdpProtocol]] = {
     "duchi": _duchi,
     "block": _block,
     "bit-flip": _bit_flip,
+    "metric": _metric,
     "levels": _levels,
     "idue": _pure(lambda sensitive, spec, epsilon: InputDiscriminativeEncoding(*_groups(len(sensitive), spec.groups))),
     "bloom": _strings(lambda spec, eps: BloomFilter(eps, spec.bits, spec.hashes, spec.cohorts, spec.theta)),

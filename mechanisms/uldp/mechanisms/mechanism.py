@@ -51,6 +51,7 @@ class Privacy(StrEnum):
     LDP = "ldp"
     ULDP = "uldp"
     ID_LDP = "id-ldp"
+    METRIC = "metric"
 
 
 @dataclass(frozen=True)

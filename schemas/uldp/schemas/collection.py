@@ -25,7 +25,7 @@ from uldp.schemas.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specfile import SpecError, read_spec
 from uldp.schemas.strict import Strict
 from uldp.schemas.utility_optimized import UoueSpec, UrapSpec
-from uldp.schemas.value_mechanisms import InputDiscriminativeSpec
+from uldp.schemas.value_mechanisms import InputDiscriminativeSpec, MetricSpec
 from uldp.schemas.variable import Variable, read_variable
 
 #: A collection and one of its versions.
@@ -137,6 +137,10 @@ class CollectionSpec(Strict):
     def _check_budget(self) -> None:
         if self.budget is None:
             return
+        if isinstance(self.mechanism, MetricSpec):
+            raise ValueError(
+                "budget: the epsilon of metric is for a unit of distance, and a budget is for all values; remove budget"
+            )
         spent, key = self.mechanism.epsilon, "epsilon"
         if isinstance(self.mechanism, PrivateSpec | LevelsSpec) and self.mechanism.lasting_epsilon is not None:
             spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"

@@ -31,6 +31,7 @@ MechanismName = Literal[
     "bloom",
     "cohort-olh",
     "idue",
+    "metric",
     "levels",
     "sample-one",
 ]
@@ -40,7 +41,7 @@ EstimatorName = Literal["auto", "empirical", "threshold", "norm-sub", "wls", "ml
 
 
 #: The mechanisms under which the epsilon of two values, or of a user, may be less than that of an estimate.
-SEVERAL_EPSILONS: tuple[MechanismName, ...] = ("idue", "levels")
+SEVERAL_EPSILONS: tuple[MechanismName, ...] = ("idue", "metric", "levels")
 
 
 #: What each mechanism is called on a page.
@@ -72,6 +73,7 @@ MECHANISM_TITLES: Mapping[MechanismName, str] = {
     "bloom": "RAPPOR with Bloom filters",
     "cohort-olh": "optimized local hashing with cohorts",
     "idue": "input-discriminative unary encoding (IDUE)",
+    "metric": "the exponential mechanism for a distance",
     "levels": "a mechanism with levels of privacy to choose from",
     "sample-one": "a mechanism for each attribute of the record",
 }

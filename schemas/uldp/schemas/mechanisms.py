@@ -27,6 +27,7 @@ from uldp.schemas.value_mechanisms import (
     InputDiscriminativeSpec,
     LinearHashingSpec,
     LocalHashingSpec,
+    MetricSpec,
     RandomizedResponseSpec,
     RapporSpec,
     SubsetSelectionSpec,
@@ -137,7 +138,7 @@ class LevelsSpec(MechanismFamily):
 
 
 #: A mechanism for values or for a number.
-VariableMechanism = IdentitySpec | PartSpec | InputDiscriminativeSpec | LevelsSpec
+VariableMechanism = IdentitySpec | PartSpec | InputDiscriminativeSpec | MetricSpec | LevelsSpec
 
 
 class SampleOneSpec(PrivateSpec):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from uldp.schemas.epsilon import protects
+from uldp.schemas.epsilon import Epsilon, protects
 from uldp.schemas.groups import Group
 from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, best_buckets
 from uldp.schemas.mechanism_names import OF_SYMBOLS
@@ -168,3 +168,30 @@ class InputDiscriminativeSpec(MechanismFamily):
     def epsilon(self) -> float:
         """The largest budget of a group, in nats."""
         return max(group.epsilon for group in self.groups)
+
+
+class MetricSpec(MechanismFamily):
+    """The exponential mechanism for a distance: near values are protected from each other.
+
+    Attributes:
+        epsilon: The budget for each unit of distance, in nats.
+        columns: The columns of the grid whose cells are the values, row by row; None if the values are in a line.
+    """
+
+    estimators = ("auto", "empirical", "em")
+    largest_size = 4096
+    large_domains = ("has a probability for each pair of values", "oue")
+    share: ClassVar[None] = None
+
+    name: Literal["metric"]
+    epsilon: Epsilon
+    columns: int | None = Field(default=None, ge=2, le=4096)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_one_budget(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "lasting_epsilon" in data:
+            raise ValueError("a device keeps no response of metric; remove lasting_epsilon, or choose rr")
+        if isinstance(data, dict) and data.get("epsilon") is None:
+            raise ValueError("metric needs epsilon, for example epsilon: 1.0")
+        return data

@@ -15,7 +15,7 @@ from uldp.schemas.mechanism_family import PrivateSpec, names_where
 from uldp.schemas.mechanisms import LevelsSpec, VariableMechanism
 from uldp.schemas.mistakes import plain
 from uldp.schemas.other_domains import BloomSpec, CohortHashingSpec
-from uldp.schemas.value_mechanisms import MAX_DESIGNS, BitFlipSpec, InputDiscriminativeSpec
+from uldp.schemas.value_mechanisms import MAX_DESIGNS, BitFlipSpec, InputDiscriminativeSpec, MetricSpec
 from uldp.schemas.values import Values, read_values
 from uldp.schemas.zones import Zones, read_zones
 
@@ -165,6 +165,11 @@ def read_variable(
         )
     if isinstance(mechanism, BitFlipSpec):
         _check_bits(mechanism.bits, values.size, f"mechanism.of.{attribute}.bits" if attribute else "mechanism.bits")
+    if isinstance(mechanism, MetricSpec) and values.size % (mechanism.columns or 1):
+        raise ValueError(
+            f"mechanism.columns: {mechanism.columns} columns do not divide {values.size:,} values into full rows"
+            f"{_divisor_near(values.size, mechanism.columns or 1)}"
+        )
     if isinstance(mechanism, InputDiscriminativeSpec):
         try:
             mechanism = mechanism.model_copy(update={"groups": read_groups(mechanism.groups, values)})
@@ -201,6 +206,14 @@ def _check_bits(bits: int, size: int, key: str) -> None:
         raise ValueError(
             f"{key}: {bits:,} bits of {size:,} values need more than {MAX_DESIGNS:,} designs; write {least} or more"
         )
+
+
+def _divisor_near(size: int, columns: int) -> str:
+    """Return the remedy for a number of columns that leaves a row incomplete."""
+    divisors = [number for number in range(2, size) if not size % number]
+    if not divisors:
+        return "; remove columns, because no number does"
+    return f"; the nearest number that does is {min(divisors, key=lambda number: abs(number - columns))}"
 
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:

@@ -254,6 +254,7 @@ def _factor(epsilon: float) -> str:
 _DEFINITIONS = {
     Privacy.LDP: "ε-LDP",
     Privacy.ID_LDP: "input-discriminative LDP, MinID-LDP",
+    Privacy.METRIC: "d-privacy, which does not protect far values from each other",
 }
 
 

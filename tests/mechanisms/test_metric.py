@@ -1,0 +1,153 @@
+"""The exponential mechanism for a distance, and the decoder of a matrix."""
+
+import itertools
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.matrix_decoder import MatrixDecoder, em
+from uldp.mechanisms.mechanism import Privacy
+from uldp.mechanisms.metric import MOST_NATS, RESOLUTION, MetricMechanism
+from uldp.mechanisms.randomness import SystemRandomness
+from uldp.pipelines.report.page import guarantee
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.specfile import SpecError
+
+#: (size, epsilon, columns)
+CASES = [(2, 1.0, None), (7, 0.5, None), (7, 1e-6, None), (12, 1.0, 4), (12, 1e-3, 3), (9, 19.0, 3), (30, 10.0, None)]
+each = pytest.mark.parametrize(("size", "epsilon", "columns"), CASES)
+
+
+def distance(one: int, other: int, columns: int) -> float:
+    return float(np.hypot(one % columns - other % columns, one // columns - other // columns))
+
+
+@each
+def test_the_matrix_is_the_published_one(size: int, epsilon: float, columns: int | None) -> None:
+    d = np.array([[distance(x, y, columns or size) for y in range(size)] for x in range(size)])
+    weights = np.exp(-np.minimum(epsilon * d, MOST_NATS) / 2)
+    mechanism = MetricMechanism(size, epsilon, columns)
+    assert mechanism.matrix == pytest.approx(weights / weights.sum(axis=1, keepdims=True), rel=1e-6)
+    assert mechanism.guarantee.epsilon == pytest.approx(min(epsilon * d.max(), MOST_NATS))
+    assert mechanism.guarantee.privacy is Privacy.METRIC
+
+
+@each
+def test_every_report_is_d_private_exactly(size: int, epsilon: float, columns: int | None) -> None:
+    thresholds = MetricMechanism(size, epsilon, columns).thresholds(np.arange(size))
+    parts = np.diff(thresholds, axis=1, prepend=0).tolist()
+    assert all(sum(row) == RESOLUTION and min(row) > 0 for row in parts)
+    with localcontext() as context:
+        context.prec = 50
+        for x, other in itertools.permutations(range(size), 2):
+            odds = Fraction((Decimal(epsilon) * Decimal(distance(x, other, columns or size))).exp())
+            assert max(Fraction(one, two) for one, two in zip(parts[x], parts[other], strict=True)) <= odds
+
+
+@pytest.mark.parametrize(("size", "epsilon", "columns"), [(8, 0.7, None), (12, 1.0, 4)])
+def test_perturb_draws_each_output_with_its_probability(size: int, epsilon: float, columns: int | None) -> None:
+    n, mechanism = 100_000, MetricMechanism(size, epsilon, columns)
+    counts = mechanism.statistic(mechanism.perturb(np.full(n, 5), np.random.default_rng(2)))
+    expected = n * mechanism.matrix[5]
+    assert (((counts - expected) ** 2 / expected).sum() - size + 1) / np.sqrt(2 * (size - 1)) < 5
+
+
+def test_possible_payloads_are_symbols() -> None:
+    possible = MetricMechanism(12, 1.0, 4).possible(np.array([0, 11, 12, 2**32 - 1], dtype=np.uint32))
+    assert possible.tolist() == [True, True, False, False]
+    assert MetricMechanism(12, 1.0, 4).perturb(np.array([3]), SystemRandomness())[0] < 12
+
+
+def likelihood(matrix: Floats, cells: Counts, r: Floats) -> float:
+    return float(cells @ np.log(r @ matrix))
+
+
+def test_em_finds_no_smaller_likelihood_than_the_truth() -> None:
+    rng, mechanism = np.random.default_rng(3), MetricMechanism(16, 1.0, 4)
+    truth = rng.dirichlet(np.ones(16))
+    cells = rng.multinomial(100_000, truth @ mechanism.matrix)
+    found = em(mechanism.matrix, cells, 100_000)
+    assert found.sum() == pytest.approx(1)
+    assert found.min() >= 0
+    assert likelihood(mechanism.matrix, cells, found) > likelihood(mechanism.matrix, cells, truth)
+    linear = MatrixDecoder(mechanism).linear(cells, 100_000)
+    assert np.abs(found - truth).sum() < np.abs(linear.values - truth).sum()
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_auto_does_not_fit_the_noise(slope: float) -> None:
+    weights = np.exp(-slope * np.arange(100) / 10)
+    truth = weights / weights.sum()
+    rng, mechanism = np.random.default_rng(5), MetricMechanism(100, 0.5, 10)
+    cells = rng.multinomial(20_000, truth @ mechanism.matrix)
+    decoder = MatrixDecoder(mechanism)
+    errors = {each: np.abs(decoder.tables(cells, 20_000, each)[0].values - truth).sum() for each in decoder.estimators}
+    assert errors["auto"] < errors["em"] < errors["empirical"]
+
+
+def test_outputs_that_no_values_explain_are_improbable() -> None:
+    mechanism = MetricMechanism(16, 1.0, 4)
+    decoder, rng = MatrixDecoder(mechanism), np.random.default_rng(4)
+    honest = mechanism.statistic(mechanism.perturb(rng.integers(0, 16, 10_000), rng))
+    assert decoder.p_values(honest, 10_000)[Flag.IMPROBABLE_COUNTS] > 0.01
+    assert decoder.p_values(10_000 * np.eye(16, dtype=np.int64)[3], 10_000)[Flag.IMPROBABLE_COUNTS] < 1e-9
+    without_one = honest.copy()
+    without_one[3], without_one[4] = 0, honest[3] + honest[4]
+    assert decoder.p_values(without_one, 10_000)[Flag.IMPROBABLE_COUNTS] < 1e-6
+
+
+def test_simultaneous_intervals_are_wider() -> None:
+    keys: dict[str, Any] = {"domain": {"size": 6}, "mechanism": {"name": "metric", "epsilon": 1.0}}
+    cells = np.array([30, 20, 10, 10, 20, 10])
+    (one,), (all_at_once,) = (
+        build_protocol(build.spec(**keys, intervals=intervals)).decoder.tables(cells, 100, "em")
+        for intervals in ("each", "simultaneous")
+    )
+    assert one.high is not None
+    assert all_at_once.high is not None
+    assert (all_at_once.high >= one.high).all()
+    assert all_at_once.simultaneous
+
+
+def test_the_page_says_that_far_values_are_not_protected() -> None:
+    text = guarantee(build.spec(domain={"size": 25}, mechanism={"name": "metric", "epsilon": 0.5, "columns": 5}))
+    assert "(d-privacy, which does not protect far values from each other)" in text
+    assert "epsilon 0.5 for each unit of their distance, up to 2.828 for the farthest" in text
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (
+            {"domain": {"size": 4097}},
+            "domain: metric has a probability for each pair of values, so it takes at most 4,096",
+        ),
+        (
+            {"mechanism": {"columns": 4}},
+            "mechanism.columns: 4 columns do not divide 25 values into full rows; the nearest",
+        ),
+        ({"mechanism": {"columns": 4}, "domain": {"size": 7}}, "remove columns, because no number does"),
+        ({"mechanism": {"columns": 1}}, "mechanism.columns: must be 2 or more (got 1)"),
+        ({"mechanism": {"epsilon": 9e-7}}, "mechanism.epsilon: must be 1e-06 or more: with less, a report says"),
+        ({"mechanism": {"lasting_epsilon": 2.0}}, "a device keeps no response of metric; remove lasting_epsilon"),
+        ({"budget": {"epsilon": 4, "every": "1d"}}, "budget: the epsilon of metric is for a unit of distance"),
+        ({"estimator": "wls"}, "estimator wls does not fit metric; choose from auto, empirical, em"),
+    ],
+)
+def test_mistakes_are_named(keys: dict[str, Any], text: str) -> None:
+    mechanism = {"name": "metric", "epsilon": 1.0} | keys.get("mechanism", {})
+    with pytest.raises(SpecError) as caught:
+        build.spec(**{"domain": {"size": 25}} | keys | {"mechanism": mechanism})
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(("size", "epsilon", "columns"), [(1, 1.0, None), (4, 0.0, None), (4, 1.0, 3), (4, 1.0, 0)])
+def test_what_is_refused(size: int, epsilon: float, columns: int | None) -> None:
+    with pytest.raises(ValueError, match=r"symbols|epsilon"):
+        MetricMechanism(size, epsilon, columns)
