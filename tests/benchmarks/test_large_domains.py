@@ -1,8 +1,8 @@
-"""What large domains cost, on small inputs."""
+"""What large domains cost, on small inputs; and the libraries' estimates, where they are installed."""
 
 import pytest
 
-from benchmarks import large_domains
+from benchmarks import large_domains, peer_estimates
 
 
 def test_each_mechanism_is_counted_and_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,3 +14,10 @@ def test_each_mechanism_is_counted_and_decoded(monkeypatch: pytest.MonkeyPatch) 
     assert rows[0].remark == "1.00 times the time of urr"
     assert [row.part for row in rows] == ["counting"] * 5 + ["decoding"] * 3
     assert all(row.seconds for row in rows)
+
+
+def test_the_libraries_estimate_as_uldp_stream_does() -> None:
+    """The extra ``bench`` has them; the environment of most tests does not."""
+    for library in ("pure_ldp", "multi_freq_ldpy", "xxhash"):
+        pytest.importorskip(library)
+    assert len({protocol for protocol, _, _ in peer_estimates.differences()}) >= 12

@@ -10,7 +10,9 @@ import yaml
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.mechanism_names import MechanismName
 
-PAGE = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "spec.md").read_text(encoding="utf-8")
+LITERATURE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
 SPECS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
@@ -27,3 +29,8 @@ def test_each_kind_of_domain_has_a_spec() -> None:
 @pytest.mark.parametrize("name", get_args(MechanismName))
 def test_each_mechanism_is_named(name: str) -> None:
     assert f"`{name}`" in PAGE or f"name: {name}" in PAGE
+
+
+@pytest.mark.parametrize("name", sorted({*get_args(MechanismName)} - {"identity"}))
+def test_each_mechanism_has_a_place_in_the_literature(name: str) -> None:
+    assert any(f"`{name}`" in row.split("|")[2] for row in LITERATURE.splitlines() if row.startswith("|"))
