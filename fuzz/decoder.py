@@ -18,10 +18,10 @@ from uldp.schemas.framing import header, load_schema
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, NO_ATTRIBUTES, SENDER, Message
 
-START = 1_767_258_000_000  # 2026-01-01T09:00:00Z, the time in tests/schemas/vectors.json
+START = 1_767_258_000_000  # 2026-01-01T09:00:00Z, the time in messages.json of the vectors
 MINUTE, HOUR = 60_000, 3_600_000
 
-#: Named like those in tests/schemas/vectors.json, so that its messages are counted.
+#: Named like those in messages.json of the vectors, so that its messages are counted.
 SPECS = tuple(
     CollectionSpec.parse({"window": {"size": "1h", "allowed_lateness": "30m"}} | keys)
     for keys in (

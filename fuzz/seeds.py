@@ -16,7 +16,7 @@ from uldp.schemas.records import Report, ReportBatch
 YEAR_10000 = 253_402_300_800_000
 
 FOLDER = Path(__file__).parent / "corpus"
-VECTORS = Path(__file__).parents[1] / "tests" / "schemas" / "vectors.json"
+VECTORS = Path(__file__).parents[1] / "schemas" / "uldp" / "schemas" / "vectors" / "messages.json"
 ID = bytes(range(16))
 #: On both sides of each edge: of the ages and skews allowed, of the calendar, and of what a varint's bytes can hold.
 TIMES = (

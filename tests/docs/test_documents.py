@@ -34,7 +34,7 @@ from uldp.schemas import flags
 from uldp.schemas.framing import load_schema
 from uldp.schemas.mechanism_names import EstimatorName, MechanismName
 from uldp.schemas.reasons import MEANING
-from uldp.schemas.records import Report
+from uldp.schemas.records import Report, ReportBatch
 from uldp.transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]
@@ -283,3 +283,9 @@ def test_every_mechanism_is_explained() -> None:
 def test_the_bytes_of_the_worked_example_are_those_of_a_report() -> None:
     fields = table("client.md", "Bytes")
     assert bytes.fromhex("".join(fields)) == Report("places", 1, bytes(range(16)), 1_767_603_600_000, 5).encode()
+
+
+def test_the_bytes_of_the_worked_example_are_those_of_a_batch() -> None:
+    times, symbols = (1_767_603_600_000).to_bytes(8, "little") * 2, bytes([5, 0, 0, 0, 2, 0, 0, 0])
+    batch = ReportBatch("places", 1, bytes(range(32)), times, symbols=symbols)
+    assert bytes.fromhex("".join(table("client.md", "Hex"))) == batch.encode()

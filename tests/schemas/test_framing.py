@@ -1,19 +1,17 @@
 """Framing: what is accepted, byte for byte, and how everything else is refused.
 
-``vectors.json`` holds messages that other implementations can be held against.
+``messages.json`` of the conformance vectors holds messages that other implementations can be held against.
 """
 
-import json
 import struct
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas import framing
+from tests.conformance.vectors import read, record
 from uldp.schemas.framing import (
     HEADER_SIZE,
     MAGIC,
@@ -31,9 +29,15 @@ from uldp.schemas.framing import (
 )
 from uldp.schemas.records import Report, ReportBatch
 
-VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
+VECTORS = read("messages.json")
 POSITIVE = {vector["name"]: vector for vector in VECTORS["positive"]}
 NEGATIVE = {vector["name"]: vector for vector in VECTORS["negative"]}
+ERRORS: dict[str, type[ValueError]] = {
+    "not_avro": NotSingleObjectError,
+    "unknown_schema": UnknownSchemaError,
+    "truncated": TruncatedBodyError,
+    "malformed": MalformedBodyError,
+}
 
 SYMBOL = Report("ab", 1, bytes(range(16)), 1767258000000, 600)
 BITS = Report("ab", 2, bytes(range(16)), 1767258000000, b"\xa5\x00\xf8")
@@ -42,15 +46,6 @@ BATCH = ReportBatch("ab", 1, bytes(32), struct.pack("<2q", 1, 2), symbols=struct
 
 def decode(message: bytes) -> dict[str, Any]:
     return report_store().decode(message)[1]
-
-
-def record(vector: dict[str, Any]) -> Report | ReportBatch:
-    """The record of a positive vector, in which bytes are written in hex."""
-    fields: dict[str, Any] = {
-        name: bytes.fromhex(value) if isinstance(value, str) and name != "collection" else value
-        for name, value in vector["record"].items()
-    }
-    return Report(**fields) if vector["type"] == "Report" else ReportBatch(**fields)
 
 
 def varint(value: int) -> bytes:
@@ -103,7 +98,7 @@ def test_positive_vector_is_read_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", NEGATIVE)
 def test_negative_vector_is_refused(name: str) -> None:
-    error = getattr(framing, NEGATIVE[name]["error"])
+    error = ERRORS[NEGATIVE[name]["reason"]]
     with pytest.raises(error) as caught:
         decode(bytes.fromhex(NEGATIVE[name]["message"]))
     assert type(caught.value) is error

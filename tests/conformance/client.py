@@ -1,0 +1,49 @@
+"""A client without NumPy or this project's code, after docs/client.md, that draws what a file of vectors says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.conformance.responses import RESPONSES, symbols, width
+from tests.conformance.variable import FLOATS, Draws, Variable
+
+#: The mechanisms of this client.
+NAMES = {*RESPONSES, "sample-one", "levels"}
+
+
+def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    """What a device sends, after the order of draws in docs/client.md."""
+    spec, known = case["spec"], case["probabilities"]
+    own = {key: spec[key] for key in ("sensitive", "tags") if key in spec}
+    if spec["mechanism"]["name"] == "sample-one":
+        return _record(spec, known, user, draws)
+    if spec["mechanism"]["name"] == "levels":
+        levels = spec["mechanism"]["levels"]
+        parts = [
+            Variable(spec["domain"] | own, spec["mechanism"]["of"] | {"epsilon": level["epsilon"]}, part)
+            for level, part in zip(levels.values(), known["parts"], strict=True)
+        ]
+        z = parts[0].encode(user["value"], user["tag"], draws)
+        return _wrapped(parts, [*levels].index(user["level"]), z, draws)
+    variable = Variable(spec["domain"] | own, spec["mechanism"], known)
+    return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
+
+
+def _record(spec: Mapping[str, Any], known: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    of, epsilon = spec["mechanism"]["of"], spec["mechanism"]["epsilon"]
+    variables = {
+        name: Variable(domain, of[name] | {"epsilon": epsilon}, part)
+        for (name, domain), part in zip(spec["domain"]["record"].items(), known["parts"], strict=True)
+    }
+    encoded = [each.encode(user["value"][name], user["tag"][name], draws) for name, each in variables.items()]
+    place, shares = draws.below(FLOATS), [of[name].get("share", 1 / len(of)) for name in variables]
+    drawn = next(i for i in range(len(of)) if place < round(FLOATS * sum(shares[: i + 1])) or i == len(of) - 1)
+    return _wrapped(list(variables.values()), drawn, encoded[drawn], draws)
+
+
+def _wrapped(parts: Sequence[Variable], drawn: int, z: int, draws: Draws) -> int | bytes:
+    """The payload of the drawn attribute or level, and its number."""
+    own = RESPONSES[parts[drawn].name](parts[drawn], z, draws)
+    if isinstance(own, int) and all(map(symbols, parts)):
+        return own + sum(symbols(part) or 0 for part in parts[:drawn])
+    own = own.to_bytes(4, "little") if isinstance(own, int) else own
+    return (drawn.to_bytes(2, "little") + own).ljust(2 + max(map(width, parts)), b"\0")

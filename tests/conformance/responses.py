@@ -1,0 +1,248 @@
+"""The mechanisms of the client of ``client``: what a device reports of a symbol or a point, and in which form."""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import exp, hypot, log, sqrt
+
+from tests.conformance import designs
+from tests.conformance.functions import bucket_of, digits, point_of, positions, vector_of
+from tests.conformance.variable import FLOATS, Draws, Variable
+
+WEIGHTS = 2**62
+
+
+def _packed(bits: Sequence[bool]) -> bytes:
+    padded = [*bits, *[False] * (-len(bits) % 8)]
+    return int("".join("01"[bit] for bit in padded), 2).to_bytes(len(padded) // 8, "big")
+
+
+def _response(of: Variable, z: int, draws: Draws) -> int:
+    v = len(of.sensitive)
+    noisy, drawn = draws.noise(v / (v + of.e - 1)), of.sensitive[draws.below(v)]
+    return drawn if noisy else z
+
+
+def _theta(of: Variable) -> float:
+    usual = 1 / 2 if of.name in ("oue", "uoue") else sqrt(of.e) / (sqrt(of.e) + 1)
+    theta = of.mechanism.get("theta", usual)
+    return designs.best_theta(len(of.sensitive), of.size, of.epsilon) if theta == "auto" else float(theta)
+
+
+def _bits(of: Variable, z: int, draws: Draws) -> bytes:
+    theta, sensitive = _theta(of), of.sensitive
+    bits = [j in sensitive and draws.noise(theta / ((1 - theta) * of.e + theta)) for j in range(of.size)]
+    bits[z] = not draws.noise(1 - theta if z in sensitive else 1 - theta * (1 - 1 / of.e))
+    return _packed(bits)
+
+
+def _thresholded(of: Variable, z: int, draws: Draws) -> bytes:
+    half, c = of.epsilon / 2, exp(-of.epsilon / 2)
+    t = of.mechanism.get("theta") or 2 / of.epsilon * log((1 + c + sqrt(1 - c + c**2)) / (3 * c))
+    bits = [draws.noise(exp(-half * t) / 2) for _ in range(of.size)]
+    bits[z] = not draws.noise(exp(half * (t - 1)) / 2)
+    return _packed(bits)
+
+
+def _by_group(of: Variable, z: int, draws: Draws) -> bytes:
+    groups = sorted(of.mechanism["groups"], key=lambda group: float(group["epsilon"]))
+    rest = next(i for i, group in enumerate(groups) if "values" not in group)
+    group_of = [
+        next((i for i, group in enumerate(groups) if j in group.get("values", ())), rest) for j in range(of.size)
+    ]
+    laws = [of.printed["p and q of groups, over 2^53"][group] for group in group_of]
+    bits = [draws.below(FLOATS) < q for _, q in laws]
+    bits[z] = draws.below(FLOATS) >= FLOATS - laws[z][0]
+    return _packed(bits)
+
+
+def _flipped(of: Variable, z: int, draws: Draws) -> bytes:
+    most = of.mechanism["bits"]
+    c, symbol = divmod(z, of.size)
+    held = [symbol == j for j in range(c * most, min((c + 1) * most, of.size))]
+    bits = _packed([bit ^ draws.noise(1 / (sqrt(of.e) + 1)) for bit in held])
+    return c.to_bytes(2, "little") + bits.ljust(-(-min(most, of.size) // 8), b"\0")
+
+
+def _weights(of: Variable, z: int) -> list[int]:
+    columns, size = of.mechanism.get("columns") or of.size, of.size
+
+    def distance(y: int, z: int) -> float:
+        return hypot(y % columns - z % columns, y // columns - z // columns)
+
+    least = exp(-min(of.epsilon * distance(0, size - 1), 40) / 2) / size
+    scale = (of.epsilon - 4 * (1 / (WEIGHTS * least) + size * 1e-14)) / 2
+    floats = [exp(-scale * min(of.epsilon * distance(y, z), 40) / of.epsilon) for y in range(size)]
+    parts = [round(weight / sum(floats) * WEIGHTS) for weight in floats]
+    parts[z] += WEIGHTS - sum(parts)
+    return parts
+
+
+def _near(of: Variable, z: int, draws: Draws) -> int:
+    drawn = draws.below(WEIGHTS)
+    return sum(below <= drawn for below in accumulate(_weights(of, z)))
+
+
+def _members(v: int, w: int, draws: Draws) -> list[int]:
+    members: list[int] = []
+    for last in range(v - w, v):
+        drawn = draws.below(last + 1)
+        members.append(last if drawn in members else drawn)
+    return members
+
+
+def _subset(of: Variable, z: int, draws: Draws) -> bytes:
+    """Of ss and uss; the members are positions in Z_S."""
+    v, w = len(of.sensitive), max(round(len(of.sensitive) / (of.e + 1)), 1)
+    if of.name == "uss":
+        w = of.mechanism.get("w", "auto")
+        w = designs.best_subset(v, of.size, of.epsilon) if w == "auto" else w
+    members = _members(v, w, draws)
+    noisy, place = draws.noise(v / (w * of.e + v - w)), draws.below(w)
+    if not noisy and z not in of.sensitive:
+        return _packed([j == z for j in range(of.size)])
+    if not noisy and of.sensitive.index(z) not in members:
+        members[place] = of.sensitive.index(z)
+    return _packed([j in {of.sensitive[i] for i in members} for j in range(of.size)])
+
+
+def _column(of: Variable, z: int, draws: Draws) -> int:
+    noisy, noise, column = draws.noise(2 / (of.e + 1)), draws.below(of.columns), draws.below(of.columns)
+    row = of.sensitive.index(z) + 1 if z in of.sensitive else 1
+    column ^= (row & column).bit_count() % 2 * (row & -row)
+    return noise if noisy else column if z in of.sensitive else of.columns + of.others.index(z)
+
+
+def _design_block(of: Variable, z: int, draws: Draws) -> int:
+    points, d = of.design
+    noisy, noise = draws.noise(points / (len(d) * (of.e - 1) + points)), draws.below(points)
+    drawn = d[draws.below(len(d))]
+    if noisy:
+        return noise
+    return (of.sensitive.index(z) - drawn) % points if z in of.sensitive else points + of.others.index(z)
+
+
+def _hash(of: Variable, z: int, draws: Draws) -> bytes:
+    g = of.buckets
+    seed, noisy, shift = draws.below(2**32), draws.noise((g - 1) / (of.e + g - 1)), 1 + draws.below(g - 1)
+    bucket = (bucket_of(seed, z, g) + noisy * shift) % g
+    return seed.to_bytes(4, "little") + bucket.to_bytes(2, "little")
+
+
+def _row(of: Variable, z: int, draws: Draws) -> int:
+    row = draws.below(1 << (of.size - 1).bit_length())
+    return 2 * row + ((row & z).bit_count() % 2 ^ draws.noise(1 / (of.e + 1)))
+
+
+def _linear(of: Variable, z: int, draws: Draws) -> int:
+    g, m = of.printed["g"], of.printed["m"]
+    point, noisy, shift = draws.below(of.points), draws.noise((g - 1) / (of.e + g - 1)), 1 + draws.below(g - 1)
+    own = sum(a * b for a, b in zip(digits(vector_of(point, g), g, m), digits(z, g, m), strict=True))
+    return int(point * g + (own + noisy * shift) % g)
+
+
+def _point(of: Variable, z: int, draws: Draws) -> int:
+    g, m = of.printed["g"], of.printed["m"]
+    on_plane = (g ** (m - 1) - 1) // (g - 1)
+    noisy = draws.noise(of.points / (on_plane * (of.e - 1) + of.points))
+    anywhere, number = draws.below(of.points), draws.below(on_plane)
+    x = digits(vector_of(z, g), g, m)
+    place = max(place for place, digit in enumerate(x) if digit)
+    y = digits(vector_of(number, g), g, m - 1)
+    y.insert(place, 0)
+    y[place] = -sum(a * b for a, b in zip(x, y, strict=True)) * pow(x[place], -1, g) % g
+    return anywhere if noisy else point_of(y, g)
+
+
+def _histogram(of: Variable, z: int, draws: Draws) -> bytes:
+    ones = [(j == z) ^ draws.noise(1 / (1 + exp(of.epsilon / 2))) for j in range(of.size)]
+    odds = [exp(min(of.epsilon / 2 * 2**bit, 700)) for bit in range(15)]
+    magnitudes = [0] * of.size
+    for bit, each in enumerate(odds):
+        if each < FLOATS - 1:
+            magnitudes = [magnitude + (draws.noise(1 / (1 + each)) << bit) for magnitude in magnitudes]
+    entries = [min(1 + m if one else -m, 32767) for one, m in zip(ones, magnitudes, strict=True)]
+    return b"".join(entry.to_bytes(2, "little", signed=True) for entry in entries)
+
+
+def _duchi(of: Variable, point: int, draws: Draws) -> int:
+    return (draws.below(1 << 16) < point) ^ draws.noise(1 / (of.e + 1))
+
+
+def _block(of: Variable, point: int, draws: Draws) -> int:
+    bins, width = of.mechanism.get("bins", 1024), of.printed["width"]
+    noisy = draws.noise((bins + width) / (bins + width * of.e))
+    anywhere, near = draws.below(bins + width), point + draws.below(width)
+    return int(anywhere if noisy else near)
+
+
+def _cohort_hash(of: Variable, z: int, draws: Draws) -> int:
+    g = of.buckets
+    cohort = draws.below(of.mechanism["cohorts"])
+    noisy, shift = draws.noise((g - 1) / (of.e + g - 1)), 1 + draws.below(g - 1)
+    return cohort * g + (positions(cohort, z, 1, g)[0] + noisy * shift) % g
+
+
+def _bloom(of: Variable, z: int, draws: Draws) -> bytes:
+    size, hashes = of.mechanism.get("bits", 128), of.mechanism.get("hashes", 2)
+    theta = of.mechanism.get("theta") or 1 / (1 + exp(-of.epsilon / hashes / 2))
+    cohort = draws.below(of.mechanism.get("cohorts", 64))
+    bits = [draws.noise(theta / ((1 - theta) * exp(of.epsilon / hashes) + theta)) for _ in range(size)]
+    for position in positions(cohort, z, hashes, size):
+        bits[position] = not draws.noise(1 - theta)
+    return cohort.to_bytes(2, "little") + _packed(bits)
+
+
+RESPONSES: dict[str, Callable[[Variable, int, Draws], int | bytes]] = {
+    "identity": lambda of, z, draws: z,
+    **dict.fromkeys(("rr", "warner", "mangat", "urr"), _response),
+    **dict.fromkeys(("rappor", "sue", "oue", "urap", "uoue"), _bits),
+    **dict.fromkeys(("ss", "uss"), _subset),
+    **dict.fromkeys(("hrr", "blh"), _row),
+    "the": _thresholded,
+    "idue": _by_group,
+    "bit-flip": _flipped,
+    "metric": _near,
+    "uhr": _column,
+    "ubd": _design_block,
+    "olh": _hash,
+    "linear-olh": _linear,
+    "pgr": _point,
+    "she": _histogram,
+    "duchi": _duchi,
+    "block": _block,
+    "cohort-olh": _cohort_hash,
+    "bloom": _bloom,
+}
+#: The number of payloads of the mechanisms that send symbols.
+SYMBOLS: dict[str, Callable[[Variable], int]] = {
+    **dict.fromkeys(("identity", "rr", "warner", "mangat", "urr", "metric"), lambda of: of.size),
+    **dict.fromkeys(("hrr", "blh"), lambda of: 2 << (of.size - 1).bit_length()),
+    "uhr": lambda of: of.columns + len(of.others),
+    "ubd": lambda of: of.design[0] + len(of.others),
+    "linear-olh": lambda of: of.points * int(of.printed["g"]),
+    "pgr": lambda of: of.points,
+    "duchi": lambda of: 2,
+    "block": lambda of: int(of.mechanism["bins"]) + int(of.printed["width"]),
+    "cohort-olh": lambda of: of.buckets * int(of.mechanism["cohorts"]),
+}
+
+
+def symbols(of: Variable) -> int | None:
+    """The number of payloads that are symbols, None for bytes."""
+    return SYMBOLS[of.name](of) if of.name in SYMBOLS else None
+
+
+def width(of: Variable) -> int:
+    """The bytes of a payload in a record."""
+    if of.name in SYMBOLS:
+        return 4
+    match of.name:
+        case "olh":
+            return 6
+        case "bit-flip":
+            return 2 + -(-min(int(of.mechanism["bits"]), of.size) // 8)
+        case "bloom":
+            return 2 + int(of.mechanism.get("bits", 128)) // 8
+        case "she":
+            return 2 * of.size
+    return -(-of.size // 8)

@@ -1,0 +1,140 @@
+"""The conformance vectors are those of the code, cover it, and can be followed without it."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from tests.conformance import client, functions, variable, vectors
+from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message
+
+NAMES = sorted(path.name for path in vectors.FOLDER.iterdir())
+CASES = {case["name"]: case for name in NAMES for case in vectors.read(name).get("cases", ())}
+MESSAGES, FUNCTIONS = vectors.read("messages.json"), vectors.read("functions.json")
+each_case = pytest.mark.parametrize("name", CASES)
+
+
+@cache
+def documents() -> dict[str, Any]:
+    return vectors.documents()
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two contents are equal, but for floats: another machine's exponential may have another last digit."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return bool(one == pytest.approx(other, rel=vectors.TOLERANCE)) if isinstance(one, float) else bool(one == other)
+
+
+def test_there_is_a_file_for_every_mechanism() -> None:
+    assert sorted([*(f"{name}.json" for name in get_args(MechanismName)), "functions.json", "messages.json"]) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_is_what_the_code_gives(name: str) -> None:
+    made = json.loads(json.dumps(documents()[name]))
+    assert alike(made, vectors.read(name)), "run: python -m tests.conformance.vectors"
+
+
+def decode(message: str, *specs: CollectionSpec, zeros: int = 0, time: int = MESSAGES["publish_time"]) -> Decoded:
+    return ReportDecoder(specs, judge_lateness=False).decode([Message(bytes.fromhex(message) + bytes(zeros), time)])
+
+
+@each_case
+def test_a_collector_counts_the_reports_of_devices_and_rejects_the_others(name: str, tmp_path: Path) -> None:
+    spec = vectors.load(CASES[name], tmp_path)
+    for report in (report for device in CASES[name]["devices"] for report in device["reports"]):
+        decoded = decode(report["message"], spec, time=report["event_time"])
+        (columns,) = decoded.columns
+        payload = columns.payloads[0]
+        assert (payload.tobytes().hex() if isinstance(payload, np.ndarray) else int(payload)) == report["payload"]
+    for each in CASES[name]["rejected"]:
+        assert [rejected.reason for rejected in decode(each["message"], spec).rejected] == [each["reason"]]
+
+
+#: The mechanisms that the client of ``client.py`` does not have.
+WITHOUT_CLIENT: set[str] = set()
+
+
+def _without_memory_or_files(case: dict[str, Any]) -> bool:
+    """Whether a device needs neither a permanent response nor a file of zones, which this client does not have."""
+    mechanism = case["spec"]["mechanism"]
+    lasting = [each.get("lasting_epsilon") for each in (mechanism, *mechanism.get("levels", {}).values())]
+    return not any(lasting) and not case["files"]
+
+
+#: The cases that the client can send.
+FOLLOWED = [
+    name
+    for name, case in CASES.items()
+    if case["spec"]["mechanism"]["name"] not in WITHOUT_CLIENT and _without_memory_or_files(case)
+]
+
+
+def test_the_client_has_the_other_mechanisms_and_a_case_of_each() -> None:
+    names = {CASES[name]["spec"]["mechanism"]["name"] for name in FOLLOWED}
+    assert client.NAMES == {*get_args(MechanismName)} - WITHOUT_CLIENT == names
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_client_that_follows_the_page_sends_these_payloads(name: str) -> None:
+    for user in CASES[name]["devices"]:
+        for report in user["reports"]:
+            draws = variable.Draws(report["draws"])
+            payload = client.payload(CASES[name], user, draws)
+            assert (payload.hex() if isinstance(payload, bytes) else payload) == report["payload"]
+            assert not draws.left
+
+
+@each_case
+def test_reports_with_and_without_noise_are_among_those_of_a_case(name: str) -> None:
+    payloads = {json.dumps(report["payload"]) for user in CASES[name]["devices"] for report in user["reports"]}
+    assert len(payloads) > 1
+
+
+@pytest.mark.parametrize("vector", MESSAGES["rejected"], ids=lambda vector: str(vector["name"]))
+def test_a_collector_rejects_a_message(vector: dict[str, Any]) -> None:
+    specs = map(CollectionSpec.parse, MESSAGES["served"])
+    decoded = decode(vector["message"], *specs, zeros=vector.get("zeros", 0))
+    assert {rejected.reason for rejected in decoded.rejected} == {vector["reason"]}
+    assert not decoded.columns
+
+
+@pytest.mark.parametrize("vector", MESSAGES["negative"], ids=lambda vector: str(vector["name"]))
+def test_a_collector_rejects_what_is_no_message_whatever_its_specs(vector: dict[str, Any]) -> None:
+    (rejected,) = decode(vector["message"], *map(CollectionSpec.parse, MESSAGES["served"])).rejected
+    assert rejected.reason == vector["reason"]
+
+
+def test_there_is_a_message_for_every_reason() -> None:
+    cases = [each for case in CASES.values() for each in case["rejected"]]
+    reasons = {each["reason"] for each in (*cases, *MESSAGES["negative"], *MESSAGES["rejected"])}
+    # A batch of too many windows is 17 kB, and no mistake of a client's code.
+    assert reasons == {*Reason} - {Reason.TOO_MANY_WINDOWS}
+
+
+@pytest.mark.parametrize("vector", FUNCTIONS["hash"], ids=lambda each: f"{each['seed']}-{each['symbol']}")
+def test_a_seed_hashes_a_symbol_into_a_bucket(vector: dict[str, Any]) -> None:
+    seed, symbol, buckets = vector["seed"], vector["symbol"], vector["buckets"]
+    assert f"{functions.hash_of(seed, symbol):016x}" == vector["hash"]
+    assert functions.bucket_of(seed, symbol, buckets) == vector["bucket"]
+    payload = np.frombuffer(bytes.fromhex(vector["payload"]), dtype=np.uint8)[np.newaxis]
+    assert LocalHashing(symbol + 1, 1.0, buckets).statistic(payload)[symbol] == 1
+
+
+@pytest.mark.parametrize("vector", FUNCTIONS["strings"], ids=lambda each: repr(each["text"]))
+def test_a_string_has_a_symbol_and_positions(vector: dict[str, Any]) -> None:
+    symbol = functions.symbol_of(vector["text"], vector["longest"])
+    assert symbol.to_bytes(6, "little").hex() == vector["symbol"]
+    found = functions.positions(vector["cohort"], symbol, vector["hashes"], vector["size"])
+    assert found == vector["positions"]
