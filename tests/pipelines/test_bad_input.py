@@ -103,6 +103,11 @@ BAD_INPUT = [
     (("zones", SPEC, "--tag", "home", "--to", "nowhere/z.csv"), 1, "nowhere/z.csv"),
     (("background", "empty", "--to", "learned"), 1, "empty: "),
     (("background", "full", "--to", "learned"), 1, "full: holds a local stream; give a directory that holds results"),
+    (("decode",), 2, "Missing argument 'HEX|FILE'"),
+    (("decode", "nowhere"), 1, "'nowhere': neither a file nor the hexadecimal digits of a message"),
+    (("decode", "c301e"), 1, "'c301e': neither a file nor the hexadecimal digits of a message, two for each byte"),
+    (("decode", "empty"), 1, "empty: holds no .avro file of messages"),
+    (("decode", "c301", "--spec", "nowhere.yaml"), 1, "nowhere.yaml: No such file or directory"),
     (("report", "empty", "--out", "r.html", "--grid", "25"), 2, "write rows and columns like 25x25"),
 ]
 

@@ -191,7 +191,9 @@ def test_a_shell_completes_commands_and_options_without_beam(words: str, offered
     assert "apache_beam" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "simulate", "backfill", "stream", "show", "report", "replay", "demo"])
+@pytest.mark.parametrize(
+    "command", ["check", "simulate", "backfill", "stream", "show", "report", "replay", "decode", "demo"]
+)
 def test_help_has_an_example(command: str, uldp: Run) -> None:
     code, out, _ = uldp(command, "--help")
     assert code == 0

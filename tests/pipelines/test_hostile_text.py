@@ -78,10 +78,11 @@ def test_no_hostile_text_reaches_a_page(uldp: Run, out: Path, tmp_path: Path) ->
         ("check", f"{NAME}.yaml"),
         ("backfill", "--spec", f"{NAME}.yaml", "--from", NAME, "--to", "out"),
         ("replay", NAME, "--to", "stream"),
+        ("decode", HOSTILE),
         ("show", "out", f"--{HOSTILE}"),
         (HOSTILE,),
     ],
-    ids=["results", "spec", "job", "rejected", "option", "command"],
+    ids=["results", "spec", "job", "rejected", "message", "option", "command"],
 )
 def test_no_hostile_argument_comes_back(
     uldp: Run, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from uldp.schemas.reasons import MEANING, Reason
+from uldp.schemas.reasons import MEANING, REMEDY, Reason
 
 #: On disk and in dashboards: a name may be added, never changed.
 NAMES = {
@@ -29,8 +29,8 @@ def test_names_are_stable() -> None:
     assert {str(reason) for reason in Reason} == NAMES
 
 
-def test_every_reason_has_a_meaning() -> None:
-    assert MEANING.keys() == set(Reason)
+def test_every_reason_has_a_meaning_and_a_remedy() -> None:
+    assert MEANING.keys() == REMEDY.keys() == set(Reason)
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -151,6 +151,11 @@ class LocalHashing(PureMechanism, UniformNoise):
         possible: Mask = _unpack(cast(Packed, payloads))[1] < self.buckets
         return possible
 
+    def describe(self, payload: int | bytes) -> str:
+        """Return the seed and the bucket of a payload."""
+        seeds, buckets = _unpack(np.frombuffer(cast(bytes, payload), np.uint8)[np.newaxis])
+        return f"seed {seeds[0]}, bucket {buckets[0]} of {self.buckets}"
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports that support each symbol, for each of k groups of payloads."""
         order = np.argsort(groups, kind="stable")

@@ -84,6 +84,8 @@ MOST_CELLS = 1 << 24
 MOST_REPORTS = 1 << 40
 #: A payload is improbable if at most this share of honest reports is so.
 IMPROBABLE_TAIL = 1e-6
+# describe shows up to this many bytes of a payload.
+_SHOWN_BYTES = 20
 
 
 class Mechanism(ABC):
@@ -136,6 +138,13 @@ class Mechanism(ABC):
             groups: Shape (n,): the group of each payload, below k.
             k: The number of groups.
         """
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return what a possible payload says, in one line of bounded length."""
+        if isinstance(payload, int):
+            return f"symbol {payload} of {self.form.symbols}"
+        shown = payload[:_SHOWN_BYTES]
+        return f"{len(payload):,} bytes: {shown.hex()}{'' if shown == payload else '...'}"
 
     def device_facts(self) -> Iterator[tuple[str, str]]:
         """Yield numbers that a device needs beside the spec, each a heading of one word and a text of one line."""

@@ -120,6 +120,10 @@ class Memoized(WithMemory):
         """Return which payloads are ``possible``, and which are improbable, by the mechanism of one report."""
         return self.once.inspect(payloads)
 
+    def describe(self, payload: int | bytes) -> str:
+        """Return what a payload says, by the mechanism of one report."""
+        return self.once.describe(payload)
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Return the statistic of each group, by the mechanism of one report."""
         return self.once.tally(parts, groups, k)

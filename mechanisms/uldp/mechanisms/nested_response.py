@@ -108,6 +108,15 @@ class NestedResponse(Mechanism):
         """Return which payloads are symbols."""
         return payloads < self.statistic_size
 
+    def describe(self, payload: int | bytes) -> str:
+        """Return the value, or the bot and its point."""
+        assert isinstance(payload, int)
+        outer = int(np.searchsorted(self.first_payloads, payload, side="right")) - 1
+        if outer < self._values:
+            return super().describe(payload)
+        first, end = self.first_payloads[outer : outer + 2].tolist()
+        return f"{super().describe(payload)}: point {payload - first} of {end - first} of tag {outer - self._values}"
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol, in all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)

@@ -22,6 +22,9 @@ _MOST_LEVELS = 6
 # The sum of fewer bits fits a byte, and a tree of adders for so few rows would cost more than it saves.
 _FEW = 256
 
+# describe_bits names up to this many bits.
+_NAMED = 20
+
 # If runs of payloads of one group have at least this average length, tally_bits counts them without copying.
 _RUN = 64
 
@@ -44,6 +47,17 @@ def pack_rows(n: int, size: int, bits: Callable[[slice], Mask], at_once: int) ->
         block = slice(start, start + rows)
         packed[block] = np.packbits(bits(block), axis=1)
     return packed
+
+
+def describe_bits(row: bytes, size: int) -> str:
+    """Return the number of set bits of a row, and the first of them.
+
+    >>> describe_bits(bytes([0b10010000]), 5)
+    '2 of 5 bits are 1: 0, 3'
+    """
+    found = np.flatnonzero(np.unpackbits(np.frombuffer(row, np.uint8), count=size))
+    names = ", ".join(map(str, found[:_NAMED].tolist())) + (", ..." if len(found) > _NAMED else "")
+    return f"{len(found):,} of {size:,} bits are 1{': ' if names else ''}{names}"
 
 
 def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> list[Cells]:

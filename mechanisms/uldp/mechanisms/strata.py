@@ -123,6 +123,15 @@ class Strata(Mechanism):
                 possible[rows] &= ~cast(Packed, payloads)[rows, 2 + self._widths[number] :].any(axis=1)
         return possible, improbable
 
+    def describe(self, payload: int | bytes) -> str:
+        """Return the part, by its number from 0, and what its own payload says."""
+        column: Payloads = (
+            np.array([payload], np.uint32) if isinstance(payload, int) else np.frombuffer(payload, np.uint8)[np.newaxis]
+        )
+        number, own = next((number, own) for number, rows, own in self._split_payloads(column) if len(rows))
+        part = int(own[0]) if own.ndim == 1 else own[0].tobytes()
+        return f"attribute {number} of {len(self.parts)}: {self.parts[number].describe(part)}"
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""
         tallies: list[Sequence[Cells]] = []

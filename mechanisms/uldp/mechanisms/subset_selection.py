@@ -16,7 +16,7 @@ import numpy as np
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
-from uldp.mechanisms.packed_bits import pack_rows, row_totals, tally_bits
+from uldp.mechanisms.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
 from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
 
 # perturb holds a byte for each bit until it packs the bits; those for this many bits fit a core's cache.
@@ -168,6 +168,10 @@ class SubsetSelection(PureMechanism, UniformNoise):
             members[:, step] = np.where(sets[reports, drawn], last, drawn)
             sets[reports, members[:, step]] = True
         return sets, members
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols whose bits are set."""
+        return describe_bits(cast(bytes, payload), self.size)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports with each bit set."""

@@ -15,7 +15,7 @@ import numpy as np
 from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL, BitNoise, Guarantee, PayloadForm, PureMechanism, Randomness
-from uldp.mechanisms.packed_bits import BYTES_AT_ONCE, column_bits, pack_rows, tally_bits, word_columns
+from uldp.mechanisms.packed_bits import BYTES_AT_ONCE, column_bits, describe_bits, pack_rows, tally_bits, word_columns
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 #: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
@@ -118,6 +118,10 @@ class UnaryEncoding(PureMechanism, BitNoise):
         bits[:, self._sensitive_symbols] = noise < self.channel.q[self._sensitive_symbols]
         bits[np.arange(n), symbols] = randomness.random(n) >= self.cleared_probability[symbols]
         return bits
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols whose bits are set."""
+        return describe_bits(cast(bytes, payload), self.size)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports with each bit set, without copying if payloads come in runs of a group."""

@@ -10,6 +10,7 @@ import warnings
 
 import click
 
+from uldp.pipelines.commands.clients import decode
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import export, prune, replay, report, show
@@ -38,7 +39,21 @@ def cli(verbose: bool) -> None:
         warnings.simplefilter("ignore")
 
 
-for command in (check, simulate, backfill, stream, show, export, report, replay, prune, background, zones, demo):
+for command in (
+    check,
+    simulate,
+    backfill,
+    stream,
+    show,
+    export,
+    report,
+    replay,
+    prune,
+    background,
+    zones,
+    decode,
+    demo,
+):
     cli.add_command(command)
 
 

@@ -43,3 +43,23 @@ MEANING: dict[Reason, str] = {
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",
     Reason.TOO_MANY_WINDOWS: "the message has reports of too many windows, and this report is not of the newest",
 }
+
+#: For each reason, one line that says to the developer of a client what to do. docs/rejected.md has more for operators.
+REMEDY: dict[Reason, str] = {
+    Reason.NOT_AVRO: "send the header of 10 bytes before the body, and no JSON, text or container file",
+    Reason.UNKNOWN_SCHEMA: "write the fingerprint in little-endian, and use report.avsc as this version ships it",
+    Reason.TRUNCATED: "send the whole message; a buffer or a limit of length has cut it, or a length in it is wrong",
+    Reason.MALFORMED: "write each field as Avro does, nothing behind the last one, and columns of one length",
+    Reason.TOO_LARGE: "put fewer reports into a batch",
+    Reason.UNKNOWN_COLLECTION: "send the collection of a spec, or give the collector this spec too",
+    Reason.UNKNOWN_VERSION: "send the version of a spec, or give the collector this version too",
+    Reason.RETIRED_VERSION: "update the client to a version that is not retired",
+    Reason.WRONG_PAYLOAD: "use one spec at both ends; the mechanism decides whether a payload is a symbol or bytes",
+    Reason.WRONG_LENGTH: "use one spec at both ends; count the tags, which are part of Z",
+    Reason.OUT_OF_DOMAIN: "use one spec at both ends; symbols count from 0, the domain first and then the tags",
+    Reason.IMPOSSIBLE_PAYLOAD: "follow the recipe of the mechanism; set padding to 0",
+    Reason.INVALID_TIME: "send milliseconds since 1970-01-01 UTC",
+    Reason.TOO_EARLY: "correct the device's clock; send milliseconds since 1970-01-01 UTC",
+    Reason.EXPIRED: "send milliseconds since 1970-01-01 UTC, and no report that is older than limits.max_age",
+    Reason.TOO_MANY_WINDOWS: "put reports of fewer windows into a batch",
+}

@@ -1,0 +1,68 @@
+"""The messages that a client has sent: hexadecimal digits, a file of one message, or files of messages."""
+
+import string
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from uldp.collector.parse import MAX_MESSAGE_BYTES
+from uldp.schemas.mistakes import quote
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import opened, read_messages
+
+#: The publish time of a message whose publish time is unknown.
+UNKNOWN = -1
+_CONTAINER = b"Obj\x01"
+#: Number of messages to handle at once.
+_AT_ONCE = 8192
+
+
+def sent_messages(source: str) -> Iterator[Message]:
+    """Yield the messages of a source.
+
+    Args:
+        source: A file or directory, or if there is none of this name, a message in hexadecimal digits. A file is an
+            Avro container of messages, or has the bytes of one message.
+
+    Raises:
+        ValueError: if it is none of these; says what to do.
+    """
+    if not _exists(source):
+        yield Message(_from_hex(source), UNKNOWN)
+        return
+    if Path(source).is_file():
+        with opened(source) as file:
+            # Of a longer message, this is enough to see that it is too long.
+            data = file.read(MAX_MESSAGE_BYTES + 1)
+        if data.startswith(_CONTAINER):
+            yield from read_messages(source)
+        else:
+            yield Message(data, UNKNOWN)
+        return
+    # Imported here because Beam takes seconds to import, and a file needs none.
+    from uldp.transforms.io.archive import message_files
+
+    for path in message_files(source):
+        yield from read_messages(path)
+
+
+def in_chunks(messages: Iterator[Message]) -> Iterator[list[Message]]:
+    """Split messages into lists that a collector handles at once."""
+    while chunk := list(islice(messages, _AT_ONCE)):
+        yield chunk
+
+
+def _exists(source: str) -> bool:
+    try:
+        return Path(source).exists()
+    except (OSError, ValueError):  # longer than a name may be, or with a zero byte
+        return False
+
+
+def _from_hex(text: str) -> bytes:
+    digits = "".join(text.split())
+    if len(digits) % 2 or not set(digits) <= set(string.hexdigits):
+        raise ValueError(
+            f"{quote(text)}: neither a file nor the hexadecimal digits of a message, two for each byte; check the path"
+        )
+    return bytes.fromhex(digits)

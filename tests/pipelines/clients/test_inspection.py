@@ -1,0 +1,116 @@
+"""uldp decode: bytes as the collector reads them."""
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+from tests import build
+from tests.conformance.vectors import read
+from tests.pipelines.command import Run
+from uldp.pipelines.clients.inspection import Inspection
+from uldp.pipelines.clients.sent import UNKNOWN, sent_messages
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import LocalStream
+
+SPEC = build.spec(domain={"labels": ["park", "shop", "clinic"]}, sensitive=["clinic"], tags=[{"name": "home"}])
+SYMBOL = build.report(7, 3)
+
+
+def lines(*messages: Message, spec: CollectionSpec | None = SPEC, first: int = 10) -> tuple[list[str], Inspection]:
+    inspection = Inspection([] if spec is None else [spec])
+    return list(inspection.lines(iter(messages), first)), inspection
+
+
+def rows(*messages: Message, spec: CollectionSpec | None = SPEC) -> dict[str, str]:
+    """The lines about one report, by their headings."""
+    return {line[2:13].strip(): line[14:] for line in lines(*messages, spec=spec)[0][1:]}
+
+
+def test_a_report_is_shown_field_by_field() -> None:
+    assert rows(Message(SYMBOL.encode(), UNKNOWN)) == {
+        "header": "c301 e6a3dbfe76e5d390",
+        "schema": "uldp.Report",
+        "collection": "'c' version 1",
+        "report_id": SYMBOL.report_id.hex(),
+        "event_time": "1767258000000 (2026-01-01T09:00:00Z)",
+        "union index": "0: the symbol 3",
+        "payload": "symbol 3 of 4, the tag 'home'",
+        "verdict": "counted",
+    }
+
+
+@pytest.mark.parametrize("symbol", [0, 1, 2])
+def test_a_label_is_named(symbol: int) -> None:
+    shown = rows(Message(build.report(1, symbol).encode(), UNKNOWN))
+    assert shown["payload"] == f"symbol {symbol} of 4, '{SPEC.labels[symbol]}'"
+
+
+def test_without_a_spec_the_fields_are_shown_and_not_judged() -> None:
+    shown = rows(Message(SYMBOL.encode(), UNKNOWN), spec=None)
+    assert shown["union index"] == "0: the symbol 3"
+    assert shown["verdict"].startswith("not judged; give the spec")
+    assert "payload" not in shown
+
+
+@pytest.mark.parametrize("vector", read("messages.json")["rejected"], ids=lambda vector: str(vector["name"]))
+def test_a_rejected_message_has_the_reason_of_the_collector(vector: dict[str, str]) -> None:
+    data, time = bytes.fromhex(vector["message"]), read("messages.json")["publish_time"]
+    inspection = Inspection([CollectionSpec.parse(keys) for keys in read("messages.json")["served"]])
+    shown = list(inspection.lines(iter([Message(data + bytes(int(vector.get("zeros", 0))), time)]), 1))
+    assert inspection.verdicts[vector["reason"]] == inspection.reports == inspection.rejected
+    assert sum(f"verdict     rejected as {vector['reason']}: " in line for line in shown) == 1
+    assert any(line.startswith("  remedy ") for line in shown)
+
+
+def test_the_age_of_a_message_without_a_publish_time_is_not_judged() -> None:
+    old = build.report(1, 0, time=0).encode()
+    assert rows(Message(old, UNKNOWN))["verdict"] == "counted"
+    assert rows(Message(old, build.START))["verdict"].startswith("rejected as expired")
+
+
+def test_of_many_reports_the_first_are_shown_and_all_are_counted() -> None:
+    batch = build.batch([build.report(number, number % 5) for number in range(10)])
+    messages = [Message(data, build.START) for data in (b"junk", batch.encode(), SYMBOL.encode(), b"", SYMBOL.encode())]
+    shown, inspection = lines(*messages, first=4)
+    assert inspection.verdicts == {"counted": 10, "out_of_domain": 2, "not_avro": 2}
+    assert [line for line in shown if line.startswith(" report")] == [f" report {n} of 10" for n in (1, 2, 3)]
+    assert lines(*messages, first=0)[1].verdicts == inspection.verdicts
+
+
+def test_a_forged_message_gives_few_and_printable_lines(uldp: Run, tmp_path: Path) -> None:
+    forged = build.report(1, 0, key=("\x1b[2J" * 100_000, 1)).encode()
+    (tmp_path / "message").write_bytes(forged)
+    code, out, err = uldp("decode", tmp_path / "message")
+    assert len(out) < 1000
+    assert "\x1b" not in out + err
+    assert code == 0  # no spec, no verdict
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 60, 5000])
+def test_random_bytes_are_rejected(size: int) -> None:
+    assert lines(Message(secrets.token_bytes(size), UNKNOWN))[1].rejected == 1
+
+
+def test_a_message_comes_as_digits_as_a_file_and_in_a_file_of_messages(tmp_path: Path) -> None:
+    data = SYMBOL.encode()
+    (tmp_path / "one").write_bytes(data)
+    LocalStream.create(tmp_path / "stream").append([Message(data, build.START)])
+    spaced = " ".join(data.hex()[at : at + 8] for at in range(0, 2 * len(data), 8))
+    sources = (data.hex(), data.hex().upper(), spaced, tmp_path / "one")
+    for source in sources:
+        assert list(sent_messages(str(source))) == [Message(data, UNKNOWN)]
+    for source in (tmp_path / "stream", tmp_path / "stream" / "000000000000.avro"):
+        assert [(each.data, each.publish_time) for each in sent_messages(str(source))] == [(data, build.START)]
+
+
+def test_the_exit_code_says_whether_all_would_be_counted(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(
+        "{collection: c, version: 1, domain: {size: 3}, mechanism: {name: rr, epsilon: 1}, window: {size: 1h}}"
+    )
+    for payload, expected in ((2, 0), (3, 1)):
+        code, out, err = uldp("decode", build.report(1, payload).encode().hex(), "--spec", tmp_path / "spec.yaml")
+        assert (code, str(Reason.OUT_OF_DOMAIN) in out) == (expected, bool(expected))
+        assert err == ("error: a collector would reject 1 report\n" if expected else "")
