@@ -192,7 +192,7 @@ def test_a_shell_completes_commands_and_options_without_beam(words: str, offered
 
 
 @pytest.mark.parametrize(
-    "command", ["check", "simulate", "backfill", "stream", "show", "report", "replay", "decode", "demo"]
+    "command", ["check", "simulate", "backfill", "stream", "show", "report", "replay", "decode", "verify", "demo"]
 )
 def test_help_has_an_example(command: str, uldp: Run) -> None:
     code, out, _ = uldp(command, "--help")

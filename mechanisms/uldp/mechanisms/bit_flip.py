@@ -123,3 +123,9 @@ class DesignEncoding(Encoding):
         place = values - drawn * self._bits
         inside = (place >= 0) & (place < widths)
         return np.where(inside, place, widths) + self._strata.first_symbols[drawn]
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distribution of the input of each design, times its share; see ``Encoding``."""
+        parts, shares = self._strata.parts, self._strata.shares
+        of_designs = np.split(self._values.law(columns, size - len(parts)), np.arange(1, len(parts)) * self._bits)
+        return np.concatenate([share * np.append(r, 1 - r.sum()) for share, r in zip(shares, of_designs, strict=True)])

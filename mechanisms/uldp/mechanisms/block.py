@@ -110,6 +110,11 @@ class Block(UniformNoise):
         """Return which payloads are outputs: for every input, each output has a positive probability."""
         return payloads < self.statistic_size
 
+    def law(self, r: Floats) -> Floats:
+        """Return the probability of each output, shape (G+W,)."""
+        near: Floats = np.convolve(r, np.full(self.width, (1 - self.noise) / self.width))
+        return near + self.noise / self.statistic_size
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each output in each of k groups."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)

@@ -165,6 +165,10 @@ class BlockResponse(PureMechanism, UniformNoise):
         truth = np.where(self.sensitive[symbols], block, self._own[symbols])
         return np.where(noisy, uniform, truth).astype(np.uint32)
 
+    def law(self, r: Floats) -> Floats:
+        """Return the probability of each payload, shape (statistic_size,), if symbols are distributed as ``r``."""
+        return self.blocks.law(r)
+
     @property
     def uniform_probability(self) -> float:
         """The probability of a uniform block."""

@@ -90,6 +90,11 @@ class Duchi(UniformNoise):
         """Return which payloads are 0 or 1."""
         return payloads < 2
 
+    def law(self, r: Floats) -> Floats:
+        """Return the probabilities of 0 and 1, shape (2,), by (64)."""
+        one = self.flip_probability + (1 - 2 * self.flip_probability) * float(r @ np.arange(self.size)) / self.grid
+        return np.array([1 - one, one])
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count zeros and ones, in all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, 2)

@@ -4,6 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from uldp.mechanisms.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Texts, Values
 
@@ -34,3 +37,25 @@ class Encoding(ABC):
         Raises:
             ValueError: if a value is outside of its domain. The message names no value.
         """
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distribution of the symbol of one device, of which the columns have one row; shape (size,).
+
+        An encoding that draws has its own method.
+
+        Raises:
+            ValueError: if a value is outside of its domain. The message names no value.
+        """
+        r = np.zeros(size)
+        r[self.encode(columns, _NoDraws())] = 1.0
+        return r
+
+
+class _NoDraws:
+    """Randomness for an encoding that draws nothing."""
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        raise NotImplementedError("an encoding that draws needs a law of its own")
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        raise NotImplementedError("an encoding that draws needs a law of its own")

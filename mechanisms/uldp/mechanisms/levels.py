@@ -71,6 +71,12 @@ class LevelEncoding(Encoding):
         level = self.strata.draw(len(symbols), randomness) if self.level is None else self.level
         return symbols + self.strata.first_symbols[level]
 
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distribution of the symbol at each level, times its share; see ``Encoding``."""
+        levels = len(self.names)
+        shares = self.strata.shares if self.level is None else np.eye(levels)[self.level]
+        return np.outer(shares, self.values.law(columns, size // levels)).ravel()
+
 
 def at_level(protocol: LdpProtocol, name: str | None) -> LdpProtocol:
     """Return the protocol of a device that has chosen a level; that of a collection without levels has none.

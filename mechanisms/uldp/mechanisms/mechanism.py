@@ -139,6 +139,13 @@ class Mechanism(ABC):
             k: The number of groups.
         """
 
+    def law(self, r: Floats) -> Floats | None:
+        """Return the probability of each payload if symbols are distributed as ``r``, shape (symbols,).
+
+        None if payloads are bytes, or the law is not known; tests of a client then know less.
+        """
+        return None
+
     def describe(self, payload: int | bytes) -> str:
         """Return what a possible payload says, in one line of bounded length."""
         if isinstance(payload, int):

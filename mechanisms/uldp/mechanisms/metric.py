@@ -127,6 +127,10 @@ class MetricMechanism(Mechanism):
             outputs[reports] = np.searchsorted(row, drawn[reports], side="right")
         return outputs
 
+    def law(self, r: Floats) -> Floats:
+        """Return the probability of each output, shape (|Z|,), if symbols are distributed as ``r``."""
+        return np.asarray(r @ self.matrix)
+
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads are symbols: each has a positive probability, whatever the true symbol is."""
         return payloads < self.size

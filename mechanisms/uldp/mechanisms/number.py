@@ -9,7 +9,7 @@ import numpy as np
 from uldp.mechanisms.decoder import Linear
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.mechanism import Randomness
-from uldp.schemas.arrays import Symbols
+from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 #: ``NumberEncoding`` divides the range into at most 2^52 parts, which a float counts exactly.
@@ -42,12 +42,26 @@ class NumberEncoding(Encoding):
         if not 1 <= self.grid <= 1 << 16:
             raise ValueError(f"a grid has 1 to 2^16 steps, got {self.grid}")
 
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the probabilities of the two points around a number; see ``Encoding``."""
+        parts, bits = self._parts(columns)
+        below, rest = divmod(int(parts[0]), 1 << bits)
+        r = np.zeros(size)
+        r[below] = 1 - rest / (1 << bits)
+        r[min(below + 1, self.grid)] += rest / (1 << bits)
+        return r
+
     def encode(self, columns: Sequence[Held], randomness: Randomness) -> Symbols:
         """Return the symbol of each number, shape (n,). Draws n integers, whatever the numbers.
 
         Raises:
             ValueError: if a number is infinite or NaN, or a user wants to hide it behind a tag.
         """
+        parts, bits = self._parts(columns)
+        return (parts + randomness.integers(0, 1 << bits, len(parts))) >> bits
+
+    def _parts(self, columns: Sequence[Held]) -> tuple[Symbols, int]:
+        """Return the place of each number in parts of a step, of which a step has 2^bits, and the bits."""
         (held,) = columns
         if not np.isfinite(held.values).all():
             raise ValueError("a value is not a finite number")
@@ -57,7 +71,7 @@ class NumberEncoding(Encoding):
         # A step of the grid has 2^bits parts. The random integer carries the part to the next step that often.
         bits = _PART_BITS - (self.grid - 1).bit_length()
         parts = np.rint((inside - self.low) / (self.high - self.low) * (self.grid << bits)).astype(np.int64)
-        return (parts + randomness.integers(0, 1 << bits, len(parts))) >> bits
+        return parts, bits
 
 
 def mean_table(mean: Linear, n: int, basis: Basis) -> Table:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
-from uldp.schemas.arrays import Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 
 
 class RandomizedResponse(PureMechanism, UniformNoise):
@@ -91,6 +91,10 @@ class RandomizedResponse(PureMechanism, UniformNoise):
         """Draw n symbols uniformly from Z_S."""
         drawn: npt.NDArray[np.uint32] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), n)]
         return drawn
+
+    def law(self, r: Floats) -> Floats:
+        """Return the probability of each symbol, shape (|Z|,)."""
+        return self.channel.support_probability(r)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol, in all groups at once."""

@@ -117,7 +117,7 @@ class Strata(Mechanism):
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which payloads are ``possible``, and which the mechanism of their part calls improbable."""
         possible, improbable = np.zeros((2, len(payloads)), dtype=np.bool_)
-        for number, rows, own in self._split_payloads(payloads):
+        for number, rows, own in self.split_payloads(payloads):
             possible[rows], improbable[rows] = self.parts[number].inspect(own)
             if self.form.width is not None:
                 possible[rows] &= ~cast(Packed, payloads)[rows, 2 + self._widths[number] :].any(axis=1)
@@ -128,14 +128,14 @@ class Strata(Mechanism):
         column: Payloads = (
             np.array([payload], np.uint32) if isinstance(payload, int) else np.frombuffer(payload, np.uint8)[np.newaxis]
         )
-        number, own = next((number, own) for number, rows, own in self._split_payloads(column) if len(rows))
+        number, own = next((number, own) for number, rows, own in self.split_payloads(column) if len(rows))
         part = int(own[0]) if own.ndim == 1 else own[0].tobytes()
         return f"attribute {number} of {len(self.parts)}: {self.parts[number].describe(part)}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""
         tallies: list[Sequence[Cells]] = []
-        for number, rows, own in self._split_payloads(cast(Payloads, np.concatenate(parts))):
+        for number, rows, own in self.split_payloads(cast(Payloads, np.concatenate(parts))):
             if not self.parts[number].partitions:
                 tallies.append(list(np.bincount(groups[rows], minlength=k).astype(np.int64)[:, np.newaxis]))
             tallies.append(self.parts[number].tally([own], groups[rows], k))
@@ -159,7 +159,7 @@ class Strata(Mechanism):
         wrapped[:, 2 : 2 + own.shape[1]] = own
         return wrapped
 
-    def _split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
+    def split_payloads(self, payloads: Payloads) -> Iterator[tuple[int, Symbols, Payloads]]:
         """Yield for each part its number, the rows of its payloads, and these payloads as the part has sent them."""
         if self.form.width is None:
             named = np.searchsorted(self._first_payloads, payloads, side="right") - 1
@@ -192,7 +192,7 @@ class MemoizedStrata(Strata, WithMemory):
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
         """Perturb permanent responses by the mechanism of their part, which a payload names in any case."""
         payloads = permanent.copy()
-        for number, rows, own in self._split_payloads(permanent):
+        for number, rows, own in self.split_payloads(permanent):
             payloads[rows] = self._wrap(number, cast(WithMemory, self.parts[number]).again(own, randomness))
         return payloads
 
@@ -230,6 +230,12 @@ class RecordEncoding(Encoding):
         n = symbols.shape[1]
         drawn = self._strata.draw(n, randomness)
         return symbols[drawn, np.arange(n)] + self._strata.first_symbols[drawn]
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distributions of all variables behind each other, times the shares; see ``Encoding``."""
+        sizes = [part.size for part in self._strata.parts]
+        variables = zip(self._encodings, columns, sizes, self._strata.shares, strict=True)
+        return np.concatenate([share * each.law([column], own) for each, column, own, share in variables])
 
 
 def _offsets(sizes: Iterable[int]) -> tuple[Symbols, int]:

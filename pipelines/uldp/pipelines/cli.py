@@ -10,7 +10,7 @@ import warnings
 
 import click
 
-from uldp.pipelines.commands.clients import decode
+from uldp.pipelines.commands.clients import decode, verify
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import export, prune, replay, report, show
@@ -52,6 +52,7 @@ for command in (
     background,
     zones,
     decode,
+    verify,
     demo,
 ):
     cli.add_command(command)

@@ -1,4 +1,4 @@
-"""The command for developers of clients: decode."""
+"""The commands for developers of clients: decode and verify."""
 
 from pathlib import Path
 
@@ -37,3 +37,41 @@ def decode(source: str, specs: tuple[Path, ...], first: int) -> None:
         say(f"in all: {number_of(inspection.reports, noun)}{': ' if verdicts else ''}{verdicts}")
     if inspection.rejected:
         raise ValueError(f"a collector would reject {number_of(inspection.rejected, 'report')}")
+
+
+@click.command()
+@click.argument("archive", type=click.Path(path_type=Path))
+@click.option("--spec", required=True, type=SPEC, help="The spec of the reports.")
+@click.option(
+    "--value",
+    "values",
+    required=True,
+    multiple=True,
+    metavar="VALUE",
+    help="The value that all devices hold: a label, an index or a number; of a record, ATTRIBUTE=VALUE for each.",
+)
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="The tag that hides it; of a record, ATTRIBUTE=TAG.")
+@click.option("--level", metavar="LEVEL", help="The level of privacy of the devices, if the spec has levels.")
+def verify(archive: Path, spec: Path, values: tuple[str, ...], tags: tuple[str, ...], level: str | None) -> None:
+    """Test whether a client's reports of one value follow the mechanism of a spec.
+
+    ARCHIVE is an Avro file of messages, or a directory of these, with 1,000 reports or more of devices that all hold
+    one value. The exit code is 1 if they do not follow the mechanism. A right client fails in one of about 100,000
+    runs.
+
+    Example: uldp verify --spec places.yaml --value flat --tag home stream
+    """
+    from uldp.pipelines.clients.verification import LEVEL
+    from uldp.pipelines.clients.verification import verify as test
+
+    (loaded,) = load((spec,))
+    found = test(loaded, str(archive), values, tags, level)
+    say(f"{archive}: {found.reports:,} reports")
+    for check in found.checks:
+        say(f"  {check.name}: {check.statistic}, p-value {check.p_value:.2g}")
+    if found.failed is not None:
+        raise ValueError(
+            f"the client does not follow {loaded.mechanism.name}: {found.failed.finding}; p-value of all tests"
+            f" {found.p_value:.2g}, below {LEVEL:.0e}"
+        )
+    say(f"the reports follow {loaded.mechanism.name}: p-value of all tests {found.p_value:.2g}, not below {LEVEL:.0e}")

@@ -1,0 +1,152 @@
+"""uldp verify: an archive of a client's reports of one value, against the spec."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy.random import default_rng
+
+from tests import build
+from tests.pipelines.command import Run
+from uldp.mechanisms.device import Device
+from uldp.pipelines.clients.verification import LEVEL, verify
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import LocalStream
+
+TAGS = {"domain": {"labels": ["park", "shop", "clinic"]}, "sensitive": ["clinic"], "tags": [{"name": "home"}]}
+RECORD = {
+    "domain": {"record": {"app": {"size": 4}, "hours": {"number": {"low": 0, "high": 24}}}},
+    "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "olh"}, "hours": {"name": "duchi"}}},
+}
+
+
+def archive(
+    folder: Path, spec: CollectionSpec, value: Any, hidden: Any = None, n: int = 1000, level: str | None = None
+) -> str:
+    """Reports of one value by a right client whose randomness has a seed."""
+    device = Device(spec, {} if hidden is None else hidden, default_rng(4), level=level)
+    return stream(folder, [device.report(value, build.START) for _ in range(n)])
+
+
+def stream(folder: Path, messages: Sequence[bytes]) -> str:
+    LocalStream.create(folder / "stream").append([Message(data, build.START) for data in messages])
+    return str(folder / "stream")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "hidden", "values", "tags"),
+    [
+        (TAGS, 0, {}, ["park"], []),
+        (TAGS, 1, {1: "home"}, ["shop"], ["home"]),
+        (TAGS | {"mechanism": {"name": "urap", "epsilon": 1.0}}, 1, {1: "home"}, ["shop"], ["home"]),
+        ({"domain": {"size": 20}, "mechanism": {"name": "ss", "epsilon": 1.0}}, 7, {}, ["7"], []),
+        (RECORD, {"app": 2, "hours": 7.5}, {"app": {}, "hours": {}}, ["hours=7.5", "app=2"], []),
+    ],
+    ids=["symbol", "tag", "bits", "set", "record"],
+)
+def test_a_right_client_passes(
+    keys: dict[str, Any], value: Any, hidden: Any, values: list[str], tags: list[str], tmp_path: Path
+) -> None:
+    spec = build.spec(**keys)
+    found = verify(spec, archive(tmp_path, spec, value, hidden), values, tags)
+    assert found.reports == 1000
+    assert found.failed is None
+    assert found.p_value >= LEVEL
+
+
+DESIGNS = {"domain": {"size": 8}, "mechanism": {"name": "bit-flip", "epsilon": 2.0, "bits": 3}}
+
+
+def test_bits_of_designs_are_tested_in_each_design(tmp_path: Path) -> None:
+    spec = build.spec(**DESIGNS)
+    sent = archive(tmp_path, spec, 7)
+    assert verify(spec, sent, ["7"], []).failed is None
+    failed = verify(spec, sent, ["0"], []).failed
+    assert failed is not None
+    assert "attribute" in failed.name
+
+
+LEVELS = {"strict": {"epsilon": 0.5, "share": 0.5}, "open": {"epsilon": 3.0, "share": 0.5}}
+LEVELLED = {"mechanism": {"name": "levels", "levels": LEVELS, "of": {"name": "oue"}}}
+
+
+def test_reports_of_a_level_follow_the_epsilon_of_this_level(tmp_path: Path) -> None:
+    spec = build.spec(**LEVELLED)
+    sent = archive(tmp_path, spec, 2, level="open")
+    assert verify(spec, sent, ["2"], [], "open").failed is None
+    assert verify(spec, sent, ["2"], [], "strict").failed is not None
+    with pytest.raises(ValueError, match="needs one of the levels strict, open"):
+        verify(spec, sent, ["2"], [])
+
+
+def test_strings_are_refused(tmp_path: Path) -> None:
+    spec = build.spec(
+        domain={"strings": {"longest": 8}}, candidates=["kiosk"], mechanism={"name": "cohort-olh", "epsilon": 1.0}
+    )
+    with pytest.raises(ValueError, match="collects strings, whose reports verify does not test"):
+        verify(spec, str(tmp_path), ["kiosk"], [])
+
+
+def test_the_reports_of_another_value_are_found(tmp_path: Path) -> None:
+    spec = build.spec(**TAGS)
+    found = verify(spec, archive(tmp_path, spec, 0), ["shop"], [])
+    assert found.failed is not None
+    assert found.failed.finding.startswith("symbol 0 came ")
+    assert found.p_value < LEVEL
+
+
+@pytest.mark.parametrize(
+    ("keys", "n", "values", "tags", "error"),
+    [
+        (TAGS, 999, ["park"], [], "holds 999 reports, which show little; let the client report this value 1,000 times"),
+        (TAGS, 1, [], [], "no value is given; add --value"),
+        (TAGS, 1, ["park", "shop"], [], "--value is given 2 times, but c collects no record"),
+        (TAGS, 1, ["parc"], [], "'parc' is not a label of the domain"),
+        (TAGS, 1, ["park"], ["hone"], r"'hone' is not a tag of the spec \(did you mean 'home'\?\)"),
+        (TAGS, 1, ["park"], ["x"], "'x' is not a tag of the spec; choose from home"),
+        (RECORD, 1, ["2"], [], "--value '2': write ATTRIBUTE=..., with one of app, hours"),
+        (RECORD, 1, ["app=2"], [], "c collects 'hours'; add --value hours=VALUE"),
+        (
+            {"domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0}},
+            0,
+            ["1"],
+            [],
+            "reports of one permanent response depend on each other; copy the spec without this key, let a device with",
+        ),
+    ],
+)
+def test_an_archive_that_shows_nothing_is_refused_with_what_to_do(
+    keys: dict[str, Any], n: int, values: list[str], tags: list[str], error: str, tmp_path: Path
+) -> None:
+    reports = [build.report(number, 0).encode() for number in range(n)]
+    with pytest.raises(ValueError, match=error):
+        verify(build.spec(**keys), stream(tmp_path, reports), values, tags)
+
+
+@pytest.mark.parametrize(
+    ("messages", "error"),
+    [
+        ([build.report(1, 9).encode()], "a collector rejects 1 report; uldp decode says why"),
+        (
+            [build.report(number % 900, 0).encode() for number in range(1000)],
+            "100 reports of 1,000 repeat the report_id",
+        ),
+    ],
+)
+def test_reports_that_a_collector_does_not_count_are_refused(messages: list[bytes], error: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=error):
+        verify(build.spec(**TAGS), stream(tmp_path, messages), ["park"], [])
+
+
+def test_the_exit_code_is_the_verdict(uldp: Run, tmp_path: Path) -> None:
+    text = "{collection: c, version: 1, domain: {size: 4}, mechanism: {name: rr, epsilon: 1}, window: {size: 1h}}"
+    (tmp_path / "spec.yaml").write_text(text)
+    sent = archive(tmp_path, CollectionSpec.load(tmp_path / "spec.yaml"), 2)
+    code, out, err = uldp("verify", "--spec", tmp_path / "spec.yaml", "--value", "2", sent)
+    assert (code, err) == (0, "")
+    assert "the reports follow rr: p-value of all tests " in out
+    code, out, err = uldp("verify", "--spec", tmp_path / "spec.yaml", "--value", "1", sent)
+    assert code == 1
+    assert err.startswith("error: the client does not follow rr: symbol 2 came ")
