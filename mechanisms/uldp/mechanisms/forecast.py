@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.channel import Channel, normal_quantile
 from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.mechanisms.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
@@ -32,10 +33,33 @@ def falling_shares(size: int) -> Floats:
     return np.random.default_rng(SEED).permutation(weights / weights.sum())
 
 
+class Errors(NamedTuple):
+    """The expected errors of the published shares of values.
+
+    Attributes:
+        l1: The l1 distance between them and the truth, at most 2.
+        l2: The l2 distance.
+        half_width: Half of the width of an interval that covers a share with 95 %, the mean over values.
+    """
+
+    l1: float
+    l2: float
+    half_width: float
+
+
 def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -> float:
     """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
 
-    For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger.
+    For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger. The arguments are those of
+    ``forecast_errors``.
+    """
+    if channel.size > LARGEST:
+        return min(channel.expected_l1(r, n), 2.0)
+    return forecast_errors(channel, pum, estimator, r, n, min(_WINDOWS, LARGEST // channel.size)).l1
+
+
+def forecast_errors(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int, windows: int) -> Errors:
+    """Simulate windows of n reports, and return the means of their errors.
 
     Args:
         channel: p and q of the mechanism over Z.
@@ -43,15 +67,21 @@ def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -
         estimator: The name of an estimator. For "em", which climbs towards "mle", the error is that of "mle".
         r: Shape (|Z|,): the distribution of true symbols.
         n: The number of reports.
+        windows: The number of windows.
     """
-    if channel.size > LARGEST:
-        return min(channel.expected_l1(r, n), 2.0)
     rng, truth = np.random.default_rng(SEED), pum.distribution(r)
-    windows = min(_WINDOWS, LARGEST // channel.size)
     name, bots = "mle" if estimator == "em" else estimator, len(pum.tags)
-    estimates = (estimate_intermediate(name, channel, draw_counts(channel, r, n, rng), n, bots) for _ in range(windows))
-    errors = [np.abs(pum.distribution(r_hat) - truth).sum() for r_hat in estimates]
-    return min(float(np.mean(errors)), 2.0)
+    errors = [
+        pum.distribution(estimate_intermediate(name, channel, draw_counts(channel, r, n, rng), n, bots)) - truth
+        for _ in range(windows)
+    ]
+    # The noise of r-hat at the truth; what is behind a tag is taken to be known.
+    stderr = np.sqrt(pum.visible(channel.variance(r, n)))
+    return Errors(
+        min(float(np.mean([np.abs(each).sum() for each in errors])), 2.0),
+        float(np.mean([np.linalg.norm(each) for each in errors])),
+        float(normal_quantile(0.975) * stderr.mean()),
+    )
 
 
 def draw_counts(channel: Channel, r: Floats, n: int, rng: Generator) -> Counts:

@@ -10,6 +10,7 @@ import warnings
 
 import click
 
+from uldp.pipelines.commands.advise import advise
 from uldp.pipelines.commands.clients import decode, verify
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.output import say
@@ -40,6 +41,7 @@ def cli(verbose: bool) -> None:
 
 
 for command in (
+    advise,
     check,
     simulate,
     backfill,

@@ -1,0 +1,1 @@
+"""Which mechanism, epsilon and number of users: ``uldp advise``."""

@@ -1,0 +1,87 @@
+"""What an operator asks: for these values, which mechanism, and how large an epsilon, or how many users."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uldp.mechanisms.forecast import falling_shares
+from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specfile import read_spec
+
+
+@dataclass(frozen=True)
+class Question:
+    """A domain and a truth, and two of epsilon, users and error; the third is asked for.
+
+    Attributes:
+        keys: The keys of the spec, without its mechanism.
+        base: The folder of the files that the spec names.
+        truth: A truth file, or None for shares in the ratio of 1, 1/2, 1/3, ... in a random order.
+        epsilon: The budget of one report in nats.
+        users: The number of users who report in a window.
+        error: The l1 distance between the published shares and the truth that may be expected.
+    """
+
+    keys: Mapping[str, Any]
+    base: Path
+    truth: Path | None
+    epsilon: float | None
+    users: int | None
+    error: float | None
+
+    def __post_init__(self) -> None:
+        given = [self.epsilon, self.users, self.error]
+        if given.count(None) != 1:
+            raise ValueError("give two of --epsilon, --users and --error; the third is what uldp advise finds")
+
+    def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
+        """Return the spec with a mechanism; ``plain`` if it protects all values.
+
+        Raises:
+            ValueError: if the mechanism does not suit the values.
+        """
+        return CollectionSpec.parse(self.spec_keys(mechanism, plain=plain), base=self.base)
+
+    def spec_keys(self, mechanism: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
+        """Return what ``spec`` parses, which can be written as YAML."""
+        keys = {**self.keys, "mechanism": dict(mechanism), "estimator": "auto"}
+        return {**keys, "sensitive": "all"} if plain else keys
+
+    def true_shares(self, spec: CollectionSpec) -> Floats:
+        """Return the distribution r of true symbols over Z."""
+        if self.truth is not None:
+            return Truth.load(self.truth, spec).intermediate()
+        variable = spec.variables[""]
+        return falling_shares(variable.size + len(variable.tags))
+
+
+def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
+    """Return the keys of a spec of so many values; those that are sensitive are the first ones, or all.
+
+    Raises:
+        ValueError: if there are fewer values than sensitive ones.
+    """
+    if sensitive is not None and sensitive > size:
+        raise ValueError(f"--sensitive {sensitive} is more than the {size} values; give {size} or less")
+    protected: str | list[int] = "all" if sensitive in {None, size} else list(range(sensitive or 0))
+    keys = {"collection": "advised", "version": 1, "domain": {"size": size}, "sensitive": protected}
+    return keys | {"window": {"size": "1d"}}
+
+
+def keys_of_spec(path: Path) -> dict[str, Any]:
+    """Return the keys of a spec of values, without its mechanism and its estimators.
+
+    Raises:
+        ValueError: if the spec is invalid, or not one of values.
+    """
+    spec = CollectionSpec.load(path)
+    if spec.domain.kind != "values":
+        raise ValueError(
+            f"{path}: uldp advise compares mechanisms for values, and this is a spec of a {spec.domain.kind}"
+        )
+    keys = read_spec(path)
+    assert isinstance(keys, dict)  # the spec is valid
+    return {key: value for key, value in keys.items() if key not in {"mechanism", "estimator"}}

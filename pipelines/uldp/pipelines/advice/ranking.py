@@ -1,0 +1,225 @@
+"""The mechanisms for a question, simulated and ranked by the error of the estimate that would be published."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.forecast import Errors, forecast_errors
+from uldp.mechanisms.mechanism import Mechanism, PayloadForm, UniformNoise
+from uldp.mechanisms.pure import PureDecoder
+from uldp.pipelines.advice.question import Question
+from uldp.schemas.arrays import Floats
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.epsilon import MAX_EPSILON
+from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specfile import SpecError
+
+#: The mechanisms that are compared: those that protect all values alike, and those that protect sensitive ones.
+PLAIN: tuple[MechanismName, ...] = ("rr", "sue", "oue", "the", "ss", "olh", "linear-olh", "pgr", "hrr")
+UTILITY_OPTIMIZED: tuple[MechanismName, ...] = ("urr", "urap", "uoue", "uhr", "uss", "ubd")
+#: The mechanisms that are not, and why.
+NOT_RANKED = {
+    "identity": "it gives no privacy",
+    "warner": "it is rr of two values",
+    "mangat": "it is urr of two values",
+    "rappor": "sue and oue are its best two values of theta",
+    "blh": "it is hrr",
+    "she": "oue has less variance, and reports of a sixteenth",
+    "bit-flip": "its designs are a choice of bytes, and cost accuracy",
+    "idue": "its epsilons differ by value",
+    "metric": "its epsilon is one for a unit of distance",
+    "levels": "its epsilons differ by user",
+    "bloom": "it is for strings",
+    "cohort-olh": "it is for strings",
+    "duchi": "it is for numbers",
+    "block": "it is for numbers",
+    "sample-one": "it is for records",
+}
+#: A simulation has about so many symbols in all, in so many windows at least and at most.
+_SYMBOLS, _LEAST_WINDOWS, _MOST_WINDOWS = 1 << 18, 4, 64
+#: A search ends where its bounds differ by this factor.
+_NEAR = 1.02
+_LEAST_EPSILON, _MOST_USERS = 0.01, 1e12
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A mechanism, and what it would do.
+
+    Attributes:
+        mechanism: Its name.
+        spec: The spec with it.
+        epsilon: The budget of one report: that of the question, or the least that suffices.
+        users: The number of users: that of the question, or the least that suffices.
+        errors: The errors to expect.
+        payload: The most bytes of a payload.
+        draws: The numbers that a device draws for a report.
+        weight: The number of users for whom one forged report counts.
+        kept: Whether devices may keep their responses, and whether these would link the reports of a device.
+    """
+
+    mechanism: MechanismName
+    spec: dict[str, Any]
+    epsilon: float
+    users: int
+    errors: Errors
+    payload: int
+    draws: int
+    weight: float
+    kept: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A mechanism that does not suit the question, and why."""
+
+    mechanism: MechanismName
+    reason: str
+
+
+def rank(question: Question, progress: Callable[[str], None]) -> tuple[list[Advice], list[LeftOut]]:
+    """Simulate all mechanisms that suit the question.
+
+    Returns:
+        The mechanisms, first that with the least error, or with the fewest users or the least epsilon that suffice; and
+        the others.
+    """
+    ranked, left_out = [], []
+    for mechanism in _candidates(question):
+        progress(mechanism)
+        try:
+            ranked.append(_advise(question, mechanism))
+        except SpecError as error:
+            reason = str(error).splitlines()[0].removeprefix("spec: ")
+            left_out.append(LeftOut(mechanism, reason))
+        except _UnreachableError as error:
+            left_out.append(LeftOut(mechanism, str(error)))
+
+    def order(advice: Advice) -> tuple[float, float]:
+        asked = advice.users if question.users is None else advice.epsilon if question.epsilon is None else 0.0
+        return asked, advice.errors.l1
+
+    return sorted(ranked, key=order), left_out
+
+
+class _UnreachableError(Exception):
+    """No epsilon, or no number of users, reaches the error."""
+
+
+def _candidates(question: Question) -> Iterator[MechanismName]:
+    """Yield the mechanisms to try: with tags, only those that PUM can use."""
+    if not question.keys.get("tags"):
+        yield from PLAIN
+    if question.keys.get("sensitive", "all") != "all":
+        yield from UTILITY_OPTIMIZED
+
+
+def _advise(question: Question, mechanism: MechanismName) -> Advice:
+    plain = mechanism in PLAIN
+
+    def build(epsilon: float) -> _Simulated:
+        return _Simulated(question, mechanism, question.spec({"name": mechanism, "epsilon": epsilon}, plain=plain))
+
+    epsilon, users = question.epsilon, question.users
+    if users is None:
+        assert epsilon is not None
+        assert question.error is not None
+        known = build(epsilon)
+        users = round(_least(lambda n: known.errors(n).l1, question.error, 10, _MOST_USERS, 1, "users"))
+    elif epsilon is None:
+        assert question.error is not None
+        epsilon = _least(
+            lambda e: build(e).errors(users).l1, question.error, _LEAST_EPSILON, MAX_EPSILON, _LEAST_EPSILON, "epsilon"
+        )
+    simulated = build(epsilon)
+    return Advice(
+        mechanism,
+        question.spec_keys({"name": mechanism, "epsilon": epsilon}, plain=plain),
+        epsilon,
+        users,
+        simulated.errors(users),
+        _payload_bytes(simulated.mechanism.form),
+        _draws(simulated.mechanism),
+        simulated.weight,
+        _kept(simulated.mechanism, question, mechanism, epsilon, users, plain=plain),
+    )
+
+
+class _Simulated:
+    """A mechanism at one epsilon."""
+
+    def __init__(self, question: Question, name: MechanismName, spec: CollectionSpec) -> None:
+        protocol = build_protocol(spec)
+        assert isinstance(protocol.decoder, PureDecoder), name
+        self.mechanism, self._decoder = protocol.mechanism, protocol.decoder
+        self._r: Floats = question.true_shares(spec)
+
+    @property
+    def weight(self) -> float:
+        """The number of users for whom a report counts that names a protected value."""
+        return float(1 / self._decoder.channel.gain[self._decoder.channel.q > 0].min())
+
+    def errors(self, users: float) -> Errors:
+        decoder = self._decoder
+        windows = int(np.clip(_SYMBOLS // decoder.channel.size, _LEAST_WINDOWS, _MOST_WINDOWS))
+        return forecast_errors(decoder.channel, decoder.pum, "auto", self._r, round(users), windows)
+
+
+def _least(error: Callable[[float], float], target: float, low: float, high: float, step: float, what: str) -> float:
+    """Return about the least multiple of ``step`` at which a falling error is at most ``target``, by bisection."""
+    if error(high) > target:
+        raise _UnreachableError(f"no {what} up to {high:g} gives an expected l1 error of {target:g}")
+    if error(low) <= target:
+        return low
+    while high / low > _NEAR:
+        # An error is one of a simulation, so it is that of exactly this argument.
+        middle = round(math.ceil(math.sqrt(low * high) / step) * step, 2)
+        if middle >= high:
+            break
+        low, high = (low, middle) if error(middle) <= target else (middle, high)
+    return high
+
+
+def _payload_bytes(form: PayloadForm) -> int:
+    """Return the most bytes of a payload in Avro, where a symbol is a zigzag varint of 7 bits a byte."""
+    if form.width is not None:
+        return form.width
+    assert form.symbols is not None
+    return max(-(-(2 * (form.symbols - 1)).bit_length() // 7), 1)
+
+
+class _Counting:
+    """Randomness that counts the numbers that are drawn."""
+
+    def __init__(self) -> None:
+        self.draws, self._rng = 0, np.random.default_rng(0)
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        self.draws += math.prod(np.atleast_1d(size).tolist())
+        return self._rng.random(size)
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        self.draws += math.prod(np.atleast_1d(size).tolist())
+        return self._rng.integers(low, high, size)
+
+
+def _draws(mechanism: Mechanism) -> int:
+    """Return the number of draws for a report, which is the same for each value."""
+    randomness = _Counting()
+    mechanism.perturb(np.zeros(1, dtype=np.int64), randomness)
+    return randomness.draws
+
+
+def _kept(once: Mechanism, question: Question, name: MechanismName, epsilon: float, users: int, *, plain: bool) -> str:
+    """Say whether lasting_epsilon suits the mechanism, and whether kept responses link the reports of a device."""
+    lasting = {"name": name, "epsilon": epsilon, "lasting_epsilon": min(2 * epsilon, MAX_EPSILON)}
+    try:
+        build_protocol(question.spec(lasting, plain=plain))
+    except ValueError:
+        return "no"
+    return "links" if isinstance(once, UniformNoise) and once.log_payloads > math.log(users) else "yes"

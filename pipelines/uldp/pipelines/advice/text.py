@@ -1,0 +1,74 @@
+"""Advice as text: a table, and the spec to paste."""
+
+from collections.abc import Sequence
+
+import yaml
+
+from uldp.pipelines.advice.question import Question
+from uldp.pipelines.advice.ranking import Advice, LeftOut
+
+#: A mechanism whose error is within this part of the least is as good.
+_SAME = 0.02
+_HEADINGS = ("mechanism", "epsilon", "users", "l1", "l2", "± 95 %", "bytes", "draws", "forged", "kept")
+_MEANINGS = """\
+l1, l2: expected distance of the published shares, by auto, from the truth; ± 95 %: half of an interval, the mean over
+values; bytes: of a payload at the most; draws: random numbers of a device for a report; forged: the users for whom a
+forged report counts; kept: whether lasting_epsilon bounds all reports of a value, and "links" if the response that a
+device keeps is almost a name. Without lasting_epsilon, the epsilons of a user's reports add up."""
+
+
+def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence[LeftOut]) -> str:
+    """Return the table, why mechanisms are left out, and the spec with the best one.
+
+    Raises:
+        ValueError: if no mechanism suits the question.
+    """
+    reasons = [f"{each.mechanism} is left out: {each.reason}" for each in left_out]
+    if not ranked:
+        raise ValueError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))
+    truth = "shares in the ratio of 1, 1/2, 1/3, ..." if question.truth is None else str(question.truth)
+    lines = [f"truth: {truth}", "", *_aligned([_HEADINGS, *map(_cells, ranked)]), "", _MEANINGS, *reasons]
+    best = ranked[0]
+    near = [each for each in ranked[1:] if _as_good(each, best) and each.payload < best.payload]
+    if near:
+        least = min(near, key=lambda each: each.payload)
+        lines.append(
+            f"{least.mechanism} is within 2 % of {best.mechanism} and takes {least.payload} bytes of {best.payload}"
+        )
+    written = yaml.safe_dump(best.spec, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
+    return "\n".join([*lines, "", f"# {best.mechanism}, the best of these; check it with uldp check", written.rstrip()])
+
+
+def _as_good(each: Advice, best: Advice) -> bool:
+    return (
+        each.errors.l1 <= best.errors.l1 * (1 + _SAME)
+        and each.users <= best.users * (1 + _SAME)
+        and each.epsilon <= best.epsilon * (1 + _SAME)
+    )
+
+
+def _cells(advice: Advice) -> tuple[str, ...]:
+    errors = advice.errors
+    return (
+        advice.mechanism,
+        f"{advice.epsilon:.4g}",
+        f"{advice.users:,}",
+        f"{errors.l1:.3g}",
+        f"{errors.l2:.3g}",
+        f"{errors.half_width:.2g}",
+        f"{advice.payload:,}",
+        f"{advice.draws:,}",
+        f"{advice.weight:.3g}",
+        advice.kept,
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if index else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

@@ -1,0 +1,54 @@
+"""The command that chooses: which mechanism, with which epsilon, for how many users."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from uldp.pipelines.commands.output import say
+from uldp.pipelines.options import SPEC
+
+
+@click.command()
+@click.argument("spec", required=False, type=SPEC)
+@click.option("--size", type=click.IntRange(2, 1 << 24), help="Number of values, if there is no SPEC yet.")
+@click.option("--sensitive", type=click.IntRange(1), help="Number of sensitive values of --size.  [default: all]")
+@click.option("--epsilon", type=click.FloatRange(0, min_open=True), help="Budget of one report, in nats.")
+@click.option("--users", type=click.IntRange(1), help="Number of users who report in a window.")
+@click.option("--error", type=click.FloatRange(0, 2, min_open=True), help="The expected l1 error to reach, up to 2.")
+@click.option(
+    "--truth",
+    type=SPEC,
+    help="CSV of value,tag,weight: the true distribution, or a guess at it.  [default: shares as 1, 1/2, 1/3, ...]",
+)
+def advise(
+    spec: Path | None,
+    size: int | None,
+    sensitive: int | None,
+    epsilon: float | None,
+    users: int | None,
+    error: float | None,
+    truth: Path | None,
+) -> None:
+    """Rank the mechanisms for values by simulating the published estimate, and print the spec of the best.
+
+    Of --epsilon, --users and --error, give two; the third is found.
+
+    Example: uldp advise --size 400 --sensitive 76 --epsilon 2 --users 100000
+    """
+    from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
+    from uldp.pipelines.advice.ranking import rank
+    from uldp.pipelines.advice.text import advice_text
+
+    if (spec is None) == (size is None):
+        raise click.UsageError("give a SPEC, or --size and --sensitive")
+    if spec is not None and sensitive is not None:
+        raise click.UsageError("--sensitive belongs to --size; the SPEC has its own sensitive values")
+    keys = keys_of_spec(spec) if spec is not None else keys_of_size(size or 0, sensitive)
+    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error)
+
+    def progress(mechanism: str) -> None:
+        if sys.stderr.isatty():
+            say(f"simulating {mechanism} ...", err=True)
+
+    say(advice_text(question, *rank(question, progress)))

@@ -1,0 +1,115 @@
+"""``uldp advise``: what it forecasts is what reports give, what it finds suffices, and nothing is missing from it."""
+
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.forecast import falling_shares
+from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.pure import PureDecoder
+from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
+from uldp.pipelines.advice.ranking import NOT_RANKED, PLAIN, UTILITY_OPTIMIZED, rank
+from uldp.pipelines.cli import cli
+from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.mechanism_names import MechanismName
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FORTY = keys_of_size(40, 10)
+
+
+def quiet(mechanism: str) -> None:
+    """Show no progress."""
+
+
+def ask(epsilon: float | None, users: int | None, error: float | None) -> Question:
+    return Question(FORTY, Path(), None, epsilon, users, error)
+
+
+def test_every_mechanism_is_ranked_or_has_a_reason() -> None:
+    assert sorted((*PLAIN, *UTILITY_OPTIMIZED, *NOT_RANKED)) == sorted(get_args(MechanismName))
+
+
+def test_the_error_is_that_of_reports() -> None:
+    ranked, left_out = rank(ask(2.0, 5000, None), quiet)
+    assert not left_out
+    assert [each.mechanism for each in ranked] == sorted(
+        (*PLAIN, *UTILITY_OPTIMIZED), key=[each.mechanism for each in ranked].index
+    )
+    r, rng = falling_shares(40), np.random.default_rng(3)
+    for advice in ranked:
+        protocol = build_protocol(CollectionSpec.parse(advice.spec))
+        assert isinstance(protocol.mechanism, PureMechanism)
+        assert isinstance(protocol.decoder, PureDecoder)
+        errors = []
+        for _ in range(40):
+            payloads = protocol.mechanism.perturb(rng.choice(40, 5000, p=r), rng)
+            shares = protocol.decoder.tables(protocol.mechanism.statistic(payloads), 5000, "auto")[0].values
+            errors.append(np.abs(shares - r).sum())
+        z = (np.mean(errors) - advice.errors.l1) / (np.std(errors) * np.sqrt(1 / 40 + 1 / 64))
+        assert abs(z) < 3.5
+
+
+def test_the_first_has_the_least_error() -> None:
+    ranked, _ = rank(ask(1.0, 10_000, None), quiet)
+    errors = [each.errors.l1 for each in ranked]
+    assert errors == sorted(errors)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "users"), [(2.0, None), (None, 20_000)])
+def test_an_answer_suffices_and_less_does_not(epsilon: float | None, users: int | None) -> None:
+    ranked, _ = rank(ask(epsilon, users, 0.2), quiet)
+    best = ranked[0]
+    assert best.errors.l1 <= 0.2
+    less = ask(best.epsilon / (1 if epsilon else 1.2), round(best.users / (1.2 if epsilon else 1)), None)
+    again = {each.mechanism: each for each in rank(less, quiet)[0]}
+    assert again[best.mechanism].errors.l1 > 0.2
+
+
+def test_tags_leave_those_that_can_hide_values() -> None:
+    keys = keys_of_spec(EXAMPLES / "manhattan" / "spec.yaml")
+    question = Question(keys, EXAMPLES / "manhattan", EXAMPLES / "manhattan" / "truth.csv", 6.4, 100_000, None)
+    ranked, left_out = rank(question, quiet)
+    assert not left_out
+    assert sorted(each.mechanism for each in ranked) == sorted(UTILITY_OPTIMIZED)
+    assert ranked[0].errors.l1 < 0.1
+
+
+def test_the_printed_spec_is_one(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        cli, ["advise", "--size", "40", "--sensitive", "10", "--epsilon", "2", "--users", "5000"]
+    )
+    assert result.exit_code == 0
+    pasted = tmp_path / "spec.yaml"
+    pasted.write_text(result.output.split("# ", 1)[1].split("\n", 1)[1], encoding="utf-8")
+    spec = CollectionSpec.load(pasted)
+    assert spec.mechanism.name in UTILITY_OPTIMIZED
+    assert yaml.safe_load(pasted.read_text(encoding="utf-8"))["sensitive"] == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--size", "40", "--epsilon", "1"], "give two of --epsilon, --users and --error"),
+        (["--size", "40", "--epsilon", "1", "--users", "10", "--error", "1"], "give two of"),
+        (["--epsilon", "1", "--users", "10"], "give a SPEC, or --size"),
+        (["--size", "40", "--sensitive", "41", "--epsilon", "1", "--users", "10"], "more than the 40 values"),
+        (["--size", "40", "--epsilon", "30", "--users", "10"], "no mechanism suits"),
+        (["--size", "40", "--users", "10", "--error", "0.001"], "no epsilon up to 20"),
+    ],
+)
+def test_a_wrong_question_is_one_clear_line(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from uldp.pipelines.cli import main
+
+    monkeypatch.setattr("sys.argv", ["uldp", "advise", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code in {1, 2}
+    assert message in capsys.readouterr().err
