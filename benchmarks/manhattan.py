@@ -53,19 +53,23 @@ def estimate(mechanism: PureMechanism, symbols: Values, rng: np.random.Generator
     return exact_mle(mechanism.channel, mechanism.statistic(mechanism.perturb(symbols, rng)), len(symbols))
 
 
-def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> dict[str, Floats]:
+def measure(
+    name: MechanismName, *, seeds: int = SEEDS, users: int = USERS, epsilon: float | None = None
+) -> dict[str, Floats]:
     """Simulate the collection once per seed.
 
     Args:
         name: The common mechanism, urr or urap. The rest of the spec is the example's.
         seeds: Realizations.
         users: Users in each, drawn i.i.d. from the example's population.
+        epsilon: The budget of a report; by default that of the example, ln |X|.
 
     Returns:
-        For each kind of knowledge, the l1 loss and the two terms of each realization, shape (seeds, 3).
+        For each kind of knowledge, the l1 loss, the two terms, and the squared l2 loss of each realization, shape
+        (seeds, 4).
     """
     spec = CollectionSpec.load(EXAMPLE / "spec.yaml")
-    common = {"mechanism": {"name": name, "epsilon": spec.mechanism.epsilon}, "estimator": "empirical"}
+    common = {"mechanism": {"name": name, "epsilon": epsilon or spec.mechanism.epsilon}, "estimator": "empirical"}
     keys = spec.model_dump(mode="json", exclude_none=True) | common
     mechanism = build_protocol(CollectionSpec.parse(keys, base=EXAMPLE)).mechanism
     assert isinstance(mechanism, PureMechanism)
@@ -79,14 +83,29 @@ def measure(name: MechanismName, *, seeds: int = SEEDS, users: int = USERS) -> d
     names = tuple(tag.name for tag in spec.tags)
     unknown = np.full(len(names), np.nan)
     pums = {knowledge: Pum(spec.sensitive_mask, names, known, unknown) for knowledge, known in backgrounds.items()}
-    losses: dict[str, list[tuple[float, float, float]]] = {knowledge: [] for knowledge in pums}
+    losses: dict[str, list[tuple[float, ...]]] = {knowledge: [] for knowledge in pums}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         r_hat = estimate(mechanism, Pum.of(spec.variables[""]).encode(truth.sample(users, rng), rng), rng)
         for knowledge, pum in pums.items():
-            l1 = float(np.abs(pum.distribution(r_hat) - p).sum())
-            losses[knowledge].append((l1, *theorem1_terms(r_hat, r, pum.bot_distributions(r_hat), pi)))
+            errors = pum.distribution(r_hat) - p
+            terms = theorem1_terms(r_hat, r, pum.bot_distributions(r_hat), pi)
+            losses[knowledge].append((float(np.abs(errors).sum()), *terms, float(errors @ errors)))
     return {knowledge: np.array(realizations) for knowledge, realizations in losses.items()}
+
+
+def table(*, seeds: int, users: int) -> list[str]:
+    """Return Table 1 in Markdown, with the figures of the paper beside it."""
+    lines = [
+        "| mechanism | knowledge | l1 | first term | second term | paper: l1 | first term | second term |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in MECHANISMS:
+        for knowledge, losses in measure(name, seeds=seeds, users=users).items():
+            figures = [*losses.mean(axis=0)[:3], *PAPER[name, knowledge]]
+            row = " ".join(f"{figure:.4f} |" for figure in figures)
+            lines.append(f"| {name} | ({knowledge}) {KNOWLEDGE[knowledge]} | {row}")
+    return lines
 
 
 def main() -> None:
@@ -95,12 +114,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--users", type=int, default=USERS)
     arguments = parser.parse_args()
-    print("| mechanism | knowledge | l1 | first term | second term | paper: l1 | first term | second term |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name in MECHANISMS:
-        for knowledge, losses in measure(name, seeds=arguments.seeds, users=arguments.users).items():
-            figures = [*losses.mean(axis=0), *PAPER[name, knowledge]]
-            print(f"| {name} | ({knowledge}) {KNOWLEDGE[knowledge]} |", *(f"{figure:.4f} |" for figure in figures))
+    print("\n".join(table(seeds=arguments.seeds, users=arguments.users)))
 
 
 if __name__ == "__main__":

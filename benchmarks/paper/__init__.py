@@ -1,0 +1,1 @@
+"""The results of the papers, reproduced: ``python -m benchmarks.paper``."""
