@@ -36,10 +36,10 @@ test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, 
 test-kernels: $(READY) ## Run the tests that compute with floats under two kernels of OpenBLAS that few developers have.
 	tests/kernels.sh $(BIN)/python Haswell Zen
 
-test-lowest: $(READY) ## Run the tests, but slow ones, with the lowest versions that pyproject.toml allows.
+test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, with the lowest versions that pyproject.toml allows.
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,dev,kafka,gcp]'
-	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow'
+	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks
 	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
 	build/lowest/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
 

@@ -28,7 +28,7 @@ from uldp.transforms.io.local.stream import LocalStream
 
 LOGGER = logging.getLogger(__name__)
 
-REPORTS = int(os.environ.get("ULDP_REPORTS", "100000"))
+REPORTS = int(os.environ.get("ULDP_REPORTS", "60000"))
 KILLS = int(os.environ.get("ULDP_KILLS", "2"))
 #: Reports that are sent while something is waited for.
 TRICKLE = 20

@@ -19,6 +19,9 @@ from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
+#: The laws depend on no version of Python or of a library: once is enough.
+pytestmark = pytest.mark.slow
+
 SIZE, N, TRIALS = 24, 40_000, 3000
 SENSITIVE = np.arange(SIZE) < 6
 EVERYTHING = np.ones(SIZE, dtype=np.bool_)

@@ -17,6 +17,9 @@ from uldp.schemas.arrays import Counts, Payloads
 from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.table import Basis
 
+#: The laws depend on no version of Python or of a library: once is enough.
+pytestmark = pytest.mark.slow
+
 EXAMPLES = examples()
 #: Windows of N devices, for laws about expectations.
 WINDOWS, N = 1000, 1000

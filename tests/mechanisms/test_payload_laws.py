@@ -24,6 +24,9 @@ from uldp.mechanisms.strata import Strata
 from uldp.mechanisms.summation import Summation
 from uldp.schemas.arrays import Counts, Mask
 
+#: The laws depend on no version of Python or of a library: once is enough.
+pytestmark = pytest.mark.slow
+
 EXAMPLES = examples()
 #: Almost no two reports of a Bloom filter are alike; ``test_strings`` has the probabilities of all of them.
 PRIVATE = [
