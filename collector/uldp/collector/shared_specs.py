@@ -39,7 +39,8 @@ class SharedSpecs:
     @cached_property
     def _packed(self) -> bytes:
         packed = zlib.compress(pickle.dumps(self._specs, pickle.HIGHEST_PROTOCOL), 1)
-        _SHARED.setdefault(packed, self)
+        # In place of an earlier job's object: copies must find one that lives as long as this job.
+        _SHARED[packed] = self
         return packed
 
     def __reduce__(self) -> tuple[Callable[[bytes], "SharedSpecs"], tuple[bytes]]:
