@@ -65,7 +65,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)  # sdist, and from that the wheel
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "venv", with_pip=True)
-    pip = (folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pip = (
+        folder / "venv" / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--disable-pip-version-check",
+    )
     run(*pip, wheel, cwd=folder)
     return folder
 
