@@ -21,7 +21,7 @@ for kernel in "$@"; do
   found=$("$python" -c "$in_effect") || found=nothing
   if [ "$found" = "$kernel" ]; then
     echo "kernel $kernel:"
-    "$python" -m pytest -n auto "${tests[@]}"
+    "$python" -m pytest -n auto -m "not slow" "${tests[@]}"
     ran=$((ran + 1))
   else
     echo "kernel $kernel: skipped; asked for it, OpenBLAS runs $found on this processor"

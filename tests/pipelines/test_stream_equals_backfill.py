@@ -93,7 +93,7 @@ def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(
     st.lists(sent_within(delay=29), min_size=1, max_size=60),
     st.integers(1, 12),
@@ -121,7 +121,7 @@ def test_out_of_order_duplicated_and_delayed(schedule: list[Sent], segments: int
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(
     st.lists(sent_within(delay=240), min_size=1, max_size=60),
     st.integers(1, 12),
