@@ -12,26 +12,29 @@ public, or not at hand as they have it; ``benchmarks/paper/populations.py`` says
 import argparse
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks import manhattan
 from benchmarks.paper import em_time, figures, variances
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import CENSUS_OF_NINE
 
+RowT = TypeVar("RowT")
 PARTS = (*figures.FIGURES, "table1", "time", "variances")
 
 
 def write(part: str, effort: Effort, out: Path) -> None:
     """Reproduce one part, and write its table, and its figure if it has one."""
     if part in figures.FIGURES:
-        losses = list(figures.FIGURES[part](effort))
+        losses = list(_shown(figures.FIGURES[part](effort)))
         lines = figures.table(losses, part)
         figures.draw(part, losses, out / f"figure{part}.png")
     elif part == "table1":
         lines = manhattan.table(seeds=effort.realizations, users=manhattan.USERS)
     elif part == "variances":
-        measured = list(variances.measure(effort))
+        measured = list(_shown(variances.measure(effort)))
         lines = variances.table(measured)
         variances.draw(measured, out / "variances.png")
     elif CENSUS_OF_NINE.exists():
@@ -41,6 +44,13 @@ def write(part: str, effort: Effort, out: Path) -> None:
     (out / f"{'figure' if part in figures.FIGURES else ''}{part}.md").write_text(
         "\n".join(lines) + "\n", encoding="utf-8"
     )
+
+
+def _shown(rows: Iterable[RowT]) -> Iterator[RowT]:
+    """Pass rows on, and show each, because some take minutes."""
+    for row in rows:
+        print(f"{time.process_time():7.0f} s of CPU  {row}", file=sys.stderr, flush=True)
+        yield row
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def measure(*, attributes: int = 9, users: int = USERS) -> Iterator[Taken]:
     for name, mechanism_name in MECHANISMS.items():
         if name not in PAPER:
             continue
-        mechanism = protocol(population, mechanism_name, EPSILON).mechanism
+        mechanism = protocol(population, {"name": mechanism_name}, EPSILON).mechanism
         assert isinstance(mechanism, PureMechanism)
         rng = np.random.default_rng(9)
         symbols = rng.choice(len(population.p), users, p=population.p)

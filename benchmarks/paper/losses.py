@@ -84,7 +84,7 @@ def losses(population: Population, x: float, epsilon: float, effort: Effort) -> 
         effort: The realizations.
     """
     for name, mechanism in (MECHANISMS | {NO_PRIVACY: "identity"}).items():
-        built = protocol(population, mechanism, epsilon)
+        built = protocol(population, {"name": mechanism}, epsilon)
         assert isinstance(built.decoder, PureDecoder)
         channel = built.decoder.channel
         rng = np.random.default_rng(5)

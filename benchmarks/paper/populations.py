@@ -8,6 +8,7 @@
   read from ``../shared/data``, if it is there.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,14 +73,21 @@ def _shipped(name: str, users: int) -> Population:
     return Population(name, truth.distribution(), spec.sensitive_mask, users)
 
 
-def protocol(population: Population, mechanism: str, epsilon: float) -> LdpProtocol:
-    """Build a mechanism as a spec does: over the sensitive values of a population, or over all values."""
+def protocol(population: Population, mechanism: Mapping[str, Any], epsilon: float) -> LdpProtocol:
+    """Build a mechanism as a spec does: over the sensitive values of a population, or over all values.
+
+    Args:
+        population: The values.
+        mechanism: The keys of the mechanism in a spec, without its epsilon.
+        epsilon: The budget of a report; ``identity`` has none.
+    """
+    name = mechanism["name"]
     keys: dict[str, Any] = {
         "collection": "paper",
         "version": 1,
         "domain": {"size": len(population.p)},
-        "mechanism": {"name": mechanism} if mechanism == "identity" else {"name": mechanism, "epsilon": epsilon},
+        "mechanism": {**mechanism} if name == "identity" else {**mechanism, "epsilon": epsilon},
         "window": {"size": "1d"},
-        "sensitive": np.flatnonzero(population.sensitive).tolist() if mechanism.startswith("u") else "all",
+        "sensitive": np.flatnonzero(population.sensitive).tolist() if name.startswith("u") else "all",
     }
     return build_protocol(CollectionSpec.parse(keys, base=Path()))

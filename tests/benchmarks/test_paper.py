@@ -3,19 +3,22 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.paper import __main__ as paper
 from benchmarks.paper import figures, variances
 from benchmarks.paper.losses import MECHANISMS, NO_PRIVACY, Effort, expected_variation, losses
 from benchmarks.paper.populations import census, manhattan, protocol
+from benchmarks.paper.published_variances import PUBLISHED
 from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.summation import noise_variance
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 2.0, 6.0])
 @pytest.mark.parametrize("name", ["RR", "RAP", "uRR", "uRAP"])
 def test_equations_12_and_17_are_the_expected_loss_of_the_channel(name: str, epsilon: float) -> None:
-    decoder = protocol(manhattan(), MECHANISMS[name], epsilon).decoder
+    decoder = protocol(manhattan(), {"name": MECHANISMS[name]}, epsilon).decoder
     assert isinstance(decoder, PureDecoder)
     expected = decoder.channel.expected_l1(manhattan().p, manhattan().users) / 2
     assert expected_variation(name, manhattan(), epsilon) == pytest.approx(expected, rel=1e-9)
@@ -36,9 +39,24 @@ def test_the_maximum_of_reports_is_better_than_the_unbiased_estimate() -> None:
 
 
 def test_the_variance_of_reports_is_equation_2() -> None:
-    measured = list(variances.measure(Effort(20, quick=True)))
+    sweeps = {"d": {64.0: variances.Setting(size=64, users=2000, epsilon=2.0)}}
+    measured = list(variances.measure(Effort(30), sweeps))
     assert {row.protocol for row in measured} == set(variances.PROTOCOLS)
     assert max(abs(row.z) for row in measured) < 4
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_variances_are_those_of_the_channels_for_a_value_that_nobody_holds(name: str, epsilon: float) -> None:
+    built = protocol(variances.zipf(variances.Setting(size=64)), variances.PROTOCOLS[name], epsilon)
+    variance = PUBLISHED[name](epsilon, 64)
+    if isinstance(built.decoder, PureDecoder):
+        # The number of buckets is an integer.
+        channel = built.decoder.channel.variance_given_values(np.zeros(64), 1)
+        assert channel == pytest.approx(variance, rel=0.03 if name == "OLH" else 1e-6)
+    else:
+        # Geometric noise has less variance than Laplace's.
+        assert 0.7 < noise_variance(epsilon) / variance < 1
 
 
 def test_a_part_writes_its_table_and_its_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
