@@ -2,6 +2,8 @@
 
     python -m benchmarks.coverage --trials 2000
 
+Counts are drawn here, for up to a million users; ``benchmarks.coverage_of_reports`` draws reports, of every mechanism.
+
 The first table has |X| = 100 and, where it matters, |X_S| = 20; shares from 1e-6 to 0.2, epsilon 2. Rare symbols, those
 with an expected support n m below 3, are apart: Clopper and Pearson's intervals cover these more often than 95 %,
 because a count of 0 or 1 excludes little. The intervals lie around the unbiased estimate, so that all estimators have
@@ -12,7 +14,7 @@ example, whose background is where places are, and not where hidden users are. A
 that value; the next column weights these by the users who do. The ratio is that of the widths to those of a background
 that is taken as exact.
 
-Counts are drawn, not reports. The count of one symbol is binomial under every mechanism, and without tags an interval
+The count of one symbol is binomial under every mechanism, and without tags an interval
 depends on that count alone. With tags, counts are multinomial (symbols), or independent given the values (bits).
 """
 
@@ -60,7 +62,7 @@ class Coverage(NamedTuple):
     """How often intervals cover; NaN where there are none.
 
     Attributes:
-        common: Of symbols with an expected support of ``RARE`` or more, the mean.
+        common: Of symbols with an expected support of ``RARE`` or more, and of means of numbers, the mean.
         least: Of these, the one that is covered least.
         rare: Of the other symbols, the mean.
     """
@@ -118,9 +120,9 @@ def measure(name: str, n: int, trials: int = TRIALS) -> Coverage:
     channel, truth = MECHANISMS[name].channel, population()
     decoder = PureDecoder(channel, Pum(_EVERYTHING, (), np.empty((0, SIZE)), np.empty(0)))
     counts = draw(channel, truth, n, trials, np.random.default_rng(n))
-    covered = np.mean([_covers(decoder.tables(cells, n, "empirical")[0], truth) for cells in counts], axis=0)
+    covered = np.mean([covers(decoder.tables(cells, n, "empirical")[0], truth) for cells in counts], axis=0)
     rare = n * channel.support_probability(truth) < RARE
-    return Coverage(_mean(covered, ~rare), covered[~rare].min(initial=1.0), _mean(covered, rare))
+    return Coverage(mean_of(covered, ~rare), covered[~rare].min(initial=1.0), mean_of(covered, rare))
 
 
 def measure_tags(name: str, n: int, trials: int = TRIALS, strength: int = 200) -> Tagged:
@@ -169,22 +171,23 @@ def _tagged(channel: Channel, windows: Iterator[tuple[Pum, Counts]], visible: Fl
             for each in (pum, replace(pum, strength=np.full(len(pum.tags), np.inf)))
         )
         for name, target in targets.items():
-            covered[name].append(_covers(tables[name], target))
+            covered[name].append(covers(tables[name], target))
         widths.append([_width(table[TableName.SHARE]) for table in (tables, exact)])
     share = np.mean(covered[TableName.SHARE], axis=0)
     wide, narrow = np.mean(widths, axis=0)
     return Tagged(
         float(np.mean(covered[TableName.VISIBLE])),
         float(share.mean()),
-        _mean(share, truth > 0),
-        _mean(share, behind),
+        mean_of(share, truth > 0),
+        mean_of(share, behind),
         float(share @ hidden.sum(axis=0) / hidden.sum()),
         float(np.mean(covered[TableName.BAND])),
         float(wide / narrow),
     )
 
 
-def _covers(table: Table, truth: Floats) -> Mask:
+def covers(table: Table, truth: Floats) -> Mask:
+    """Return which intervals of a table hold the truth."""
     low, high = _ends(table)
     # An end is computed, and may be the truth itself where that is 0.
     return (low <= truth + 1e-12) & (truth - 1e-12 <= high)
@@ -201,7 +204,8 @@ def _ends(table: Table) -> tuple[Floats, Floats]:
     return table.low, table.high
 
 
-def _mean(coverage: Floats, of: Mask) -> float:
+def mean_of(coverage: Floats, of: Mask) -> float:
+    """Return the mean over some values, or NaN if there are none."""
     return float(coverage[of].mean()) if of.any() else np.nan
 
 
@@ -210,24 +214,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=TRIALS)
     trials = parser.parse_args().trials
-    _heading("mechanism", "n", *Coverage._fields)
+    print_heading("mechanism", "n", *Coverage._fields)
     for name in MECHANISMS:
         for n in USERS:
-            _row(name, n, measure(name, n, trials))
+            print_row(name, n, measure(name, n, trials))
     for title, names, users in (("tags", ("urr", "urap"), USERS), ("example", ("manhattan",), MANHATTAN_USERS)):
-        _heading(title, "n", *Tagged._fields)
+        print_heading(title, "n", *Tagged._fields)
         for name in names:
             for n in users:
-                _row(name, n, measure_manhattan(n, trials) if title == "example" else measure_tags(name, n, trials))
+                print_row(
+                    name, n, measure_manhattan(n, trials) if title == "example" else measure_tags(name, n, trials)
+                )
 
 
-def _heading(*columns: str) -> None:
+def print_heading(*columns: str) -> None:
+    """Print the head of a Markdown table."""
     print()
     print("|", " | ".join(columns), "|")
     print("|", " | ".join("---" for _ in columns), "|")
 
 
-def _row(name: str, n: int, figures: tuple[float, ...]) -> None:
+def print_row(name: str, n: int, figures: tuple[float, ...]) -> None:
+    """Print a row of a Markdown table; a cell is empty if its figure is NaN."""
     shown = ["" if np.isnan(figure) else f"{figure:.3f}" for figure in figures]
     print("|", " | ".join((name, f"{n:,}", *shown)), "|", flush=True)
 
