@@ -5,8 +5,9 @@
     python -m benchmarks.paper --quick               two points of each curve, to see that it runs
 
 ULDP paper (Murakami & Kawamoto, USENIX Security 2019): Figures 5 to 8, each with its MSE (Figures 10 to 13), Table 1,
-and the time of EM. Wang et al. (USENIX Security 2017): the variances of the protocols. The data of the papers is not
-public, or not at hand as they have it; ``benchmarks/paper/populations.py`` says what takes its place.
+and the time of EM. Wang et al. (USENIX Security 2017): the variances of the protocols. Yoon et al. (arXiv 2509.24173):
+uBD. The data of the papers is not public, or not at hand as they have it; ``benchmarks/paper/populations.py`` says what
+takes its place.
 """
 
 import argparse
@@ -17,12 +18,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import manhattan
-from benchmarks.paper import em_time, figures, variances
+from benchmarks.paper import block_designs, em_time, figures, variances
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import CENSUS_OF_NINE
 
 RowT = TypeVar("RowT")
-PARTS = (*figures.FIGURES, "table1", "time", "variances")
+PARTS = (*figures.FIGURES, "table1", "time", "variances", "ubd")
 
 
 def write(part: str, effort: Effort, out: Path) -> None:
@@ -37,6 +38,10 @@ def write(part: str, effort: Effort, out: Path) -> None:
         measured = list(_shown(variances.measure(effort)))
         lines = variances.table(measured)
         variances.draw(measured, out / "variances.png")
+    elif part == "ubd":
+        compared = list(_shown(block_designs.measure(effort)))
+        lines = block_designs.table(compared)
+        block_designs.draw(compared, out / "ubd.png")
     elif CENSUS_OF_NINE.exists():
         lines = em_time.table(list(em_time.measure()))
     else:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper import __main__ as paper
-from benchmarks.paper import figures, variances
+from benchmarks.paper import block_designs, figures, variances
 from benchmarks.paper.losses import MECHANISMS, NO_PRIVACY, Effort, expected_variation, losses
 from benchmarks.paper.populations import census, manhattan, protocol
 from benchmarks.paper.published_variances import PUBLISHED
@@ -57,6 +57,31 @@ def test_published_variances_are_those_of_the_channels_for_a_value_that_nobody_h
     else:
         # Geometric noise has less variance than Laplace's.
         assert 0.7 < noise_variance(epsilon) / variance < 1
+
+
+@pytest.mark.parametrize(("size", "v", "epsilon"), [(300, 100, 1.0), (300, 30, 4.0), (400, 76, 5.0), (300, 10, 3.0)])
+def test_the_error_of_the_papers_scheme_is_its_limit_in_the_worst_case(size: int, v: int, epsilon: float) -> None:
+    scheme = block_designs.worst_case(size, v, epsilon)
+    assert scheme.gap < 1e-6
+    sensitive = np.arange(size) < v
+    worst = np.where(sensitive, scheme.alpha / v, (1 - scheme.alpha) / (size - v))
+    # The limit is of Fisher's information, and the error of the variances of a linear estimate.
+    assert block_designs.squared_error(worst, sensitive, epsilon, scheme) == pytest.approx(scheme.limit, rel=1e-9)
+
+
+def test_with_blocks_of_one_size_the_papers_scheme_is_uss() -> None:
+    scheme = block_designs.worst_case(400, 76, 2.0)
+    (w,) = np.flatnonzero(scheme.blocks) + 1
+    decoder = protocol(census(), {"name": "uss", "w": int(w)}, 2.0).decoder
+    assert isinstance(decoder, PureDecoder)
+    found = block_designs.squared_error(census().p, census().sensitive, 2.0, scheme)
+    assert found == pytest.approx(decoder.channel.expected_l2(census().p, 1), rel=1e-9)
+
+
+def test_ubd_is_as_accurate_on_the_census_as_that_of_its_paper() -> None:
+    rows = list(block_designs.measure(Effort(quick=True), [census()]))
+    assert len(rows) == 2
+    assert all(row.best <= row.ours <= 1.15 * row.paper for row in rows)
 
 
 def test_a_part_writes_its_table_and_its_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
