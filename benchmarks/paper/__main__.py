@@ -21,9 +21,32 @@ from benchmarks import manhattan
 from benchmarks.paper import block_designs, em_time, figures, variances
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import CENSUS_OF_NINE
+from uldp.mechanisms.bit_likelihood import GAP
 
 RowT = TypeVar("RowT")
 PARTS = (*figures.FIGURES, "table1", "time", "variances", "ubd")
+
+_CENSUS = (
+    "The joint distribution of the census is a model, a tree of pairs of attributes; that of each attribute is exact."
+)
+_MANHATTAN = "The check-ins of Manhattan are a thirteenth of the paper's, with other sensitive cells."
+_EM = (
+    "EM is taken to its limit, the maximum of the likelihood. It is exact if a report is one symbol. For bits, it"
+    f" starts at wls, and stops when the mean log-likelihood of a report is proved to be within {GAP:g} of its maximum."
+    " The paper starts EM at emp+thr, and does not say when it stops."
+)
+_USERS = "Users are drawn i.i.d.; the paper draws half of a finite population, and so has less error without privacy."
+#: What must be known to compare a table with the paper.
+NOTES = {
+    "5": (_CENSUS, _MANHATTAN, _EM, _USERS),
+    "6": (_CENSUS, _MANHATTAN, _EM, _USERS, "The sensitive values are one random choice; the paper has a hundred."),
+    "7": (_CENSUS, _EM, _USERS),
+    "8": (_MANHATTAN, _EM),
+    "table1": (_MANHATTAN, "Of the users 17.5 % hide their value, not 6.8 %, hence the larger second term.", _EM),
+    "time": (_CENSUS, _EM),
+    "variances": ("Variances are of a count, in users squared.",),
+    "ubd": (_CENSUS, _MANHATTAN, "Errors are n times the mean squared error, by formulas; estimates are unbiased."),
+}
 
 
 def write(part: str, effort: Effort, out: Path) -> None:
@@ -47,7 +70,7 @@ def write(part: str, effort: Effort, out: Path) -> None:
     else:
         lines = [f"Not measured: {CENSUS_OF_NINE.name} is not at hand."]
     (out / f"{'figure' if part in figures.FIGURES else ''}{part}.md").write_text(
-        "\n".join(lines) + "\n", encoding="utf-8"
+        "\n".join([" ".join(NOTES[part]), "", *lines, ""]), encoding="utf-8"
     )
 
 

@@ -89,5 +89,7 @@ def test_a_part_writes_its_table_and_its_figure(tmp_path: Path, monkeypatch: pyt
     points = [row for epsilon in (1.0, 2.0) for row in losses(few, epsilon, epsilon, Effort(1, 0))]
     monkeypatch.setitem(figures.FIGURES, "5", lambda effort: iter(points))
     paper.write("5", Effort(), tmp_path)
-    assert (tmp_path / "figure5.md").read_text(encoding="utf-8").count("\n") == len(points) + 2
+    written = (tmp_path / "figure5.md").read_text(encoding="utf-8")
+    assert "The joint distribution of the census is a model" in written
+    assert written.count("\n| ") == len(points) + 2
     assert (tmp_path / "figure5.png").read_bytes().startswith(b"\x89PNG")
