@@ -80,7 +80,8 @@ def draw(figure: str, rows: list[Loss], path: Path) -> None:
                 for row in rows
                 if (row.population, row.mechanism, row.estimator) == (population, mechanism, estimator)
             ]
-            look = {"color": f"C{mechanisms.index(mechanism)}", "linestyle": styles[estimator], "marker": "."}
+            marker = "^" if estimator == MAXIMUM else "."
+            look = {"color": f"C{mechanisms.index(mechanism)}", "linestyle": styles[estimator], "marker": marker}
             x = [row.x for row in points]
             axes[0].plot(x, [row.variation for row in points], label=f"{mechanism}, {estimator}", **look)
             axes[1].plot(x, [row.squared for row in points], **look)
