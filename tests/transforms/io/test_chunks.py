@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -10,7 +11,7 @@ from apache_beam.coders.typecoders import registry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.codec.packed import NumberedRuns, PackedMessages
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, chunked, joined
 
@@ -33,6 +34,21 @@ MESSAGES = [
 )
 def test_chunks_round_trip(messages: list[Message]) -> None:
     assert [*ChunkCoder().decode(ChunkCoder().encode(Chunk(messages))).messages] == messages
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(0, 9))))
+def test_numbered_positions_round_trip(at: list[tuple[int, int]]) -> None:
+    texts, (rows, numbers) = ["reports/0/", "reports/ü/"], np.array(at, np.int64).reshape(-1, 2).T
+    messages = replace(PackedMessages.of([MESSAGES[0]] * len(at)), source=NumberedRuns.of(texts, rows, numbers))
+    encoded = ChunkCoder().encode(Chunk(messages))
+    for read in (messages, ChunkCoder().decode(encoded).messages):
+        assert [each.source for each in read] == [f"{texts[row]}{number}" for row, number in at]
+
+
+def test_numbered_positions_take_no_bytes_of_each_message() -> None:
+    messages = PackedMessages.of([Message(b"x" * 10, 0)] * 1000)
+    runs = NumberedRuns.of(["reports/0/"], np.zeros(1000, np.intp), np.arange(1000))
+    assert len(ChunkCoder().encode(Chunk(replace(messages, source=runs)))) < 1000 * (10 + 8 + 4) + 100
 
 
 def test_messages_with_other_bytes_between_them_are_written_alone() -> None:

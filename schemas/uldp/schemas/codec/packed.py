@@ -52,6 +52,35 @@ class Bodies:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NumberedRuns:
+    """Positions of n messages in a source that numbers them: a text, and a number that grows by one in a run of rows.
+
+    Attributes:
+        texts: The texts, as the name of a partition.
+        firsts: Shape (k,): the row at which each run starts, ascending from 0.
+        text_rows: Shape (k,): the row in ``texts`` of its text.
+        numbers: Shape (k,): the number of its first message.
+    """
+
+    texts: Sequence[str]
+    firsts: Rows
+    text_rows: Rows
+    numbers: Times
+
+    @classmethod
+    def of(cls, texts: Sequence[str], text_rows: Rows, numbers: Times) -> Self:
+        """Find the runs of messages; ``text_rows`` and ``numbers`` are of shape (n,)."""
+        goes_on = (text_rows[1:] == text_rows[:-1]) & (numbers[1:] == numbers[:-1] + 1)
+        firsts = np.concatenate([np.zeros(min(len(numbers), 1), np.intp), np.flatnonzero(~goes_on) + 1])
+        return cls(texts, firsts, text_rows[firsts], numbers[firsts])
+
+    def __call__(self, row: int) -> str:
+        """Return the position of the message in a row."""
+        run = int(np.searchsorted(self.firsts, row, side="right")) - 1
+        return f"{self.texts[self.text_rows[run]]}{int(self.numbers[run]) + row - int(self.firsts[run])}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PackedMessages(Sequence[Message]):
     """Messages in the order in which they came. A message is made when it is asked for.
 

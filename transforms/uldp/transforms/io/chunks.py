@@ -12,10 +12,11 @@ from typing import Any, ClassVar, cast
 
 import fastavro
 import numpy as np
+import numpy.typing as npt
 from apache_beam.coders import Coder, registry
 
 import uldp.transforms.coders  # noqa: F401 (registers the coder of messages)
-from uldp.schemas.codec.packed import Bodies, PackedMessages, grouped, message_bytes
+from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages, grouped
 from uldp.schemas.framing import Schema
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 
@@ -54,7 +55,7 @@ class ChunkSize:
     def learn(self, messages: Sequence[Message]) -> None:
         """Assume that the next messages have the mean size of these; an empty sequence changes nothing."""
         if messages:
-            self.message_bytes = 1 + sum(map(message_bytes, messages)) // len(messages)
+            self.message_bytes = 1 + PackedMessages.of(messages).nbytes // len(messages)
 
 
 @cache
@@ -65,10 +66,11 @@ def _attributes_schema() -> Schema:
 class ChunkCoder(Coder):
     """Encodes columns, because both ends are this job: times, lengths, attributes if there are any, data and positions.
 
-    Messages as Avro records would take several times as long.
+    Messages as Avro records would take several times as long. Positions are runs if the source numbers its messages:
+    a text for each message would be a quarter of all bytes.
     """
 
-    _HEADER = struct.Struct("<IQ")
+    _HEADER = struct.Struct("<IQII")
 
     def encode(self, value: Chunk) -> bytes:
         """Write all messages."""
@@ -78,16 +80,21 @@ class ChunkCoder(Coder):
             # The writer accepts an array as a record, although its annotation does not.
             maps = cast(Any, [dict(messages.attributes.get(row, NO_ATTRIBUTES)) for row in range(len(messages))])
             fastavro.schemaless_writer(attributes, _attributes_schema(), maps)
-        bodies = messages.bodies
-        sources = [messages.source(row).encode() for row in range(len(messages))]
+        bodies, source = messages.bodies, messages.source
+        if isinstance(source, NumberedRuns) and len(messages):
+            texts, runs = source.texts, np.array([source.firsts, source.text_rows, source.numbers])
+        else:
+            texts, runs = [source(row) for row in range(len(messages))], np.empty((3, 0), np.int64)
+        sources = [text.encode() for text in texts]
         return b"".join(
             (
-                self._HEADER.pack(len(messages), attributes.tell()),
+                self._HEADER.pack(len(messages), attributes.tell(), runs.shape[1], len(sources)),
                 messages.publish_times.tobytes(),
                 (bodies.ends - bodies.starts).astype(np.uint32).tobytes(),
-                np.array([len(source) for source in sources], np.uint32).tobytes(),
                 attributes.getvalue(),
                 bodies.concatenated(),
+                runs.tobytes(),
+                np.array([len(each) for each in sources], np.uint32).tobytes(),
                 *sources,
             )
         )
@@ -104,28 +111,32 @@ class ChunkCoder(Coder):
             raise ValueError(f"not a chunk of messages: {error!r}") from error
 
     def _messages(self, encoded: bytes) -> PackedMessages:
-        n, width = self._HEADER.unpack_from(encoded)
+        n, width, k, texts = self._HEADER.unpack_from(encoded)
         at = self._HEADER.size
-        if not n:
-            times, lengths = np.empty(0, np.int64), np.empty(0, np.uint32)
-        else:
-            times = np.frombuffer(encoded, np.int64, n, at)
-            lengths = np.frombuffer(encoded, np.uint32, 2 * n, at + 8 * n)
-        body = at + 16 * n + width
-        bounds = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        if body + bounds[-1] != len(encoded):
-            raise ValueError(f"a chunk has {len(encoded)} bytes, but {body + bounds[-1]} were written")
+        times, lengths = _array(encoded, np.int64, n, at), _array(encoded, np.uint32, n, at + 8 * n)
+        maps_at = at + 12 * n
+        bodies, at = _slices(encoded, lengths, maps_at + width)
         attributes: dict[int, dict[str, str]] = {}
         if width:
-            read = fastavro.schemaless_reader(io.BytesIO(encoded[body - width : body]), _attributes_schema(), None)
+            written = io.BytesIO(encoded[maps_at : maps_at + width])
+            read = fastavro.schemaless_reader(written, _attributes_schema(), None)
             maps = cast(list[dict[str, str]], read)
             if len(maps) != n:
                 raise ValueError(f"a chunk has {n} messages, but attributes of {len(maps)}")
             attributes = {row: each for row, each in enumerate(maps) if each}
-        ends = bounds[: n + 1]
-        sources = Bodies(encoded[body + int(ends[n]) :], bounds[n:-1] - ends[n], bounds[n + 1 :] - ends[n])
-        bodies = Bodies(encoded[body : body + int(ends[n])], ends[:-1], ends[1:])
-        return PackedMessages(bodies, times, attributes, lambda row: sources[row].decode())
+        firsts, text_rows, numbers = _array(encoded, np.int64, 3 * k, at).reshape(3, k)
+        at += 24 * k
+        sources, at = _slices(encoded, _array(encoded, np.uint32, texts, at), at + 4 * texts)
+        if at != len(encoded):
+            raise ValueError(f"a chunk has {len(encoded)} bytes, but {at} were written")
+        if not k:
+            if texts != n:
+                raise ValueError(f"a chunk has {n} messages, but positions of {texts}")
+            return PackedMessages(bodies, times, attributes, lambda row: sources[row].decode())
+        if firsts[0] or (np.diff(firsts, append=n) <= 0).any() or not ((text_rows >= 0) & (text_rows < texts)).all():
+            raise ValueError(f"these are no runs of {n} positions with {texts} texts")
+        decoded = [sources[row].decode() for row in range(texts)]
+        return PackedMessages(bodies, times, attributes, NumberedRuns(decoded, firsts, text_rows, numbers))
 
     def estimate_size(self, value: Chunk) -> int:
         """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
@@ -136,6 +147,20 @@ class ChunkCoder(Coder):
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+
+def _array(encoded: bytes, dtype: npt.DTypeLike, n: int, at: int) -> npt.NDArray[Any]:
+    """Return n numbers that are encoded from ``at``."""
+    return np.frombuffer(encoded, dtype, n, at) if n else np.empty(0, dtype)
+
+
+def _slices(encoded: bytes, lengths: npt.NDArray[np.uint32], at: int) -> tuple[Bodies, int]:
+    """Return the slices of these lengths that are encoded from ``at``, and the offset at which the last one ends."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    end = at + int(ends[-1]) if len(ends) else at
+    if end > len(encoded):
+        raise ValueError(f"a chunk has {len(encoded)} bytes, but {end} were written")
+    return Bodies(encoded[at:end], ends - lengths, ends), end
 
 
 registry.register_coder(Chunk, ChunkCoder)

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from uldp.collector.collections import YEAR_9000
+from uldp.schemas.arrays import Times
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.records import Message
 
@@ -43,5 +44,9 @@ def bounded(published: int, watermark: int, latest: int) -> int:
 def bounded_messages(messages: Sequence[Message], watermark: int, latest: int) -> PackedMessages:
     """Bound the publish times of messages that were fetched together."""
     packed = PackedMessages.of(messages)
-    times = np.maximum(np.minimum(packed.publish_times, latest), max(watermark, 0))
-    return replace(packed, publish_times=times)
+    return replace(packed, publish_times=bounded_times(packed.publish_times, watermark, latest))
+
+
+def bounded_times(published: Times, watermark: int, latest: int) -> Times:
+    """Bound each of several publish times, as ``bounded`` does one."""
+    return np.maximum(np.minimum(published, latest), max(watermark, 0))

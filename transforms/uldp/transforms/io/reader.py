@@ -4,6 +4,7 @@ import apache_beam as beam
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PBegin, PCollection
 
+from uldp.schemas.codec.packed import PackedMessages
 from uldp.transforms.internals import ReadFromUnboundedSource, Timestamp, UnboundedReader, UnboundedSource
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
 
@@ -41,7 +42,7 @@ class ChunkReader(UnboundedReader):
 
     def get_current_timestamp(self) -> Timestamp:
         """Return the earliest publish time of its messages."""
-        return Timestamp(micros=min(message.publish_time for message in self._chunk.messages) * 1000)
+        return Timestamp(micros=int(PackedMessages.of(self._chunk.messages).publish_times.min()) * 1000)
 
 
 def read_chunks(pbegin: PBegin, source: ChunkSource, *, spread: bool = True) -> PCollection[Chunk]:
