@@ -59,8 +59,8 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     """Build the encoding, mechanism and decoder of a collection.
 
     Raises:
-        ValueError: if a mechanism is not for this domain, the statistic has too many cells, or they could overflow.
-        ValueError: if the statistic has too many cells, or its cells could overflow; or if epsilon is too small.
+        ValueError: if a mechanism is not for this domain, its epsilon is too small, or the statistic has too many
+            cells, or cells that could overflow.
     """
     try:
         parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
