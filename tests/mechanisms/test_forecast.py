@@ -8,7 +8,7 @@ import pytest
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_l1, rounded
+from uldp.mechanisms.forecast import LARGEST, draw_counts, equal_shares, falling_shares, rounded
 from uldp.mechanisms.forgery import forgery_text, least_flagged_share
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.plausibility import ALARM_LEVEL, fit_counts
@@ -72,20 +72,22 @@ def test_the_forecast_is_the_error_of_reports(name: str, estimator: str) -> None
     for _ in range(10):
         counts = mechanism.statistic(mechanism.perturb(rng.choice(K, N, p=r), rng))
         errors.append(np.abs(estimate_intermediate(estimator, mechanism.channel, counts, N) - r).sum())
-    assert forecast_l1(mechanism.channel, WITHOUT_TAGS, estimator, r, N) == pytest.approx(np.mean(errors), rel=0.2)
+    assert PureDecoder(mechanism.channel, WITHOUT_TAGS).expected_l1(r, N, estimator) == pytest.approx(
+        np.mean(errors), rel=0.2
+    )
 
 
 def test_no_forecast_is_above_the_largest_distance_of_distributions() -> None:
     channel = MECHANISMS["rr"].channel
     assert channel.expected_l1(equal_shares(K), 10) > 2
-    assert forecast_l1(channel, WITHOUT_TAGS, "empirical", equal_shares(K), 10) == 2
+    assert PureDecoder(channel, WITHOUT_TAGS).expected_l1(equal_shares(K), 10, "empirical") == 2
 
 
 def test_a_large_domain_has_a_bound_in_place_of_a_simulation() -> None:
     channel = RandomizedResponse(np.ones(LARGEST + 1, dtype=np.bool_), 8.0).channel
     without_tags = Pum(np.ones(LARGEST + 1, dtype=np.bool_), (), np.empty((0, LARGEST + 1)), np.empty(0))
     r, n = falling_shares(LARGEST + 1), 10**9
-    assert forecast_l1(channel, without_tags, "auto", r, n) == channel.expected_l1(r, n) < 2
+    assert PureDecoder(channel, without_tags).expected_l1(r, n, "auto") == channel.expected_l1(r, n) < 2
     assert forgery_text(channel, r, n, 0.0) == "one report without noise counts as 23 of the 1,000,000,000 users"
 
 
@@ -95,7 +97,9 @@ def test_the_forecast_is_of_shares_with_what_is_behind_tags() -> None:
     channel = RandomizedResponse(np.array([False] * 4 + [True]), 1.0).channel
     hidden = np.array([0, 0, 0, 0, 1.0])
     assert (
-        forecast_l1(channel, pum, "wls", hidden, 1000) < 1e-9 < forecast_l1(channel, pum, "wls", equal_shares(5), 1000)
+        PureDecoder(channel, pum).expected_l1(hidden, 1000, "wls")
+        < 1e-9
+        < PureDecoder(channel, pum).expected_l1(equal_shares(5), 1000, "wls")
     )
 
 
@@ -144,7 +148,8 @@ def test_a_check_names_the_published_estimator_and_forgers() -> None:
     assert isinstance(decoder, PureDecoder)
     facts = dict(decoder.describe(N, "wls"))
     falling, equal = (
-        forecast_l1(decoder.channel, decoder.pum, "wls", shares(20), N) for shares in (falling_shares, equal_shares)
+        PureDecoder(decoder.channel, decoder.pum).expected_l1(shares(20), N, "wls")
+        for shares in (falling_shares, equal_shares)
     )
     assert facts["errors"].startswith(
         f"of wls at n = 20,000: expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if "

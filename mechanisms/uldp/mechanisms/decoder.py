@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from numpy.random import Generator
+
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
@@ -104,3 +106,30 @@ class Decoder(ABC):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
+
+
+class SharesDecoder(Decoder):
+    """A decoder of shares of values that says beforehand how well it will know them, for a distribution of symbols."""
+
+    @abstractmethod
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """Draw a window of n reports, and return the errors of the published shares, shape (|X|,).
+
+        Args:
+            r: Shape (|Z|,): the distribution of true symbols. Background knowledge is taken as right.
+            n: The number of reports.
+            estimator: The name of the published estimator.
+            rng: The source of the window.
+        """
+
+    @abstractmethod
+    def stderr(self, r: Floats, n: int) -> Floats:
+        """Return the standard errors of the unbiased shares of values, shape (|X|,), for this distribution of symbols.
+
+        What is behind a tag is taken to be known.
+        """
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """The number of users for whom a report counts that names a protected value."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
-from uldp.mechanisms.decoder import Decoder
-from uldp.mechanisms.forecast import SEED, equal_shares, falling_shares, one_simulation_text
+from uldp.mechanisms.decoder import SharesDecoder
+from uldp.mechanisms.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.intervals import clopper_pearson, outside_p_value
 from uldp.mechanisms.mechanism import BitNoise
 from uldp.mechanisms.projection import onto_simplex
@@ -80,7 +81,7 @@ class DesignLinear:
         return product
 
 
-class DesignDecoder(Decoder):
+class DesignDecoder(SharesDecoder):
     """Estimates the shares of values from the bits of each design.
 
     - "empirical": unbiased; entries may be negative.
@@ -143,21 +144,29 @@ class DesignDecoder(Decoder):
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors at n reports of uniform values, the same number of each design."""
-        k = sum(self._widths)
-        m = self._q + (self._p - self._q) / k
-        return np.full(k, np.sqrt(m * (1 - m) * len(self._widths) / n) / (self._p - self._q))
+        return self.stderr(equal_shares(sum(self._widths)), n)
+
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """See the base class."""
+        reports = np.repeat(rng.multinomial(n, self.strata.shares), self._widths)
+        counts = rng.binomial(reports, self._q + (self._p - self._q) * r)
+        return self._shares(DesignLinear(self._p, self._q, counts, reports, self._starts), estimator) - r
+
+    def stderr(self, r: Floats, n: int) -> Floats:
+        """See the base class. The designs have the same number of reports."""
+        m = self._q + (self._p - self._q) * r
+        return np.sqrt(m * (1 - m) * len(self._widths) / n) / (self._p - self._q)
+
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return len(self._widths) / (self._p - self._q)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the designs, the probabilities of a bit, and the error at n reports."""
         yield "designs", f"{len(self._widths):,}, each of {self._widths[0]:,} values or fewer"
         yield "bits", f"p {self._p:.6g}, q {self._q:.6g}"
-        rng, errors = np.random.default_rng(SEED), []
-        reports = np.repeat(rng.multinomial(n, self.strata.shares), self._widths)
-        for truth in (falling_shares(sum(self._widths)), equal_shares(sum(self._widths))):
-            counts = rng.binomial(reports, self._q + (self._p - self._q) * truth)
-            linear = DesignLinear(self._p, self._q, counts, reports, self._starts)
-            errors.append(min(float(np.abs(self._shares(linear, estimator) - truth).sum()), 2.0))
-        yield "errors", one_simulation_text(estimator, n, errors, float(self.forecast(n).max()))
+        yield "errors", one_simulation_text(self.simulate, sum(self._widths), estimator, n, self.forecast(n))
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the table of shares.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from uldp.mechanisms.estimators import project_to_simplex
 from uldp.mechanisms.fold import FoldedMechanism
@@ -84,6 +85,11 @@ class FoldedDecoder(PureDecoder):
     def supports(self, cells: Counts) -> Counts:
         """Return the support counts over Z."""
         return self._mechanism.fold.supports(cells)
+
+    def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
+        """Draw the cells of n reports, and return their support counts, which depend on each other as those do."""
+        law = self._mechanism.law(r)
+        return self.supports(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the facts of every pure mechanism, and before them the payloads."""

@@ -3,23 +3,20 @@
 ``equal_shares`` flatters estimators that pull shares towards each other; ``falling_shares`` does not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.pum import Pum
+from uldp.mechanisms.decoder import SharesDecoder
 from uldp.schemas.arrays import Counts, Floats
 
 #: Seeds each simulation, so that a forecast is a function of its arguments.
 SEED = 17
 #: The most symbols of a simulation; more would take seconds.
 LARGEST = 1 << 16
-# A forecast is the mean of so many windows, or of fewer, so that they have no more than ``LARGEST`` symbols in all.
-_WINDOWS = 16
 
 
 def equal_shares(size: int) -> Floats:
@@ -47,40 +44,22 @@ class Errors(NamedTuple):
     half_width: float
 
 
-def forecast_l1(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int) -> float:
-    """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
-
-    For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger. The arguments are those of
-    ``forecast_errors``.
-    """
-    if channel.size > LARGEST:
-        return min(channel.expected_l1(r, n), 2.0)
-    return forecast_errors(channel, pum, estimator, r, n, min(_WINDOWS, LARGEST // channel.size)).l1
-
-
-def forecast_errors(channel: Channel, pum: Pum, estimator: str, r: Floats, n: int, windows: int) -> Errors:
+def forecast_errors(decoder: SharesDecoder, r: Floats, n: int, estimator: str, windows: int) -> Errors:
     """Simulate windows of n reports, and return the means of their errors.
 
     Args:
-        channel: p and q of the mechanism over Z.
-        pum: The values and tags. Background knowledge is taken as right.
-        estimator: The name of an estimator. For "em", which climbs towards "mle", the error is that of "mle".
+        decoder: Reads the reports.
         r: Shape (|Z|,): the distribution of true symbols.
         n: The number of reports.
+        estimator: The name of the published estimator.
         windows: The number of windows.
     """
-    rng, truth = np.random.default_rng(SEED), pum.distribution(r)
-    name, bots = "mle" if estimator == "em" else estimator, len(pum.tags)
-    errors = [
-        pum.distribution(estimate_intermediate(name, channel, draw_counts(channel, r, n, rng), n, bots)) - truth
-        for _ in range(windows)
-    ]
-    # The noise of r-hat at the truth; what is behind a tag is taken to be known.
-    stderr = np.sqrt(pum.visible(channel.variance(r, n)))
+    rng = np.random.default_rng(SEED)
+    errors = [decoder.simulate(r, n, estimator, rng) for _ in range(windows)]
     return Errors(
         min(float(np.mean([np.abs(each).sum() for each in errors])), 2.0),
         float(np.mean([np.linalg.norm(each) for each in errors])),
-        float(normal_quantile(0.975) * stderr.mean()),
+        float(normal_quantile(0.975) * decoder.stderr(r, n).mean()),
     )
 
 
@@ -118,10 +97,25 @@ def _draw_members(m: Floats, n: int, each: int, rng: Generator) -> Counts:
     return counts
 
 
-def one_simulation_text(estimator: str, n: int, errors: Sequence[float], stderr: float) -> str:
-    """Say the l1 errors of one simulation, for falling shares and for equal ones, and the largest standard error."""
-    l1 = f"l1 {errors[0]:.3g} if the shares fall as 1, 1/2, 1/3, ..., {errors[1]:.3g} if they are equal"
-    worst = f"standard error of the unbiased estimate at most {stderr:.3g} a symbol"
+def one_simulation_text(
+    simulate: Callable[[Floats, int, str, Generator], Floats], size: int, estimator: str, n: int, stderr: Floats
+) -> str:
+    """Say the l1 errors of one simulation, for falling shares and for equal ones, and the largest standard error.
+
+    Args:
+        simulate: That of a ``SharesDecoder``, or alike.
+        size: The number of symbols.
+        estimator: The name of the estimator.
+        n: The number of reports.
+        stderr: The standard errors of the unbiased estimate.
+    """
+    rng = np.random.default_rng(SEED)
+    falling, equal = (
+        min(float(np.abs(simulate(r, n, estimator, rng)).sum()), 2.0)
+        for r in (falling_shares(size), equal_shares(size))
+    )
+    l1 = f"l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
+    worst = f"standard error of the unbiased estimate at most {stderr.max():.3g} a symbol"
     return f"of {estimator} at n = {n:,}, in one simulation: {l1}; {worst}"
 
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 
 from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.forecast import SEED, draw_counts, equal_shares, falling_shares, one_simulation_text
+from uldp.mechanisms.forecast import one_simulation_text
 from uldp.mechanisms.mechanism import Guarantee, Randomness
 from uldp.mechanisms.pooled_bayes import pooled_auto
 from uldp.mechanisms.pooling import PooledShares, pool
@@ -158,16 +159,17 @@ class LevelsDecoder(Decoder):
         for name, (decoder, reports) in zip(self._names, self._expected(n), strict=True):
             p, q = decoder.channel.p, decoder.channel.q
             yield "level", f"{name}: {reports:,} of {n:,} reports expected; p {p.max():.6g}, q {q.max():.6g}"
-        rng, errors, size = np.random.default_rng(SEED), [], self._decoders[0].channel.size
+        size = self._decoders[0].channel.size
+        yield "errors", one_simulation_text(self.simulate, size, estimator, n, self.forecast(n))
+
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """Draw a window of n reports, and return the errors of the published shares; see ``SharesDecoder``."""
+        parts = [
+            PureLinear(decoder.channel, decoder.draw_counts(r, reports, rng), reports)
+            for decoder, reports in self._expected(n)
+        ]
         pum = self._decoders[0].pum
-        for truth in (falling_shares(size), equal_shares(size)):
-            parts = [
-                PureLinear(decoder.channel, draw_counts(decoder.channel, truth, reports, rng), reports)
-                for decoder, reports in self._expected(n)
-            ]
-            found = pum.distribution(self._shares(parts, estimator)[1]) - pum.distribution(truth)
-            errors.append(min(float(np.abs(found).sum()), 2.0))
-        yield "errors", one_simulation_text(estimator, n, errors, float(self.forecast(n).max()))
+        return pum.distribution(self._shares(parts, estimator)[1]) - pum.distribution(r)
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the tables of shares; see ``share_tables``.

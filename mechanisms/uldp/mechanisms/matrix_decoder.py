@@ -7,10 +7,11 @@ from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
+from numpy.random import Generator
 
 from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.ems import MAX_STEPS, TOLERANCE
-from uldp.mechanisms.forecast import SEED, equal_shares, falling_shares, one_simulation_text
+from uldp.mechanisms.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.intervals import outside_p_value
 from uldp.mechanisms.metric import MetricMechanism, output_counts
 from uldp.mechanisms.share_tables import table_without_tags
@@ -126,12 +127,12 @@ class MatrixDecoder(Decoder):
         """Yield how often a report names the true value, and the error at n reports."""
         own = self.mechanism.matrix.diagonal()
         yield "outputs", f"a report names the true value with probability {own.min():.3g} to {own.max():.3g}"
-        rng, errors = np.random.default_rng(SEED), []
-        for truth in (falling_shares(self.mechanism.size), equal_shares(self.mechanism.size)):
-            m = truth @ self.mechanism.matrix
-            found = self._shares(rng.multinomial(n, m / m.sum()), n, estimator)
-            errors.append(min(float(np.abs(found - truth).sum()), 2.0))
-        yield "errors", one_simulation_text(estimator, n, errors, float(self.forecast(n).max()))
+        yield "errors", one_simulation_text(self.simulate, self.mechanism.size, estimator, n, self.forecast(n))
+
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """Draw a window of n reports, and return the errors of the published shares; see ``SharesDecoder``."""
+        m = r @ self.mechanism.matrix
+        return self._shares(rng.multinomial(n, m / m.sum()), n, estimator) - r
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the table of shares.

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import SharesDecoder
 from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import LARGEST, equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.forgery import forgery_text
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.share_tables import share_tables
@@ -20,6 +21,9 @@ from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.mechanism_names import OF_COUNTS, OF_SYMBOLS
 from uldp.schemas.table import Basis, Table
+
+# ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
+_WINDOWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,7 @@ class PureLinear:
         return self.channel.covariance_times(self._within_bounds, w) / self.reports
 
 
-class PureDecoder(Decoder):
+class PureDecoder(SharesDecoder):
     """Reads support counts over Z by a channel, and redistributes the tags of PUM over X.
 
     Args:
@@ -115,6 +119,34 @@ class PureDecoder(Decoder):
         """Return the standard errors over Z at n reports of uniform symbols."""
         return np.sqrt(self.channel.variance(equal_shares(self.channel.size), n))
 
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """See the base class. For "em", which climbs towards "mle", the errors are those of "mle"."""
+        name = "mle" if estimator == "em" else estimator
+        r_hat = estimate_intermediate(name, self.channel, self.draw_counts(r, n, rng), n, len(self.pum.tags))
+        return self.pum.distribution(r_hat) - self.pum.distribution(r)
+
+    def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
+        """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``."""
+        return draw_counts(self.channel, r, n, rng)
+
+    def stderr(self, r: Floats, n: int) -> Floats:
+        """See the base class."""
+        return np.sqrt(self.pum.visible(self.channel.variance(r, n)))
+
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return float(1 / self.channel.gain[self.channel.q > 0].min())
+
+    def expected_l1(self, r: Floats, n: int, estimator: str) -> float:
+        """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
+
+        For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger.
+        """
+        if self.channel.size > LARGEST:
+            return min(self.channel.expected_l1(r, n), 2.0)
+        return forecast_errors(self, r, n, estimator, min(_WINDOWS, LARGEST // self.channel.size)).l1
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
         for q in np.unique(self.channel.q)[::-1].tolist():
@@ -128,8 +160,7 @@ class PureDecoder(Decoder):
             forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support, self.test),
         )
         falling, equal = (
-            forecast_l1(self.channel, self.pum, estimator, shares(self.channel.size), n)
-            for shares in (falling_shares, equal_shares)
+            self.expected_l1(shares(self.channel.size), n, estimator) for shares in (falling_shares, equal_shares)
         )
         at_most = "at most " if self.channel.size > LARGEST else ""
         l1 = f"expected l1 {at_most}{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from uldp.mechanisms.channel import normal_quantile
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import SharesDecoder
 from uldp.mechanisms.estimators import project_to_simplex
 from uldp.mechanisms.forecast import equal_shares
 from uldp.mechanisms.pum import Pum
@@ -73,7 +74,7 @@ class SummationLinear:
         return product
 
 
-class SummationDecoder(Decoder):
+class SummationDecoder(SharesDecoder):
     """Reads the sums of ``Summation``.
 
     All symbols are about equally noisy, so the nearest distribution (``project_to_simplex``) is what ``auto`` gives.
@@ -87,7 +88,8 @@ class SummationDecoder(Decoder):
     estimators = ("auto", "empirical", "norm-sub")
 
     def __init__(self, pum: Pum, epsilon: float, *, simultaneous: bool = False) -> None:
-        self._pum, self._noise, self._simultaneous = pum, noise_variance(epsilon), simultaneous
+        self._pum, self._epsilon, self._simultaneous = pum, epsilon, simultaneous
+        self._noise = noise_variance(epsilon)
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these sums."""
@@ -123,8 +125,21 @@ class SummationDecoder(Decoder):
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols."""
-        r = equal_shares(self._pum.size)
+        return self.stderr(equal_shares(self._pum.size), n)
+
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """See the base class. The sum of n geometric noises is the difference of two negative binomial numbers."""
+        up, down = rng.negative_binomial(n, -math.expm1(-self._epsilon / 2), (2, len(r)))
+        return self._shares(SummationLinear(rng.multinomial(n, r) + up - down, n, self._noise), estimator) - r
+
+    def stderr(self, r: Floats, n: int) -> Floats:
+        """See the base class."""
         return np.sqrt((self._noise + r * (1 - r)) / n)
+
+    @property
+    def weight(self) -> float:
+        """See the base class: a forged report has the largest entry."""
+        return float(LARGEST_ENTRY)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the noise of an entry, and the errors at n reports."""
@@ -141,8 +156,12 @@ class SummationDecoder(Decoder):
         if estimator not in self.estimators:
             raise ValueError(f"sums have the estimators {', '.join(self.estimators)}, not {estimator!r}")
         linear = self.linear(cells, n)
-        r_hat = linear.values if estimator == "empirical" else project_to_simplex(linear.values)
-        return share_tables(self._pum, r_hat, linear, basis=Basis.NORMAL, simultaneous=self._simultaneous)
+        return share_tables(
+            self._pum, self._shares(linear, estimator), linear, basis=Basis.NORMAL, simultaneous=self._simultaneous
+        )
+
+    def _shares(self, linear: SummationLinear, estimator: str) -> Floats:
+        return linear.values if estimator == "empirical" else project_to_simplex(linear.values)
 
 
 def _tail(distance: float, n: int, variance: float) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 
 from uldp.mechanisms.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.catalog import build_variable
-from uldp.mechanisms.forecast import equal_shares, falling_shares, forecast_l1
+from uldp.mechanisms.forecast import equal_shares, falling_shares
 from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
 from uldp.mechanisms.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.memoized import Memoized
@@ -129,7 +129,7 @@ def _useless_shares(decoder: PureDecoder, estimator: str, n: int, users: float) 
     blind = float(np.abs(decoder.pum.distribution(guess) - decoder.pum.distribution(truth)).sum())
 
     def error(n: int) -> float:
-        return forecast_l1(decoder.channel, decoder.pum, estimator, truth, n)
+        return decoder.expected_l1(truth, n, estimator)
 
     if not blind or error(n) <= blind / 2:
         return

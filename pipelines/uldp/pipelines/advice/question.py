@@ -37,6 +37,11 @@ class Question:
         if given.count(None) != 1:
             raise ValueError("give two of --epsilon, --users and --error; the third is what uldp advise finds")
 
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.spec({"name": "identity"}, plain=True).size
+
     def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
         """Return the spec with a mechanism; ``plain`` if it protects all values.
 

@@ -1,7 +1,7 @@
 """The mechanisms for a question, simulated and ranked by the error of the estimate that would be published."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoder import SharesDecoder
+from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.forecast import Errors, forecast_errors
 from uldp.mechanisms.mechanism import Mechanism, PayloadForm, UniformNoise
-from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.protocol import LdpProtocol
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.collection import CollectionSpec
@@ -20,28 +22,40 @@ from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.specfile import SpecError
 
 #: The mechanisms that are compared: those that protect all values alike, and those that protect sensitive ones.
-PLAIN: tuple[MechanismName, ...] = ("rr", "sue", "oue", "the", "ss", "olh", "linear-olh", "pgr", "hrr")
+PLAIN: tuple[MechanismName, ...] = (
+    "rr",
+    "sue",
+    "oue",
+    "the",
+    "ss",
+    "olh",
+    "linear-olh",
+    "pgr",
+    "hrr",
+    "she",
+    "bit-flip",
+)
 UTILITY_OPTIMIZED: tuple[MechanismName, ...] = ("urr", "urap", "uoue", "uhr", "uss", "ubd")
 #: The mechanisms that are not, and why.
-NOT_RANKED = {
-    "identity": "it gives no privacy",
-    "warner": "it is rr of two values",
-    "mangat": "it is urr of two values",
-    "rappor": "sue and oue are its best two values of theta",
-    "blh": "it is hrr",
-    "she": "oue has less variance, and reports of a sixteenth",
-    "bit-flip": "its designs are a choice of bytes, and cost accuracy",
-    "idue": "its epsilons differ by value",
-    "metric": "its epsilon is one for a unit of distance",
-    "levels": "its epsilons differ by user",
-    "bloom": "it is for strings",
-    "cohort-olh": "it is for strings",
-    "duchi": "it is for numbers",
-    "block": "it is for numbers",
-    "sample-one": "it is for records",
+NOT_RANKED: Mapping[MechanismName, str] = {
+    "identity": "no privacy",
+    "warner": "rr of two values",
+    "mangat": "urr of two values",
+    "rappor": "sue and oue have its best theta",
+    "blh": "the same as hrr",
+    "idue": "an epsilon for each group of values",
+    "metric": "an epsilon for a unit of distance",
+    "levels": "an epsilon for each level of users",
+    "bloom": "for strings",
+    "cohort-olh": "for strings",
+    "duchi": "for numbers",
+    "block": "for numbers",
+    "sample-one": "for records",
 }
+#: The most bits of a report of bit-flip; fewer would cost accuracy, and with a bit for each value it is sue.
+_BITS = 64
 #: A simulation has about so many symbols in all, in so many windows at least and at most.
-_SYMBOLS, _LEAST_WINDOWS, _MOST_WINDOWS = 1 << 18, 4, 64
+_SYMBOLS, _LEAST_WINDOWS, _MOST_WINDOWS = 1 << 12, 8, 256
 #: A search ends where its bounds differ by this factor.
 _NEAR = 1.02
 _LEAST_EPSILON, _MOST_USERS = 0.01, 1e12
@@ -97,7 +111,7 @@ def rank(question: Question, progress: Callable[[str], None]) -> tuple[list[Advi
         except SpecError as error:
             reason = str(error).splitlines()[0].removeprefix("spec: ")
             left_out.append(LeftOut(mechanism, reason))
-        except _UnreachableError as error:
+        except _UnsuitableError as error:
             left_out.append(LeftOut(mechanism, str(error)))
 
     def order(advice: Advice) -> tuple[float, float]:
@@ -107,8 +121,8 @@ def rank(question: Question, progress: Callable[[str], None]) -> tuple[list[Advi
     return sorted(ranked, key=order), left_out
 
 
-class _UnreachableError(Exception):
-    """No epsilon, or no number of users, reaches the error."""
+class _UnsuitableError(Exception):
+    """A mechanism cannot be built at this epsilon, or no epsilon or number of users reaches the error."""
 
 
 def _candidates(question: Question) -> Iterator[MechanismName]:
@@ -122,8 +136,12 @@ def _candidates(question: Question) -> Iterator[MechanismName]:
 def _advise(question: Question, mechanism: MechanismName) -> Advice:
     plain = mechanism in PLAIN
 
+    def keys(epsilon: float) -> dict[str, Any]:
+        own = {"bits": min(_BITS, question.size)} if mechanism == "bit-flip" else {}
+        return {"name": mechanism, "epsilon": epsilon, **own}
+
     def build(epsilon: float) -> _Simulated:
-        return _Simulated(question, mechanism, question.spec({"name": mechanism, "epsilon": epsilon}, plain=plain))
+        return _Simulated(question, question.spec(keys(epsilon), plain=plain))
 
     epsilon, users = question.epsilon, question.users
     if users is None:
@@ -139,41 +157,39 @@ def _advise(question: Question, mechanism: MechanismName) -> Advice:
     simulated = build(epsilon)
     return Advice(
         mechanism,
-        question.spec_keys({"name": mechanism, "epsilon": epsilon}, plain=plain),
+        question.spec_keys(keys(epsilon), plain=plain),
         epsilon,
         users,
         simulated.errors(users),
-        _payload_bytes(simulated.mechanism.form),
-        _draws(simulated.mechanism),
-        simulated.weight,
-        _kept(simulated.mechanism, question, mechanism, epsilon, users, plain=plain),
+        _payload_bytes(simulated.protocol.mechanism.form),
+        _draws(simulated.protocol),
+        simulated.decoder.weight,
+        _kept(simulated.protocol.mechanism, question, keys(epsilon), users, plain=plain),
     )
 
 
 class _Simulated:
     """A mechanism at one epsilon."""
 
-    def __init__(self, question: Question, name: MechanismName, spec: CollectionSpec) -> None:
-        protocol = build_protocol(spec)
-        assert isinstance(protocol.decoder, PureDecoder), name
-        self.mechanism, self._decoder = protocol.mechanism, protocol.decoder
+    def __init__(self, question: Question, spec: CollectionSpec) -> None:
+        try:
+            self.protocol = build_protocol(spec)
+        except ValueError as error:
+            reason = str(error).removeprefix(f"collection {spec.collection} version {spec.version}: ")
+            raise _UnsuitableError(reason) from error
+        assert isinstance(self.protocol.decoder, SharesDecoder), spec.mechanism.name
+        self.decoder = self.protocol.decoder
         self._r: Floats = question.true_shares(spec)
 
-    @property
-    def weight(self) -> float:
-        """The number of users for whom a report counts that names a protected value."""
-        return float(1 / self._decoder.channel.gain[self._decoder.channel.q > 0].min())
-
     def errors(self, users: float) -> Errors:
-        decoder = self._decoder
-        windows = int(np.clip(_SYMBOLS // decoder.channel.size, _LEAST_WINDOWS, _MOST_WINDOWS))
-        return forecast_errors(decoder.channel, decoder.pum, "auto", self._r, round(users), windows)
+        windows = int(np.clip(_SYMBOLS // len(self._r), _LEAST_WINDOWS, _MOST_WINDOWS))
+        return forecast_errors(self.decoder, self._r, round(users), "auto", windows)
 
 
 def _least(error: Callable[[float], float], target: float, low: float, high: float, step: float, what: str) -> float:
     """Return about the least multiple of ``step`` at which a falling error is at most ``target``, by bisection."""
     if error(high) > target:
-        raise _UnreachableError(f"no {what} up to {high:g} gives an expected l1 error of {target:g}")
+        raise _UnsuitableError(f"no {what} up to {high:g} gives an expected l1 error of {target:g}")
     if error(low) <= target:
         return low
     while high / low > _NEAR:
@@ -208,18 +224,19 @@ class _Counting:
         return self._rng.integers(low, high, size)
 
 
-def _draws(mechanism: Mechanism) -> int:
+def _draws(protocol: LdpProtocol) -> int:
     """Return the number of draws for a report, which is the same for each value."""
     randomness = _Counting()
-    mechanism.perturb(np.zeros(1, dtype=np.int64), randomness)
+    held = Held(np.zeros(1, dtype=np.int64), np.full(1, -1))
+    protocol.mechanism.perturb(protocol.encoding.encode([held], randomness), randomness)
     return randomness.draws
 
 
-def _kept(once: Mechanism, question: Question, name: MechanismName, epsilon: float, users: int, *, plain: bool) -> str:
+def _kept(once: Mechanism, question: Question, keys: Mapping[str, Any], users: int, *, plain: bool) -> str:
     """Say whether lasting_epsilon suits the mechanism, and whether kept responses link the reports of a device."""
-    lasting = {"name": name, "epsilon": epsilon, "lasting_epsilon": min(2 * epsilon, MAX_EPSILON)}
+    lasting = {"lasting_epsilon": min(2 * keys["epsilon"], MAX_EPSILON)}
     try:
-        build_protocol(question.spec(lasting, plain=plain))
+        build_protocol(question.spec({**keys, **lasting}, plain=plain))
     except ValueError:
         return "no"
     return "links" if isinstance(once, UniformNoise) and once.log_payloads > math.log(users) else "yes"

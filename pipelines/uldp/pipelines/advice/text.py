@@ -1,11 +1,13 @@
 """Advice as text: a table, and the spec to paste."""
 
+import textwrap
 from collections.abc import Sequence
+from itertools import groupby
 
 import yaml
 
 from uldp.pipelines.advice.question import Question
-from uldp.pipelines.advice.ranking import Advice, LeftOut
+from uldp.pipelines.advice.ranking import NOT_RANKED, Advice, LeftOut
 
 #: A mechanism whose error is within this part of the least is as good.
 _SAME = 0.02
@@ -27,16 +29,25 @@ def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence
     if not ranked:
         raise ValueError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))
     truth = "shares in the ratio of 1, 1/2, 1/3, ..." if question.truth is None else str(question.truth)
-    lines = [f"truth: {truth}", "", *_aligned([_HEADINGS, *map(_cells, ranked)]), "", _MEANINGS, *reasons]
+    table = _aligned([_HEADINGS, *map(_cells, ranked)])
+    lines = [f"truth: {truth}", "", *table, "", _MEANINGS, *reasons, *_not_ranked()]
     best = ranked[0]
     near = [each for each in ranked[1:] if _as_good(each, best) and each.payload < best.payload]
     if near:
         least = min(near, key=lambda each: each.payload)
         lines.append(
-            f"{least.mechanism} is within 2 % of {best.mechanism} and takes {least.payload} bytes of {best.payload}"
+            f"{least.mechanism} is within 2 % of {best.mechanism}, with a payload of {least.payload:,} in place of"
+            f" {best.payload:,} bytes"
         )
     written = yaml.safe_dump(best.spec, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
     return "\n".join([*lines, "", f"# {best.mechanism}, the best of these; check it with uldp check", written.rstrip()])
+
+
+def _not_ranked() -> list[str]:
+    """Return lines that say why the other mechanisms of a spec are not compared."""
+    grouped = groupby(NOT_RANKED, key=lambda name: NOT_RANKED[name])
+    reasons = (f"{' and '.join(names)} ({reason})" for reason, names in grouped)
+    return textwrap.wrap(f"not ranked: {', '.join(reasons)}", 120)
 
 
 def _as_good(each: Advice, best: Advice) -> bool:
