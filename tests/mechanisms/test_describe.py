@@ -5,13 +5,23 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import examples
+from uldp.mechanisms.bit_flip import FlippedBits
+from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
+from uldp.mechanisms.block_response import BlockResponse
+from uldp.mechanisms.bloom import BloomFilter
+from uldp.mechanisms.cohort_hashing import CohortHashing
+from uldp.mechanisms.hadamard_response import HadamardResponse
+from uldp.mechanisms.linear_hashing import LinearHashing
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.nested_response import NestedResponse
+from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
 from uldp.mechanisms.projective_response import ProjectiveResponse
+from uldp.mechanisms.projective_space import ProjectiveSpace
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.strata import Strata
 from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.schemas.designs import Design
 
 EXAMPLES = examples()
 THREE, MANY = np.ones(3, dtype=np.bool_), np.ones(1000, dtype=np.bool_)
@@ -41,6 +51,44 @@ def test_a_payload_is_one_line(name: str) -> None:
             f"1,000 of 1,000 bits are 1: {', '.join(map(str, range(20)))}, ...",
         ),
         (OLH, b"\x07\0\0\0\x02\0", "seed 7, bucket 2 of 4"),
+        # Row 5 of the matrix has a -1 where a symbol shares one of the bits 1 and 4 with it, and not both.
+        (HadamardResponse(7, 1.0), 11, "row 5 of 8, bit 1, supports 4 of 7 symbols: 1, 3, 4, 6"),
+        # Symbol 3a + b has the hash a + 2b modulo 3.
+        (
+            LinearHashing(8, 1.0, ProjectiveSpace(3, 2)),
+            3 * 3 + 1,
+            "point 3 of 4 (1 2 modulo 3), bucket 1 of 3, supports 3 of 8 symbols: 2, 3, 7",
+        ),
+        # The points are 01, 10, 11 and 12; of these, 11 is on the line of 12 alone.
+        (
+            ProjectiveGeometryResponse(4, 1.0, ProjectiveSpace(3, 2)),
+            2,
+            "point 2 of 4 (1 1 modulo 3), supports 1 of 4 symbols: 3",
+        ),
+        # Column 3 has a 1 in the rows 3, 4 and 7; the first three sensitive symbols are the rows 1 to 3.
+        (
+            BlockResponse(np.array([True, False, True, True]), 1.0, HadamardDesign(4)),
+            3,
+            "block 3 of 8, supports 1 of 3 sensitive symbols: 3",
+        ),
+        # The squares modulo 7 are 1, 2 and 4; block 6 holds 0, 1 and 3.
+        (
+            BlockResponse(np.arange(6) != 1, 1.0, CyclicDesign(Design(7, 3, 1, power=2))),
+            6,
+            "block 6 of 7, supports 3 of 5 sensitive symbols: 0, 2, 4",
+        ),
+        (
+            BlockResponse(np.arange(6) != 1, 1.0, CyclicDesign(Design(7, 3, 1, power=2))),
+            7,
+            "symbol 1 of 6, which is not sensitive",
+        ),
+        (CohortHashing(1.0, 4, 10), 4 * 7 + 3, "cohort 7 of 10, bucket 3 of 4"),
+        (BloomFilter(1.0, 16, 2, 300), b"\x02\x01\x80\x01", "cohort 258 of 300, 2 of 16 bits are 1: 0, 15"),
+        (
+            Strata([FlippedBits(3, 1.0), FlippedBits(2, 1.0)], [0.5, 0.5], "design"),
+            b"\x01\0\x40",
+            "design 1 of 2: 1 of 2 bits are 1: 1",
+        ),
         (NESTED, 2, "symbol 2 of 7"),
         (NESTED, 5, "symbol 5 of 7: point 2 of 4 of tag 0"),
         (Strata([RR, RR], [0.5, 0.5]), 4, "attribute 1 of 2: symbol 1 of 3"),

@@ -91,6 +91,8 @@ def test_the_fold_is_the_matrix_of_supports(mechanism: FoldedMechanism) -> None:
     rng, M = np.random.default_rng(1), supports(mechanism)
     cells = rng.integers(0, 1 << 36, mechanism.statistic_size)
     assert mechanism.fold.supports(cells).tolist() == (M @ cells).tolist()
+    for payload in rng.integers(0, mechanism.statistic_size, 5).tolist():
+        assert mechanism.fold.supported(payload).tolist() == np.flatnonzero(M[:, payload]).tolist()
     numbers, weights = rng.normal(size=(mechanism.statistic_size, 2)), rng.normal(size=(mechanism.size, 2))
     assert mechanism.fold.apply(numbers) == pytest.approx(M @ numbers)
     assert mechanism.fold.transpose(weights) == pytest.approx(M.T @ weights)

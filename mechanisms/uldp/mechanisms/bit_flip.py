@@ -16,7 +16,7 @@ from uldp.mechanisms.cells import Cells
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, PureMechanism, Randomness
-from uldp.mechanisms.packed_bits import pack_rows, tally_bits
+from uldp.mechanisms.packed_bits import describe_bits, pack_rows, tally_bits
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.strata import Strata
 from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
@@ -86,6 +86,10 @@ class FlippedBits(PureMechanism, BitNoise):
         """Return which payloads have zero padding."""
         possible: Mask = cast(Packed, payloads)[:, -1] & self._padding_bits == 0
         return possible
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols of the design whose bits are set, from 0."""
+        return describe_bits(cast(bytes, payload), self.bits)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports with each bit set."""

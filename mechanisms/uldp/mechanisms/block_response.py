@@ -19,6 +19,7 @@ from uldp.mechanisms.block_designs import BlockDesign
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.channel import Channel, NumbersT
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.supports_text import supports_text
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 
@@ -177,6 +178,17 @@ class BlockResponse(PureMechanism, UniformNoise):
     def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
         """Draw n blocks uniformly."""
         return randomness.integers(0, self.design.blocks, n).astype(np.uint32)
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the block and the sensitive symbols in it, or the symbol that is not sensitive."""
+        assert isinstance(payload, int)
+        chosen = np.zeros(self.statistic_size, dtype=np.int64)
+        chosen[payload] = 1
+        symbols = np.flatnonzero(self.blocks.fold(chosen))
+        if payload >= self.design.blocks:
+            return f"symbol {symbols[0]} of {self.size:,}, which is not sensitive"
+        of_sensitive = supports_text(symbols, int(self.sensitive.sum()), "sensitive symbols")
+        return f"block {payload:,} of {self.design.blocks:,}, {of_sensitive}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each payload, in all groups at once."""

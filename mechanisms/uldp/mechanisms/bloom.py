@@ -13,7 +13,7 @@ import numpy as np
 
 from uldp.mechanisms.cells import Cells, SparseCells, smallest
 from uldp.mechanisms.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, Randomness
-from uldp.mechanisms.packed_bits import pack_rows, tally_bits
+from uldp.mechanisms.packed_bits import describe_bits, pack_rows, tally_bits
 from uldp.mechanisms.strings import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.unary_encoding import sue_theta
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
@@ -114,6 +114,12 @@ class BloomFilter(BitNoise):
         """Return which payloads name a cohort; all bits are possible."""
         possible: Mask = _cohorts(cast(Packed, payloads)) < self.cohorts
         return possible
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the cohort, and the bits that are set."""
+        row = cast(bytes, payload)
+        cohort = int.from_bytes(row[:_COHORT_BYTES], "little")
+        return f"cohort {cohort:,} of {self.cohorts:,}, {describe_bits(row[_COHORT_BYTES:], self.bits)}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each cohort, and of these the reports with each bit set, in each of k groups."""

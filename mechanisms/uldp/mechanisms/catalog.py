@@ -231,10 +231,10 @@ def _block(variable: Variable, spec: Any) -> LdpProtocol:
 def _bit_flip(variable: Variable, spec: Any) -> LdpProtocol:
     widths = design_widths(variable.size, spec.bits)
     shares = [1 / len(widths)] * len(widths)
-    once = strata = Strata([FlippedBits(width, spec.epsilon) for width in widths], shares)
+    once = strata = Strata([FlippedBits(width, spec.epsilon) for width in widths], shares, "design")
     if spec.lasting_epsilon is not None:
         kept = [FlippedBits(width, spec.lasting_epsilon) for width in widths]
-        strata = MemoizedStrata([Memoized(*pair) for pair in zip(kept, once.parts, strict=True)], shares)
+        strata = MemoizedStrata([Memoized(*pair) for pair in zip(kept, once.parts, strict=True)], shares, "design")
     encoding = DesignEncoding(Pum.of(variable), spec.bits, strata)
     return LdpProtocol(encoding, strata, DesignDecoder(once, simultaneous=variable.simultaneous))
 
@@ -243,7 +243,8 @@ def _levels(variable: Variable, spec: LevelsSpec) -> LdpProtocol:
     variables = [replace(variable, mechanism=spec.at(level)) for level in spec.levels.values()]
     protocols = [build_variable(each) for each in variables]
     kind = Strata if spec.lasting_epsilon is None else MemoizedStrata
-    strata = kind([each.mechanism for each in protocols], [spec.share_of(level) for level in spec.levels.values()])
+    shares = [spec.share_of(level) for level in spec.levels.values()]
+    strata = kind([each.mechanism for each in protocols], shares, "level")
     budgets = ", ".join(f"{level.epsilon:g} at {name}" for name, level in spec.levels.items())
     terms = f"users choose their level of privacy, whatever they hold, and a report names it: epsilon {budgets}"
     strata.guarantee = replace(strata.guarantee, terms=terms)

@@ -90,6 +90,12 @@ class CohortHashing(UniformNoise):
         """Return which payloads name a cohort and a bucket."""
         return payloads < self.statistic_size
 
+    def describe(self, payload: int | bytes) -> str:
+        """Return the cohort and the bucket."""
+        assert isinstance(payload, int)
+        cohort, bucket = divmod(payload, self.buckets)
+        return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the payloads of each group."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)

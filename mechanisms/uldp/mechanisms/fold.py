@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.mechanism import PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.supports_text import supports_text
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
 
@@ -26,6 +27,10 @@ class Fold(ABC):
     @abstractmethod
     def transpose(self, weights: Floats) -> Floats:
         """Return M.T @ weights, shape (cells, j) for weights of shape (|Z|, j): sums over the symbols of a payload."""
+
+    @abstractmethod
+    def supported(self, payload: int) -> Symbols:
+        """Return the symbols that a payload supports, in ascending order."""
 
     def supports(self, cells: Counts) -> Counts:
         """Return the support counts, shape (|Z|,). They are exact, for up to 2^40 reports."""
@@ -54,6 +59,15 @@ class FoldedMechanism(PureMechanism, UniformNoise):
     @abstractmethod
     def payload_text(self) -> str:
         """The parts of a payload, for ``uldp check``."""
+
+    @abstractmethod
+    def parts_of(self, payload: int) -> str:
+        """Return the parts of one payload, for ``uldp decode``."""
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the parts of a payload, and the symbols that it supports."""
+        assert isinstance(payload, int)
+        return f"{self.parts_of(payload)}, {supports_text(self.fold.supported(payload), self.size)}"
 
     @property
     def least_probability(self) -> float:

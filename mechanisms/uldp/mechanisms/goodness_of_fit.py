@@ -52,7 +52,7 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
       binomial.
     - Support counts: the count of each symbol is binomial with p or q, and that of each pair of the first symbols is
       binomial too.
-    - A record: Pearson's chi-square of the drawn attributes by their shares, and then the tests of each attribute.
+    - Strata: Pearson's chi-square of the drawn parts by their shares, and then the tests of each part.
     - Any other mechanism: its cells, beside those of as many reports that this function draws with ``seed``. It finds
       less, because both samples vary.
 
@@ -117,12 +117,12 @@ def _starts(expected: Floats) -> Counts:
 def _of_strata(strata: Strata, r: Floats, payloads: Payloads, seed: int) -> Iterator[Check]:
     split, of_parts = list(strata.split_payloads(payloads)), np.split(r, strata.first_symbols[1:])
     shares = np.array([inputs.sum() for inputs in of_parts])
-    yield chi_square("attributes", "attribute", np.array([len(rows) for _, rows, _ in split]), shares)
+    yield chi_square(f"{strata.noun}s", strata.noun, np.array([len(rows) for _, rows, _ in split]), shares)
     for (number, rows, own), inputs in zip(split, of_parts, strict=True):
         for check in (
             checks(strata.parts[number], inputs / inputs.sum(), own, seed) if len(rows) and inputs.any() else ()
         ):
-            yield replace(check, name=f"{check.name} of attribute {number}")
+            yield replace(check, name=f"{check.name} of {strata.noun} {number}")
 
 
 def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Iterator[Check]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.fold import Fold, FoldedMechanism
 from uldp.mechanisms.mechanism import Guarantee, Randomness
-from uldp.schemas.arrays import Counts, Floats, Values
+from uldp.schemas.arrays import Counts, Floats, Symbols, Values
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -86,6 +86,10 @@ class HadamardResponse(FoldedMechanism):
         """The rows, with a bit each."""
         return f"a row of {self.rows:,} and a bit: {self.statistic_size:,} payloads"
 
+    def parts_of(self, payload: int) -> str:
+        """Return the row and the bit."""
+        return f"row {payload // 2:,} of {self.rows:,}, bit {payload % 2}"
+
     @property
     def uniform_probability(self) -> float:
         """The probability of a uniform payload: 2/(E+1), because half of the uniform bits are those of the symbol."""
@@ -97,6 +101,10 @@ class _HadamardFold(Fold):
 
     def __init__(self, size: int, rows: int) -> None:
         self._size, self._rows = size, rows
+
+    def supported(self, payload: int) -> Symbols:
+        bits = np.bitwise_count(np.arange(self._size) & payload >> 1) & 1
+        return np.flatnonzero(bits == payload & 1)
 
     def supports(self, cells: Counts) -> Counts:
         bits = cells.reshape(self._rows, 2)

@@ -14,7 +14,7 @@ from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.fold import Fold, FoldedMechanism
 from uldp.mechanisms.mechanism import Guarantee, Randomness
 from uldp.mechanisms.projective_space import ProjectiveSpace, best_space, number_of_points
-from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.arrays import Floats, Symbols, Values
 
 
 class LinearHashing(FoldedMechanism):
@@ -91,6 +91,11 @@ class LinearHashing(FoldedMechanism):
         g, m = self.space.g, self.space.m
         return f"a point of m = {m} digits modulo g = {g}, and one of g buckets: {self.statistic_size:,} payloads"
 
+    def parts_of(self, payload: int) -> str:
+        """Return the point and the bucket."""
+        g = self.space.g
+        return f"{self.space.point_text(payload // g)}, bucket {payload % g} of {g}"
+
     @property
     def uniform_probability(self) -> float:
         """The probability of a uniform payload: g/(E+g-1), because one of the uniform buckets is the true one."""
@@ -122,6 +127,10 @@ class _HashFold(Fold):
 
     def __init__(self, space: ProjectiveSpace, size: int) -> None:
         self._space, self._size = space, size
+
+    def supported(self, payload: int) -> Symbols:
+        vector = self._space.vectors(np.array([payload // self._space.g]))
+        return np.flatnonzero(self._space.products(vector, np.arange(self._size)) == payload % self._space.g)
 
     def apply(self, cells: Floats) -> Floats:
         of_buckets = cells.reshape(self._space.points, self._space.g, -1)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells
+from uldp.mechanisms.supports_text import named
 from uldp.schemas.arrays import Counts, Mask, Packed, Symbols
 
 #: The kernels read the same bytes many times; this many bytes fit a core's cache.
@@ -21,9 +22,6 @@ _MOST_LEVELS = 6
 
 # The sum of fewer bits fits a byte, and a tree of adders for so few rows would cost more than it saves.
 _FEW = 256
-
-# describe_bits names up to this many bits.
-_NAMED = 20
 
 # If runs of payloads of one group have at least this average length, tally_bits counts them without copying.
 _RUN = 64
@@ -56,8 +54,7 @@ def describe_bits(row: bytes, size: int) -> str:
     '2 of 5 bits are 1: 0, 3'
     """
     found = np.flatnonzero(np.unpackbits(np.frombuffer(row, np.uint8), count=size))
-    names = ", ".join(map(str, found[:_NAMED].tolist())) + (", ..." if len(found) > _NAMED else "")
-    return f"{len(found):,} of {size:,} bits are 1{': ' if names else ''}{names}"
+    return f"{len(found):,} of {size:,} bits are 1{': ' if len(found) else ''}{named(found)}"
 
 
 def tally_bits(parts: Sequence[Packed], groups: Symbols, k: int, size: int) -> list[Cells]:

@@ -13,7 +13,7 @@ from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.fold import Fold, FoldedMechanism
 from uldp.mechanisms.mechanism import Guarantee, Randomness
 from uldp.mechanisms.projective_space import ProjectiveSpace, best_space, number_of_points
-from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.arrays import Floats, Symbols, Values
 
 
 class ProjectiveGeometryResponse(FoldedMechanism):
@@ -88,6 +88,10 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         """The points."""
         return f"a point of m = {self.space.m} digits modulo g = {self.space.g}: {self.statistic_size:,} payloads"
 
+    def parts_of(self, payload: int) -> str:
+        """Return the point."""
+        return self.space.point_text(payload)
+
     @property
     def uniform_probability(self) -> float:
         """The probability of a uniform point, P/D."""
@@ -121,6 +125,9 @@ class _HyperplaneFold(Fold):
 
     def __init__(self, space: ProjectiveSpace, size: int) -> None:
         self._space, self._vectors = space, space.vectors(np.arange(size))
+
+    def supported(self, payload: int) -> Symbols:
+        return np.flatnonzero(self._space.products(self._space.vectors(np.array([payload])), self._vectors) == 0)
 
     def apply(self, cells: Floats) -> Floats:
         return np.asarray(self._space.sum_over_hyperplanes(cells[:, np.newaxis])[self._vectors])

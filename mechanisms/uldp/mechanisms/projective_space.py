@@ -104,9 +104,18 @@ class ProjectiveSpace:
         """Return the digits of vectors of shape (n,), the first one first, shape (n, m)."""
         return np.asarray(vectors[:, np.newaxis] // self._powers[::-1] % self.g)
 
+    def point_text(self, point: int) -> str:
+        """Return a point as its number and its digits.
+
+        >>> ProjectiveSpace(3, 2).point_text(2)
+        'point 2 of 4 (1 1 modulo 3)'
+        """
+        (digits,) = self.digits(self.vectors(np.array([point])))
+        return f"point {point:,} of {self.points:,} ({' '.join(map(str, digits.tolist()))} modulo {self.g})"
+
     def products(self, vectors: Values, others: Values) -> Symbols:
-        """Return the sums of the products of the digits of vectors, modulo g, shape (n,)."""
-        sums = np.zeros(len(vectors), dtype=np.int64)
+        """Return the sums of the products of the digits of vectors, modulo g, shape (n,); one vector may be for all."""
+        sums = np.zeros(np.broadcast_shapes(vectors.shape, others.shape), dtype=np.int64)
         for power in self._powers.tolist():
             sums += (vectors // power % self.g) * (others // power % self.g)
         return np.asarray(sums % self.g)

@@ -48,18 +48,20 @@ class Strata(Mechanism):
         parts: The mechanisms.
         shares: Shape (S,): the probability with which devices draw each of the S parts.
         first_symbols: Shape (S,): the first input symbol of each part.
+        noun: What a part is for, as text.
     """
 
     parts: tuple[Mechanism, ...]
     shares: Floats
     first_symbols: Symbols
 
-    def __init__(self, parts: Sequence[Mechanism], shares: Sequence[float]) -> None:
+    def __init__(self, parts: Sequence[Mechanism], shares: Sequence[float], noun: str = "attribute") -> None:
         """Build the mechanism.
 
         Args:
             parts: The mechanisms.
             shares: The probability with which devices draw each part.
+            noun: What a part is for, as text.
 
         Raises:
             ValueError: if there is no part, there are more than two bytes can number, or the shares are not one
@@ -67,7 +69,7 @@ class Strata(Mechanism):
         """
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise ValueError(f"strata have 1 to {_MOST_PARTS} parts, got {len(parts)}")
-        self.parts = tuple(parts)
+        self.parts, self.noun = tuple(parts), noun
         self.shares = np.array(shares, dtype=np.float64)
         total = self.shares.sum()
         if self.shares.shape != (len(parts),) or not ((self.shares >= _LEAST_SHARE).all() and abs(total - 1) < 1e-9):
@@ -130,7 +132,7 @@ class Strata(Mechanism):
         )
         number, own = next((number, own) for number, rows, own in self.split_payloads(column) if len(rows))
         part = int(own[0]) if own.ndim == 1 else own[0].tobytes()
-        return f"attribute {number} of {len(self.parts)}: {self.parts[number].describe(part)}"
+        return f"{self.noun} {number} of {len(self.parts)}: {self.parts[number].describe(part)}"
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Tally the payloads of each part by its mechanism, in each of k groups."""

@@ -65,7 +65,7 @@ def test_bits_of_designs_are_tested_in_each_design(tmp_path: Path) -> None:
     assert verify(spec, sent, ["7"], []).failed is None
     failed = verify(spec, sent, ["0"], []).failed
     assert failed is not None
-    assert "attribute" in failed.name
+    assert "design 0" in failed.name
 
 
 LEVELS = {"strict": {"epsilon": 0.5, "share": 0.5}, "open": {"epsilon": 3.0, "share": 0.5}}
