@@ -18,7 +18,13 @@ from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
 
 class Fold(ABC):
-    """The matrix M of 0 and 1 that says which payloads support which symbols: a row for each symbol."""
+    """The matrix M of 0 and 1 that says which payloads support which symbols: a row for each symbol.
+
+    Attributes:
+        numbers: How many numbers a transform has.
+    """
+
+    numbers: int
 
     @abstractmethod
     def apply(self, cells: Floats) -> Floats:

@@ -16,6 +16,9 @@ from uldp.mechanisms.pure import PureDecoder, PureLinear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 
+# A transform of so many numbers takes some hundredths of a second, and a simulation two for each window.
+_MOST_NUMBERS = 1 << 18
+
 
 @dataclass(frozen=True, eq=False)
 class FoldedLinear(PureLinear):
@@ -87,7 +90,12 @@ class FoldedDecoder(PureDecoder):
         return self._mechanism.fold.supports(cells)
 
     def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
-        """Draw the cells of n reports, and return their support counts, which depend on each other as those do."""
+        """Draw the support counts of n reports: by way of their cells, on which they depend, where this is fast.
+
+        For many values, the supports of a report are almost independent.
+        """
+        if self._mechanism.fold.numbers > _MOST_NUMBERS:
+            return super().draw_counts(r, n, rng)
         law = self._mechanism.law(r)
         return self.supports(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
 

@@ -100,7 +100,7 @@ class _HadamardFold(Fold):
     """A payload supports the symbols whose entry of its row fits its bit."""
 
     def __init__(self, size: int, rows: int) -> None:
-        self._size, self._rows = size, rows
+        self._size, self._rows, self.numbers = size, rows, rows
 
     def supported(self, payload: int) -> Symbols:
         bits = np.bitwise_count(np.arange(self._size) & payload >> 1) & 1

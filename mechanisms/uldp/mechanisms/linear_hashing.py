@@ -126,7 +126,7 @@ class _HashFold(Fold):
     """A payload supports the symbols that its function hashes into its bucket."""
 
     def __init__(self, space: ProjectiveSpace, size: int) -> None:
-        self._space, self._size = space, size
+        self._space, self._size, self.numbers = space, size, space.g**space.m
 
     def supported(self, payload: int) -> Symbols:
         vector = self._space.vectors(np.array([payload // self._space.g]))

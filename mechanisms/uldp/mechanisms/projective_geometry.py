@@ -125,6 +125,7 @@ class _HyperplaneFold(Fold):
 
     def __init__(self, space: ProjectiveSpace, size: int) -> None:
         self._space, self._vectors = space, space.vectors(np.arange(size))
+        self.numbers = space.g**space.m
 
     def supported(self, payload: int) -> Symbols:
         return np.flatnonzero(self._space.products(self._space.vectors(np.array([payload])), self._vectors) == 0)
