@@ -219,7 +219,7 @@ def test_blh_is_hrr() -> None:
     [
         ({"name": "linear-olh", "size": (1 << 20) + 1}, "takes at most 1,048,576 values, got 1,048,577; use hrr, or"),
         ({"name": "hrr", "size": (1 << 23) + 1}, "takes at most 8,388,608 values, got 8,388,609; use oue, or"),
-        ({"name": "pgr", "epsilon": 0}, "mechanism.epsilon: must be more than 0"),
+        ({"name": "pgr", "epsilon": 0}, "mechanism.epsilon: must be 1e-06 or more"),
         ({"name": "hrr", "theta": 0.5}, "hrr takes no theta"),
     ],
 )

@@ -178,7 +178,7 @@ def test_a_group_of_one_value_has_no_pair() -> None:
         ([{"values": [0], "epsilon": 1.0}, {"values": [1], "epsilon": 2.0}], "'hiv' is in no group; leave values out"),
         ([{"epsilon": 1.0}, {"values": [0, 1, 2, 3], "epsilon": 2.0}], "0: the other groups name all values"),
         ([{"epsilon": 1.0}, {"values": [0], "epsilon": 1.0}], "two groups have the same epsilon; merge them"),
-        ([{"epsilon": 0}, {"values": [0], "epsilon": 1.0}], "mechanism.groups.0.epsilon: must be more than 0"),
+        ([{"epsilon": 0}, {"values": [0], "epsilon": 1.0}], "mechanism.groups.0.epsilon: must be 1e-06 or more"),
         ([{"epsilon": 21}, {"values": [0], "epsilon": 1.0}], "mechanism.groups.0.epsilon: must be 20 or less"),
     ],
 )

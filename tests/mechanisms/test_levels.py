@@ -137,7 +137,7 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
         (keys({"strict": {"epsilon": 0.5}}), "mechanism.levels: give two levels or more"),
         (
             keys({"strict": {"epsilon": 0}, "open": {"epsilon": 1}}),
-            "mechanism.levels.strict.epsilon: must be more than 0",
+            "mechanism.levels.strict.epsilon: must be 1e-06 or more",
         ),
         (keys({"strict": {"epsilon": 1, "share": 0.2}, "open": {"epsilon": 2}}), "give each level a share, or none"),
         (

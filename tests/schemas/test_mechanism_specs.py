@@ -74,7 +74,10 @@ def test_parameters_are_as_given() -> None:
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
-        ({"mechanism": {"name": "olh", "epsilon": 0}}, "mechanism.epsilon: must be more than 0 (got 0)"),
+        (
+            {"mechanism": {"name": "olh", "epsilon": 0}},
+            "mechanism.epsilon: must be 1e-06 or more: with less, a report says almost nothing (got 0)",
+        ),
         ({"mechanism": {"name": "olh", "epsilon": 1, "buckets": 1}}, "mechanism.buckets: must be 2 or more (got 1)"),
         (
             {"mechanism": {"name": "olh", "epsilon": 1, "buckets": 2.5}},

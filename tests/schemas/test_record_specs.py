@@ -107,7 +107,13 @@ LIST = "write all, or a list of values of the domain"
         (of({"name": "sample-one"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'sample-one')"),
         (of({"name": "identity"}, DUCHI), f"mechanism.of.app.name: must be one of {PARTS} (got 'identity')"),
         (of({"share": 0.5}, DUCHI), "mechanism.of.app.name: missing; add it"),
-        (of({"name": "urap", "theta": 3}, DUCHI), "mechanism.of.app.theta: must be less than 1 (got 3)"),
+        (
+            of({"name": "urap", "theta": 3}, DUCHI),
+            (
+                "mechanism.of.app.theta: must be more than 0 and less than 1, such as 0.5: with 0 no true bit"
+                " is set, and with 1 a bit that is not set excludes its value (got 3)"
+            ),
+        ),
         (of({"name": "urap", "thet": 3}, DUCHI), f"mechanism.of.app.thet: {UNKNOWN} (did you mean 'theta'?)"),
         (
             of({"name": "rappor"}, DUCHI),
@@ -151,7 +157,7 @@ LIST = "write all, or a list of values of the domain"
         ({"mechanism": {"name": "sample-one", "epsilon": 1}}, "mechanism.of: missing; add it"),
         (
             {"mechanism": {"name": "sample-one", "epsilon": 0, "of": {"app": URR, "hours": DUCHI}}},
-            "mechanism.epsilon: must be more than 0 (got 0)",
+            "mechanism.epsilon: must be 1e-06 or more: with less, a report says almost nothing (got 0)",
         ),
         (
             {"mechanism": {"name": "sample-one", "of": {"app": URR, "hours": DUCHI}}},

@@ -138,7 +138,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"mechanism": mechanism("urr")}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
         (
             {"mechanism": mechanism("urr", epsilon=0)},
-            "mechanism.epsilon: must be more than 0 (got 0)",
+            "mechanism.epsilon: must be 1e-06 or more: with less, a report says almost nothing (got 0)",
         ),
         (
             {"mechanism": mechanism("urr", epsilon=51)},
@@ -150,7 +150,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("urr", epsilon=float("nan"))},
-            "mechanism.epsilon: must be more than 0 (got nan)",
+            "mechanism.epsilon: must be 1e-06 or more: with less, a report says almost nothing (got nan)",
         ),
         (
             {"mechanism": mechanism("urr", epsilon="1.0")},
@@ -170,7 +170,10 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},
-            "mechanism.theta: must be less than 1 (got 1)",
+            (
+                "mechanism.theta: must be more than 0 and less than 1, such as 0.5: with 0 no true bit"
+                " is set, and with 1 a bit that is not set excludes its value (got 1)"
+            ),
         ),
         (
             {"mechanism": mechanism("rr", epsilon=1), "sensitive": [1]},
@@ -187,6 +190,13 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         (
             {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}, "sensitive": [0, 1]},
             "sensitive: mangat needs exactly one sensitive value; name one",
+        ),
+        (
+            {"mechanism": mechanism("ss", epsilon=1), "tags": [{"name": "home"}], "sensitive": [1]},
+            (
+                "tags: ss protects every value alike, hidden or not, so it cannot be the common mechanism; choose uss,"
+                " or another of urr, urap, uoue, uhr, uss, ubd"
+            ),
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},

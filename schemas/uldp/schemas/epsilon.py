@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 #: The largest epsilon of a report, and of all reports of a value.
 MAX_EPSILON = 20.0
@@ -16,7 +16,7 @@ def protects(epsilon: float) -> float:
     Raises:
         ValueError: if it is more than ``MAX_EPSILON``, or less than ``MIN_EPSILON``.
     """
-    if epsilon < MIN_EPSILON:
+    if not epsilon >= MIN_EPSILON:
         raise ValueError(f"must be {MIN_EPSILON:g} or more: with less, a report says almost nothing")
     if not epsilon <= MAX_EPSILON:
         raise ValueError(
@@ -27,4 +27,4 @@ def protects(epsilon: float) -> float:
 
 
 #: A privacy budget in nats, of one report or of all reports of a value.
-Epsilon = Annotated[float, Field(gt=0), AfterValidator(protects)]
+Epsilon = Annotated[float, AfterValidator(protects)]

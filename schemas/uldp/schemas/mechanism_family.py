@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, Self, get_args
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.domains import DomainKind
 from uldp.schemas.epsilon import Epsilon
@@ -98,6 +98,19 @@ class PrivateSpec(MechanismFamily):
         if lasting is not None and lasting < epsilon:
             raise ValueError(f"must be at least epsilon, the budget of one of these reports ({epsilon:g})")
         return lasting
+
+
+def _inside(theta: float) -> float:
+    if not 0 < theta < 1:
+        raise ValueError(
+            "must be more than 0 and less than 1, such as 0.5: with 0 no true bit is set, and with 1 a bit that is not"
+            " set excludes its value"
+        )
+    return theta
+
+
+#: The probability that the bit of the true value is set.
+Theta = Annotated[float, AfterValidator(_inside)]
 
 
 def best_buckets(data: dict[str, Any]) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from uldp.schemas.cohorts import default_cohorts, fits_bits, fits_statistic, most_candidates, whole_bytes
-from uldp.schemas.mechanism_family import MOST_BUCKETS, PrivateSpec, best_buckets
+from uldp.schemas.mechanism_family import MOST_BUCKETS, PrivateSpec, Theta, best_buckets
 
 #: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
 MAX_EMS_BINS = 1024
@@ -54,7 +54,7 @@ class BloomSpec(PrivateSpec):
     bits: Annotated[int, Field(ge=8, le=1024), AfterValidator(whole_bytes)] = 128
     hashes: Annotated[int, Field(ge=1, validate_default=True), AfterValidator(fits_bits)] = 2
     cohorts: int = Field(default=64, ge=1, le=1 << 13)
-    theta: float | None = Field(default=None, gt=0, lt=1)
+    theta: Theta | None = None
 
     @property
     def most_candidates(self) -> int:

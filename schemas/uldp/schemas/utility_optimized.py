@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from uldp.schemas.designs import MOST_POINTS, best_design, best_subset, best_theta, design_of
-from uldp.schemas.mechanism_family import PrivateSpec
+from uldp.schemas.mechanism_family import PrivateSpec, Theta
 from uldp.schemas.mechanism_names import OF_SYMBOLS
 
 
@@ -44,7 +44,7 @@ class UrapSpec(PrivateSpec):
     takes_tags = True
 
     name: Literal["urap"]
-    theta: Annotated[float | None, Field(gt=0, lt=1), WrapValidator(_or_auto)] = None
+    theta: Annotated[Theta | None, WrapValidator(_or_auto)] = None
 
     def resolved(self, sensitive: int, size: int) -> Self:
         """Return this mechanism with the number for which auto stands; see ``uldp.schemas.designs``."""

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from uldp.schemas.epsilon import Epsilon, protects
 from uldp.schemas.groups import Group
-from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, best_buckets
+from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, Theta, best_buckets
 from uldp.schemas.mechanism_names import OF_SYMBOLS
 
 #: The most designs of bit-flip.
@@ -46,7 +46,7 @@ class RapporSpec(PrivateSpec):
     """Basic RAPPOR: unary encoding in which the true bit is set with probability ``theta``."""
 
     name: Literal["rappor"]
-    theta: float = Field(gt=0, lt=1)
+    theta: Theta
 
     @model_validator(mode="before")
     @classmethod
@@ -106,6 +106,12 @@ class ThresholdingSpec(PrivateSpec):
     theta: float | None = Field(default=None, gt=0.5, lt=1)
 
 
+def _fits_two_bytes(epsilon: float) -> float:
+    if not epsilon >= MIN_SUMMATION_EPSILON:
+        raise ValueError(f"must be {MIN_SUMMATION_EPSILON} or more: with less, noise exceeds two bytes; choose sue")
+    return epsilon
+
+
 class SummationSpec(PrivateSpec):
     """Summation with histogram encoding."""
 
@@ -114,7 +120,7 @@ class SummationSpec(PrivateSpec):
     large_domains = ("sends two bytes for each value", "linear-olh, pgr or hrr")
 
     name: Literal["she"]
-    epsilon: Annotated[float, Field(ge=MIN_SUMMATION_EPSILON), AfterValidator(protects)]
+    epsilon: Annotated[float, AfterValidator(_fits_two_bytes), AfterValidator(protects)]
 
     @field_validator("lasting_epsilon")
     @classmethod

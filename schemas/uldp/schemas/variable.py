@@ -218,18 +218,18 @@ def _divisor_near(size: int, columns: int) -> str:
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
     for_tags = names_where(lambda family: family.takes_tags)
-    if mechanism.name == "mangat" and sensitive == "all":
-        raise ValueError(f"{where}mangat needs exactly one sensitive value, for example sensitive: [1]")
-    if not mechanism.utility_optimized and sensitive != "all":
-        raise ValueError(
-            f"{where}{mechanism.name} protects every value alike; write sensitive: all, or choose one of {for_tags}"
-        )
     if tags and not mechanism.takes_tags:
         reason = "is for two values" if mechanism.utility_optimized else "protects every value alike, hidden or not"
         nearest = _NEAREST.get(mechanism.name, "ubd")
         raise ValueError(
             f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose {nearest}, or"
             f" another of {for_tags}"
+        )
+    if mechanism.name == "mangat" and sensitive == "all":
+        raise ValueError(f"{where}mangat needs exactly one sensitive value, for example sensitive: [1]")
+    if not mechanism.utility_optimized and sensitive != "all":
+        raise ValueError(
+            f"{where}{mechanism.name} protects every value alike; write sensitive: all, or choose one of {for_tags}"
         )
     for index, tag in enumerate(tags):
         _check_zone_epsilon(mechanism, tag, f"{where}tags.{index}.zone_epsilon")
