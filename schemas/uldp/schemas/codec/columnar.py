@@ -5,7 +5,8 @@ it knows the bytes before the first field (header, collection, version). It leav
 the plain decoder, which is the reference.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -150,35 +151,47 @@ class _Padded:
         """Return the messages that begin with the prefix of each layout."""
         return self._looked_up(layouts) if len(layouts) > MOST_COMPARED else self._compared(layouts)
 
-    def _compared(self, layouts: Sequence[Layout]) -> list[Rows]:
-        """Compare each layout with the messages whose names of collections have its length."""
-        # The first byte behind the header is the length of the collection's name, and few layouts share a length.
+    def _by_length(self) -> Callable[[int], Rows]:
+        """Return a function from the first byte of a name's length to the messages that have it.
+
+        The byte is the first behind the header, and few layouts share it.
+        """
         first = self.fields(self.starts + HEADER_SIZE, 1).view(np.uint8)
         order = np.argsort(first, kind="stable")
-        ends = np.cumsum(np.bincount(first, minlength=256))
+        ends = [0, *np.cumsum(np.bincount(first, minlength=256)).tolist()]
+        return lambda byte: order[ends[byte] : ends[byte + 1]]
+
+    def _compared(self, layouts: Sequence[Layout]) -> list[Rows]:
+        """Compare each layout with the messages whose names of collections have its length."""
+        rows_of = self._by_length()
         found = []
         for layout in layouts:
-            byte = layout.prefix[HEADER_SIZE]
-            rows = order[ends[byte - 1] : ends[byte]]
+            rows = rows_of(layout.prefix[HEADER_SIZE])
             found.append(rows[self.fields(self.starts[rows], len(layout.prefix)) == np.void(layout.prefix)])
         return found
 
     def _looked_up(self, layouts: Sequence[Layout]) -> list[Rows]:
-        """Look up the prefix of each message by its hash, once for each length of a prefix."""
+        """Look up the prefix of each message by its hash among the prefixes whose names have its length."""
+        rows_of = self._by_length()
         found = [np.empty(0, dtype=np.intp)] * len(layouts)
-        lengths = np.array([len(layout.prefix) for layout in layouts])
-        for length in np.unique(lengths).tolist():
-            members = np.flatnonzero(lengths == length)
-            prefixes = [layouts[member].prefix for member in members.tolist()]
+        alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for index, layout in enumerate(layouts):
+            alike[layout.prefix[HEADER_SIZE], len(layout.prefix)].append(index)
+        for (byte, length), members in alike.items():
+            rows = rows_of(byte)
+            messages = replace(self, starts=self.starts[rows], ends=self.ends[rows])
+            prefixes = [layouts[member].prefix for member in members]
             known = _Padded.of(Bodies.of(prefixes), np.arange(len(members)), length)
             hashes = known.hashes(length)
             by_hash = np.argsort(hashes)
-            at = np.searchsorted(hashes[by_hash], self.hashes(length)).clip(max=len(members) - 1)
-            candidates = by_hash[at]
-            same = np.flatnonzero(self.fields(self.starts, length) == known.fields(known.starts, length)[candidates])
-            ordered = same[np.argsort(candidates[same], kind="stable")]
-            ends = np.cumsum(np.bincount(candidates[same], minlength=len(members)))
-            for member, start, end in zip(members.tolist(), [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            at = np.searchsorted(hashes[by_hash], messages.hashes(length)).clip(max=len(members) - 1)
+            # NumPy uses a radix sort for integers of 8 or 16 bits.
+            candidates = by_hash.astype(np.min_scalar_type(len(members)))[at]
+            prefix = known.fields(known.starts, length)[candidates]
+            same = np.flatnonzero(messages.fields(messages.starts, length) == prefix)
+            ordered = rows[same[np.argsort(candidates[same], kind="stable")]]
+            ends = np.cumsum(np.bincount(candidates[same], minlength=len(members))).tolist()
+            for member, start, end in zip(members, [0, *ends[:-1]], ends, strict=True):
                 found[member] = ordered[start:end]
         return found
 
