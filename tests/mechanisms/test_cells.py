@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.cells import Cells, SparseCells, add_cells, as_dense, count_symbols
+from uldp.mechanisms.cells import (
+    Cells,
+    SparseCells,
+    add_cells,
+    as_dense,
+    count_symbols,
+    spread_rows,
+    stack_cells,
+    unstack_cells,
+)
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
@@ -53,6 +62,34 @@ def test_sums_are_sparse_while_few_symbols_were_reported() -> None:
         total = add_cells(total, one)
         assert isinstance(total, SparseCells) == (symbol + 1 < SIZE / 4)
     assert as_dense(total).tolist() == [1] * SIZE
+
+
+def in_rows(cells: list[Cells]) -> list[list[int]]:
+    return [as_dense(row).tolist() for row in cells]
+
+
+@given(st.lists(counts(), min_size=1, max_size=5))
+def test_rows_are_stacked_and_unstacked(rows: list[Cells]) -> None:
+    stacked = stack_cells(rows)
+    assert as_dense(stacked).tolist() == [cell for row in in_rows(rows) for cell in row]
+    assert in_rows(unstack_cells(stacked, len(rows))) == in_rows(rows)
+
+
+@given(st.lists(counts(), min_size=1, max_size=4), st.data())
+def test_rows_are_spread_among_rows_of_zeros(rows: list[Cells], data: st.DataObject) -> None:
+    k = data.draw(st.integers(len(rows), 7))
+    at = sorted(data.draw(st.permutations(range(k)))[: len(rows)])
+    wanted = [[0] * SIZE for _ in range(k)]
+    for place, row in zip(at, in_rows(rows), strict=True):
+        wanted[place] = row
+    assert in_rows(unstack_cells(spread_rows(stack_cells(rows), np.array(at), k), k)) == wanted
+
+
+def test_a_stack_of_sparse_rows_is_sparse() -> None:
+    few = SparseCells(1 << 20, np.array([7]), np.array([1]))
+    stacked = stack_cells([few] * 1000)
+    assert isinstance(stacked, SparseCells)
+    assert all(isinstance(row, SparseCells) for row in unstack_cells(spread_rows(stacked, np.arange(1000), 2000), 2000))
 
 
 REPORTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, SIZE - 1)), max_size=60)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import build
+from tests.collector.test_blocks import PARTS, block, values
+from uldp.collector.blocks import PartialBlock
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
@@ -25,6 +27,7 @@ from uldp.transforms.coders import (
     EstimateCoder,
     MessageCoder,
     MixedColumnsCoder,
+    PartialBlockCoder,
     PartialStatisticCoder,
     RejectedCoder,
     ReportColumnsCoder,
@@ -183,6 +186,12 @@ def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
     np.testing.assert_array_equal(read.dense(), counts.dense(), strict=True)
 
 
+@given(PARTS)
+def test_blocks_round_trip(parts: list[tuple[int, PartialStatistic]]) -> None:
+    written = block(parts)
+    assert values(PartialBlockCoder().decode(PartialBlockCoder().encode(written))) == values(written)
+
+
 def test_state_of_another_layout_is_refused() -> None:
     encoded = PartialStatisticCoder().encode(PartialStatistic())
     with pytest.raises(
@@ -199,6 +208,7 @@ CODERS: dict[type, type[Coder]] = {
     Message: MessageCoder,
     MixedColumns: MixedColumnsCoder,
     PartialStatistic: PartialStatisticCoder,
+    PartialBlock: PartialBlockCoder,
 }
 
 

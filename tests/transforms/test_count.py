@@ -19,7 +19,15 @@ from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import CountSupport, KeyedStatistic, SumCounts, count_support
+from uldp.transforms.count import (
+    CollectBlocks,
+    CountSupport,
+    KeyedBlock,
+    KeyedStatistic,
+    SumCounts,
+    count_support,
+)
+from uldp.transforms.windows import at_time
 
 SIZE = 11  # 10 values and a tag: bits of 2 bytes
 
@@ -39,8 +47,8 @@ SPECS = [SYMBOLS, BITS]
 TARGETS = serve(SPECS)
 
 #: A report as its slice, in hours, and the symbols that it supports: one, or any number.
-ONE_SYMBOL = st.tuples(st.integers(0, 3), st.integers(0, SIZE - 1).map(lambda symbol: {symbol}))
-ANY_BITS = st.tuples(st.integers(0, 3), st.sets(st.integers(0, SIZE - 1)))
+ONE_SYMBOL = st.tuples(st.integers(0, 3) | st.integers(0, 99), st.integers(0, SIZE - 1).map(lambda symbol: {symbol}))
+ANY_BITS = st.tuples(st.integers(0, 3) | st.integers(0, 99), st.sets(st.integers(0, SIZE - 1)))
 
 
 def columns(spec: CollectionSpec, reports: list[tuple[int, set[int]]]) -> ReportColumns:
@@ -65,27 +73,34 @@ def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int
     }
 
 
+def counted(
+    spec: CollectionSpec, reports: list[tuple[int, set[int]]]
+) -> dict[int, tuple[list[int] | None, Accounting]]:
+    """What ``count_support`` counts in each slice; each block begins at its origin."""
+    blocks = list(count_support(TARGETS[spec.key], [columns(spec, reports)]))
+    size = TARGETS[spec.key].block_size
+    assert all(origin % size == 0 and (block.starts // size * size == origin).all() for origin, block in blocks)
+    return {start: value(partial) for _, block in blocks for start, partial in block.slices()}
+
+
 def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting]:
     return None if partial.cells is None else as_dense(partial.cells).tolist(), partial.accounting
 
 
 @given(st.lists(ONE_SYMBOL, max_size=40))
 def test_symbols_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
-    counted = count_support(TARGETS[SYMBOLS.key], [columns(SYMBOLS, reports)])
-    assert {start: value(partial) for start, partial in counted} == brute_force(reports)
+    assert counted(SYMBOLS, reports) == brute_force(reports)
 
 
 @given(st.lists(ANY_BITS, max_size=40))
 def test_bits_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
-    counted = count_support(TARGETS[BITS.key], [columns(BITS, reports)])
-    assert {start: value(partial) for start, partial in counted} == brute_force(reports)
+    assert counted(BITS, reports) == brute_force(reports)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
 def test_more_bits_than_a_byte_can_count(spec: CollectionSpec) -> None:
     reports = [(hour, {7}) for hour in (0, 2)] * 1000
-    counted = count_support(TARGETS[spec.key], [columns(spec, reports)])
-    assert {start: value(partial) for start, partial in counted} == brute_force(reports)
+    assert counted(spec, reports) == brute_force(reports)
 
 
 PARTIAL = st.builds(
@@ -133,8 +148,17 @@ def dated(element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) ->
     return key, timestamp.micros // 1000, *value(partial)
 
 
-def test_a_bundle_gives_one_sum_for_each_collection_and_slice_at_its_last_millisecond() -> None:
-    symbols, more, bits = [(0, {1}), (2, {10})], [(0, {1}), (0, {3})], [(2, {0, 4, 10})]
+def dated_slices(element: KeyedBlock, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
+    """The block's origin, and each slice at its last millisecond."""
+    key, block = element
+    assert timestamp.micros // 1000 == block.starts[0] // TARGETS[key].block_size * TARGETS[key].block_size
+    return [(key, start + HOUR - 1, *value(partial)) for start, partial in block.slices()]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_bundle_gives_one_sum_for_each_collection_and_slice(bounded: bool) -> None:
+    """Of a stream at its last millisecond, and in blocks else."""
+    symbols, more, bits = [(0, {1}), (40, {10})], [(0, {1}), (1, {3})], [(2, {0, 4, 10})]
     parts = [
         MixedColumns((columns(SYMBOLS, symbols), columns(BITS, bits))),
         MixedColumns((columns(SYMBOLS, more),)),
@@ -145,5 +169,21 @@ def test_a_bundle_gives_one_sum_for_each_collection_and_slice_at_its_last_millis
         for start, (counts, accounting) in brute_force(reports).items()
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
-        counted = pipeline | beam.Create(parts, reshuffle=False) | CountSupport(SPECS)
-        assert_that(counted | beam.Map(dated), equal_to(expected))
+        created = pipeline | beam.Create(parts, reshuffle=False)
+        created.is_bounded = bounded
+        date = beam.FlatMap(dated_slices) if bounded else beam.Map(dated)
+        assert_that(created | CountSupport(SPECS) | date, equal_to(expected))
+
+
+@pytest.mark.parametrize("hours", [(0, 1, 0), (0, 40, 40)])
+def test_parts_of_slices_are_collected_into_the_blocks_of_a_bundle(hours: tuple[int, ...]) -> None:
+    accounting = Accounting(received=1, duplicate=1)
+    parts = [at_time(hour * HOUR + HOUR - 1, (SYMBOLS.key, PartialStatistic(None, accounting))) for hour in hours]
+    expected = [
+        (SYMBOLS.key, hour * HOUR + HOUR - 1, None, Accounting(received=n, duplicate=n))
+        for hour, n in Counter(hours).items()
+    ]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        created = pipeline | beam.Create(range(len(parts)), reshuffle=False)
+        slices = created | beam.Map(parts.__getitem__).with_output_types(KeyedStatistic)
+        assert_that(slices | CollectBlocks(SPECS) | beam.FlatMap(dated_slices), equal_to(expected))

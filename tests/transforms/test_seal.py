@@ -1,5 +1,7 @@
 """Flags against windows that earn them; corrections on a stream are in test_aggregate.py."""
 
+from typing import Any
+
 import apache_beam as beam
 import numpy as np
 import pytest
@@ -7,13 +9,14 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests import build
+from uldp.collector.blocks import PartialBlock
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
-from uldp.transforms.count import KeyedStatistic
+from uldp.transforms.count import KeyedBlock, KeyedStatistic
 from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
 
 
@@ -106,11 +109,14 @@ def test_the_state_of_a_pane_does_not_grow_with_its_domain() -> None:
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_pane_without_reports_is_none(bounded: bool) -> None:
     of = target()
-    parts = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialStatistic())]
+    parts: list[Any] = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialStatistic())]
+    if bounded:
+        parts = [(key, PartialBlock.of(0, partial)) for key, partial in parts]
+    kind = KeyedBlock if bounded else KeyedStatistic
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
-            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedStatistic)
+            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(kind)
             | beam.WindowInto(FixedWindows(3600))
         )
         sums.is_bounded = bounded

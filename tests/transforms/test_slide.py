@@ -1,7 +1,6 @@
 """Sliding windows as sums of slices, against putting each slice into each of its windows."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
@@ -10,15 +9,16 @@ import pytest
 from apache_beam.pvalue import PCollection
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import SlidingWindows, WindowFn
-from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.timestamp import Duration, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.collection import WindowSpec
 from uldp.schemas.pane import Accounting
-from uldp.transforms.count import KeyedStatistic, SumCounts
+from uldp.transforms.count import KeyedBlock, KeyedStatistic, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
 from uldp.transforms.windows import at_time
 
@@ -27,6 +27,10 @@ PERIOD = 10
 
 def part(n: int) -> PartialStatistic:
     return PartialStatistic(np.array([n, 1]), Accounting(received=n, counted=n))
+
+
+def block(start: int, n: int) -> PartialBlock:
+    return PartialBlock.of(start, part(n))
 
 
 def value(partial: PartialStatistic) -> tuple[list[int], Accounting]:
@@ -78,8 +82,16 @@ def slide_and_sum(counts: PCollection[KeyedStatistic], window: WindowSpec) -> PC
     return sums
 
 
-@pytest.mark.parametrize("transform", [slide_and_sum, SumSlidingWindows])
-def test_the_transform_gives_what_beams_sliding_windows_give(transform: Callable[[WindowSpec], Any]) -> None:
+def dated_windows(element: KeyedBlock, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:
+    """The windows of a sum of a bounded job; the first one's is the element's, unless they slide."""
+    key, sums = element
+    windows = [(start * 1000, (start + size) * 1000, partial) for start, partial in sums.slices()]
+    assert window.end - window.start == Duration(micros=size * 1000)
+    return [(key, start, end, partial.accounting.received) for start, end, partial in windows]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_the_transform_gives_what_beams_sliding_windows_give(bounded: bool) -> None:
     quarter, hour = 15 * 60_000, 3_600_000
     slots = [("c", 0, 1), ("c", 1, 2), ("c", 1, 3), ("c", 9, 4), ("d", 1, 5)]
     wanted: Counter[tuple[tuple[str, int], int, int]] = Counter()
@@ -88,13 +100,22 @@ def test_the_transform_gives_what_beams_sliding_windows_give(transform: Callable
             WindowFn.AssignContext(Timestamp(micros=slot * quarter * 1000))
         ):
             wanted[(name, 1), window.start.micros, window.end.micros] += n
-    elements = [at_time(slot * quarter + quarter - 1, ((name, 1), part(n))) for name, slot, n in slots]
+    spec = WindowSpec.model_validate({"size": "1h", "period": "15m"})
+    elements: list[Any] = [((name, 1), part(n)) for name, _, n in slots]
+    kind: Any = KeyedStatistic
+    transform: Any = slide_and_sum(spec)
+    date = beam.Map(dated)
+    if bounded:
+        elements = [((name, 1), block(slot * quarter, n)) for name, slot, n in slots]
+        kind = KeyedBlock
+        transform, date = SumSlidingWindows(spec), beam.FlatMap(dated_windows, hour)
+    timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(slots)))
-            | "Slices" >> beam.Map(elements.__getitem__).with_output_types(KeyedStatistic)
-            | "SlideAndSum" >> transform(WindowSpec.model_validate({"size": "1h", "period": "15m"}))
-            | "Date" >> beam.Map(dated)
+            | "Slices" >> beam.Map(timed.__getitem__).with_output_types(kind)
+            | "SlideAndSum" >> transform
+            | "Date" >> date
         )
         assert_that(sums, equal_to([(*window, n) for window, n in wanted.items()]))

@@ -20,6 +20,9 @@ AMENDABLE_FOR = timedelta(days=1)
 #: Upper bound of event and publish times, exclusive, in milliseconds since 1970. The text of times has years of four
 #: digits, and a window may end ``MAX_WINDOW``, almost a thousand years, after the times that it holds.
 YEAR_9000 = 221_845_392_000_000
+#: A block has up to so many time slices: more save little, and leave fewer blocks that workers can share. If it has
+#: several, it has up to so many cells, because sums copy them.
+_MOST_SLICES, _BLOCK_CELLS = 8, 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +38,19 @@ class ServedCollection:
         return self.protocol.mechanism
 
     @cached_property
+    def channel(self) -> str:
+        """See ``CollectionSpec.channel``; kept here because each pane needs it, and a private field is slow to read."""
+        return self.spec.channel
+
+    @cached_property
     def slice_size(self) -> int:
         """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.slice)
+
+    @cached_property
+    def block_size(self) -> int:
+        """Milliseconds of the blocks of time slices that a bounded job sums together; see ``PartialBlock``."""
+        return self.slice_size * max(1, min(_MOST_SLICES, _BLOCK_CELLS // self.mechanism.statistic_size))
 
     @cached_property
     def closes_after(self) -> int:

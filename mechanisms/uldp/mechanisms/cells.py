@@ -4,7 +4,9 @@ Dense cells are an int64 array; sparse cells hold only the cells that a report h
 in any order.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +84,54 @@ def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, siz
         smallest(SparseCells(size, cells_of_group % size, of_group.astype(np.int64)))
         for cells_of_group, of_group in zip(np.split(found, ends), np.split(counts, ends), strict=True)
     ]
+
+
+def stack_cells(rows: Sequence[Cells]) -> Cells:
+    """Join one or more rows of as many cells each, one behind the other; sparse if few cells differ from 0."""
+    if len(rows) == 1:
+        return rows[0]
+    dense = [row for row in rows if not isinstance(row, SparseCells)]
+    if len(dense) == len(rows):
+        return np.concatenate(dense)
+    sparse = [row if isinstance(row, SparseCells) else _as_sparse(row) for row in rows]
+    size = sparse[0].size
+    indices = np.concatenate([row.indices for row in sparse])
+    indices += np.repeat(size * np.arange(len(rows)), [len(row.indices) for row in sparse])
+    return smallest(SparseCells(size * len(rows), indices, np.concatenate([row.values for row in sparse])))
+
+
+def unstack_cells(cells: Cells, k: int) -> list[Cells]:
+    """Return the k rows of which ``stack_cells`` joined these cells, dense ones as views."""
+    if not isinstance(cells, SparseCells):
+        return list(cells.reshape(k, -1))
+    size = cells.size // k
+    bounds = np.searchsorted(cells.indices, size * np.arange(k + 1)).tolist()
+    return [
+        smallest(SparseCells(size, cells.indices[first:end] - row * size, cells.values[first:end]))
+        for row, (first, end) in enumerate(pairwise(bounds))
+    ]
+
+
+def spread_rows(cells: Cells, at: Symbols, k: int) -> Cells:
+    """Put rows of ``stack_cells`` among k rows; those that are new are 0.
+
+    Args:
+        cells: The cells of one or more rows.
+        at: Shape (rows,): where each row goes, ascending and below k.
+        k: The number of rows of the result.
+    """
+    size = (cells.size if isinstance(cells, SparseCells) else len(cells)) // len(at)
+    if isinstance(cells, SparseCells):
+        rows, symbols = np.divmod(cells.indices, size)
+        return smallest(SparseCells(k * size, at[rows] * size + symbols, cells.values))
+    spread = np.zeros((k, size), dtype=np.int64)
+    spread[at] = cells.reshape(-1, size)
+    return spread.reshape(-1)
+
+
+def _as_sparse(cells: Counts) -> SparseCells:
+    indices = np.flatnonzero(cells)
+    return SparseCells(len(cells), indices, cells[indices])
 
 
 def smallest(cells: SparseCells) -> Cells:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -16,7 +16,7 @@ from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message, Rejected
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.count import CountSupport, KeyedStatistic, SumCounts
+from uldp.transforms.count import CollectBlocks, CountSupport, KeyedBlock, KeyedStatistic, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
@@ -102,7 +102,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         decoded = messages | "Decode" >> DecodeReports(
             self._shared, self.shards if self.deduplicate else None, self.freeze_heap, self.shard_key, self.sender_key
         )
-        accounting = [decoded.accounting]
+        accounting: list[PCollection[Any]] = [decoded.accounting]
         if self.deduplicate:
             deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self._shared, self.spill)
             accounting.append(deduplicated.accounting)
@@ -110,6 +110,9 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         else:
             columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(MixedColumns)
         counted = columns | "Count" >> CountSupport(self._shared)
+        if counted.is_bounded:
+            accounted = accounting | "Accounting" >> beam.Flatten()
+            accounting = [accounted | "CollectAccounting" >> CollectBlocks(self._shared)]
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
         counts = parts | "CountWindows" >> CountWindows(self._shared, self.simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
@@ -117,8 +120,10 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
 
 @dataclass
-class CountWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statistic]]):
+class CountWindows(beam.PTransform[PCollection[KeyedStatistic | KeyedBlock], PCollection[Statistic]]):
     """Sum partial counts in the windows of their spec, and seal each pane.
+
+    The parts of a bounded collection are of the type ``KeyedBlock``, others ``KeyedStatistic``.
 
     Specs with the same window policy share their steps. Policies share no steps, because a runner drops elements that
     are late by a policy's lateness before they reach any step with state.
@@ -127,13 +132,15 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Stat
     specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[Statistic]:
+    def expand(self, parts: PCollection[KeyedStatistic | KeyedBlock]) -> PCollection[Statistic]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
         labels = {spec.key: window_label(spec.window) for spec in self.specs}
         sealed = []
         for label, window in sorted(policies.items()):
-            kept = parts | f"Keep{label}" >> beam.Filter(partial(_has_policy, labels, label))
+            kept = parts | f"Keep{label}" >> beam.Filter(partial(_has_policy, labels, label)).with_output_types(
+                parts.element_type
+            )
             if parts.is_bounded:
                 sums = (
                     kept | f"Slide{label}" >> SumSlidingWindows(window)
@@ -150,7 +157,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Stat
         return counts
 
 
-def _has_policy(labels: Mapping[CollectionKey, str], label: str, element: KeyedStatistic) -> bool:
+def _has_policy(labels: Mapping[CollectionKey, str], label: str, element: KeyedStatistic | KeyedBlock) -> bool:
     """Return whether an element belongs to the collection of a policy.
 
     Raises:

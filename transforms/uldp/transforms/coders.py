@@ -4,12 +4,14 @@ import io
 import struct
 from collections.abc import Callable, Mapping
 from itertools import accumulate, chain, pairwise
+from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 import fastavro
 import numpy as np
 from apache_beam.coders import Coder, registry
 
+from uldp.collector.blocks import NUMBERS, PartialBlock
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
@@ -226,6 +228,40 @@ class PartialStatisticCoder(DeterministicCoder):
         return PartialStatistic(counts, Accounting(*accounting), signals)
 
 
+class PartialBlockCoder(DeterministicCoder):
+    """Encodes starts and numbers, then cells, then senders. Only bounded jobs have blocks, so none is state."""
+
+    _HEAD = struct.Struct("<II")
+    _SENDERS = struct.Struct("<qI")
+
+    def encode(self, value: PartialBlock) -> bytes:
+        """Write all parts."""
+        out = bytearray(self._HEAD.pack(len(value), len(value.senders)))
+        out += value.starts.tobytes() + value.numbers.tobytes()
+        _write_counts(out, value.cells)
+        for start, senders in sorted(value.senders.items(), key=itemgetter(0)):
+            out += (
+                self._SENDERS.pack(start, len(senders.digests)) + senders.digests.tobytes() + senders.reports.tobytes()
+            )
+        return bytes(out)
+
+    def decode(self, encoded: bytes) -> PartialBlock:
+        """Read the block back."""
+        k, of_senders = self._HEAD.unpack_from(encoded)
+        at = self._HEAD.size
+        starts = np.frombuffer(encoded, np.int64, k, at)
+        numbers = np.frombuffer(encoded, np.int64, k * NUMBERS, at + 8 * k).reshape(k, NUMBERS)
+        cells, at = _read_counts(encoded, at + 8 * k * (1 + NUMBERS))
+        senders = {}
+        for _ in range(of_senders):
+            start, n = self._SENDERS.unpack_from(encoded, at)
+            at += self._SENDERS.size
+            digests = np.frombuffer(encoded, np.uint64, n, at)
+            senders[start] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
+            at += 16 * n
+        return PartialBlock(starts, numbers, cells, senders)
+
+
 _NONE, _DENSE, _SPARSE = range(3)
 _COUNTS_HEAD = struct.Struct("<BII")
 
@@ -260,5 +296,6 @@ for _type, _coder in (
     (Message, MessageCoder),
     (MixedColumns, MixedColumnsCoder),
     (PartialStatistic, PartialStatisticCoder),
+    (PartialBlock, PartialBlockCoder),
 ):
     registry.register_coder(_type, _coder)

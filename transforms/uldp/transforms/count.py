@@ -3,62 +3,70 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.blocks import PartialBlock
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import PartialSignals, improbable_counts, skew_counts
+from uldp.collector.signals import improbable_counts, skew_counts
 from uldp.schemas.collection import CollectionKey, CollectionSpec
-from uldp.schemas.pane import Accounting
 from uldp.transforms.coders import PartialStatisticCoder
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
+#: A part of the statistic of a time slice, which is that of the element's time, by collection and version.
 KeyedStatistic = tuple[tuple[str, int], PartialStatistic]
+#: Parts of the statistics of several time slices of one block, by collection and version.
+KeyedBlock = tuple[tuple[str, int], PartialBlock]
+#: A collection and version, and the start of a block of time slices in milliseconds.
+BlockKey = tuple[tuple[str, int], int]
 
 
-def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialStatistic]]:
-    """Count the reports of each time slice; yield the slice's start and its part of the sufficient statistic."""
+def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialBlock]]:
+    """Count the reports of each time slice; yield the start of each block of slices, and the block."""
     slices = np.concatenate([part.slices for part in parts])
     if not len(slices):
         return
     signals = np.concatenate([part.signals for part in parts])
     starts, groups = slice_groups(slices, served.slice_size)
     k = len(starts)
-    counts = served.mechanism.tally([part.payloads for part in parts], groups, k)
+    cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
     skews = skew_counts(signals, groups, k)
-    counted = skews.sum(axis=1).tolist()  # each report has one skew
-    improbable = improbable_counts(signals, groups, k).tolist()
-    for group in np.flatnonzero(counted).tolist():
-        accounting = Accounting(received=counted[group], counted=counted[group])
-        yield (
-            int(starts[group]),
-            PartialStatistic(counts[group], accounting, PartialSignals(skews[group], improbable[group])),
-        )
+    improbable = improbable_counts(signals, groups, k)
+    filled = np.flatnonzero(skews.any(axis=1))  # each report has one skew
+    blocks = starts[filled] // served.block_size
+    for rows in np.split(filled, np.flatnonzero(blocks[1:] != blocks[:-1]) + 1):
+        block = PartialBlock.counted(starts[rows], [cells[row] for row in rows.tolist()], skews[rows], improbable[rows])
+        yield int(starts[rows[0]]) // served.block_size * served.block_size, block
 
 
 @dataclass
-class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[KeyedStatistic]]):
-    """Count report columns into partial counts by (collection, version), one per bundle and slice, at its time."""
+class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[Any]]):
+    """Count report columns into parts of statistics by (collection, version) within each bundle.
+
+    Bounded columns give a ``KeyedBlock`` for each bundle and block of slices. Others give a ``KeyedStatistic`` for each
+    bundle and slice, at the slice's time, because each window of a stream fires on its own.
+    """
 
     specs: Iterable[CollectionSpec]
 
-    def expand(self, columns: PCollection[MixedColumns]) -> PCollection[KeyedStatistic]:
+    def expand(self, columns: PCollection[MixedColumns]) -> PCollection[Any]:
         """Count within each bundle, so that little is shuffled."""
-        count = _CountFn(SharedSpecs.of(self.specs))
-        counts: PCollection[KeyedStatistic] = columns | "CountColumns" >> beam.ParDo(count)
+        specs = SharedSpecs.of(self.specs)
+        count = _CountBlocksFn(specs) if columns.is_bounded else _CountSlicesFn(specs)
+        counts: PCollection[Any] = columns | "CountColumns" >> beam.ParDo(count)
         return counts
 
 
 @beam.typehints.with_input_types(MixedColumns)
-@beam.typehints.with_output_types(KeyedStatistic)
 class _CountFn(beam.DoFn):
     """Sums the counts of a bundle. It counts many columns at once, because a report costs less in a larger slice."""
 
@@ -77,7 +85,7 @@ class _CountFn(beam.DoFn):
         self._served = self._specs.served
 
     def start_bundle(self) -> None:
-        self._sums: dict[tuple[CollectionKey, int], PartialStatistic] = {}
+        self._sums: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._reports: Counter[CollectionKey] = Counter()
         self._enough: defaultdict[CollectionKey, int] = defaultdict(lambda: self.AT_ONCE)
@@ -97,12 +105,6 @@ class _CountFn(beam.DoFn):
         elif self._nbytes >= self.MAX_WAITING:
             self._count_all()
 
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        self._count_all()
-        for (key, start), partial in self._sums.items():
-            yield at_time(self._served[key].last_of_slice(start), (key, partial))
-        self._sums.clear()
-
     def _count_all(self) -> None:
         for key in list(self._waiting):
             self._count(key)
@@ -111,11 +113,68 @@ class _CountFn(beam.DoFn):
         parts = self._waiting.pop(key)
         self._counted.inc(self._reports.pop(key))
         self._nbytes -= sum(columns.nbytes for columns in parts)
-        counted = list(count_support(self._served[key], parts))
-        for start, partial in counted:
-            slot = key, start
-            self._sums[slot] = self._sums[slot] + partial if slot in self._sums else partial
-        self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * len(counted))
+        slices = 0
+        for origin, block in count_support(self._served[key], parts):
+            self._sums[key, origin] += block
+            slices += len(block)
+        self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices)
+
+    def _drain(self) -> Iterator[tuple[BlockKey, PartialBlock]]:
+        """Count what waits, and yield each block once."""
+        self._count_all()
+        while self._sums:
+            yield self._sums.popitem()
+
+
+@beam.typehints.with_output_types(KeyedStatistic)
+class _CountSlicesFn(_CountFn):
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for (key, _), block in self._drain():
+            for start, partial in block.slices():
+                yield at_time(self._served[key].last_of_slice(start), (key, partial))
+
+
+@beam.typehints.with_output_types(KeyedBlock)
+class _CountBlocksFn(_CountFn):
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for (key, origin), block in self._drain():
+            yield at_time(origin, (key, block))
+
+
+@dataclass
+class CollectBlocks(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedBlock]]):
+    """Collect the parts of slices of a bounded collection, each at the time of its slice, into blocks of a bundle."""
+
+    specs: Iterable[CollectionSpec]
+
+    def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[KeyedBlock]:
+        """Add the parts of each block."""
+        blocks: PCollection[KeyedBlock] = parts | "CollectSlices" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
+        return blocks
+
+
+@beam.typehints.with_input_types(KeyedStatistic)
+@beam.typehints.with_output_types(KeyedBlock)
+class _CollectFn(beam.DoFn):
+    def __init__(self, specs: SharedSpecs) -> None:
+        self._specs = specs
+
+    def setup(self) -> None:
+        self._served = self._specs.served
+
+    def start_bundle(self) -> None:
+        self._blocks: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
+
+    def process(self, element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> None:
+        key, partial = element
+        served, time = self._served[key], timestamp.micros // 1000
+        start = time // served.slice_size * served.slice_size
+        self._blocks[key, time // served.block_size * served.block_size] += PartialBlock.of(start, partial)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        while self._blocks:
+            (key, origin), block = self._blocks.popitem()
+            yield at_time(origin, (key, block))
 
 
 @beam.typehints.with_input_types(PartialStatistic)

@@ -20,12 +20,14 @@ from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
 from uldp.mechanisms.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.durations import milliseconds
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.count import KeyedStatistic
+from uldp.transforms.count import KeyedBlock, KeyedStatistic
+from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter
-from uldp.transforms.windows import expires, pane_of
+from uldp.transforms.windows import expires, in_window, pane_of
 
 
 def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Flag]:
@@ -66,7 +68,7 @@ def seal(served: ServedCollection, partial: PartialStatistic, start: int, end: i
     cells = partial.cells
     return Statistic(
         *served.spec.key,
-        channel=served.spec.channel,
+        channel=served.channel,
         window_start=start,
         window_end=end,
         pane=pane,
@@ -84,8 +86,11 @@ NOTHING = Accounting()
 
 
 @dataclass
-class SealCounts(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statistic]]):
+class SealCounts(beam.PTransform[PCollection[KeyedStatistic | KeyedBlock], PCollection[Statistic]]):
     """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
+
+    The sums of a bounded collection come as a ``KeyedBlock`` for each group of windows. Others are a ``KeyedStatistic``
+    for each pane.
 
     Attributes:
         specs: The collections to serve.
@@ -95,10 +100,10 @@ class SealCounts(beam.PTransform[PCollection[KeyedStatistic], PCollection[Statis
     specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, sums: PCollection[KeyedStatistic]) -> PCollection[Statistic]:
+    def expand(self, sums: PCollection[KeyedStatistic | KeyedBlock]) -> PCollection[Statistic]:
         """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
-            seal_fn: beam.DoFn = _SealFn(SharedSpecs.of(self.specs))
+            seal_fn: beam.DoFn = _SealBlocksFn(SharedSpecs.of(self.specs))
         else:
             seal_fn = _SealPanesFn(SharedSpecs.of(self.specs), simulated_clock=self.simulated_clock)
         sealed: PCollection[Statistic] = sums | "SealPane" >> beam.ParDo(seal_fn)
@@ -115,22 +120,27 @@ class _Sealer(beam.DoFn):
     def setup(self) -> None:
         self._served = self._specs.served
 
-    def _seal(self, element: KeyedStatistic, window: Any, pane: Pane) -> Statistic:
-        key, partial = element
-        self._panes.inc()
-        self._windows.inc(pane.kind is PaneKind.ON_TIME)
-        return seal(self._served[key], partial, window.start.micros // 1000, window.end.micros // 1000, pane)
 
-
-@beam.typehints.with_input_types(KeyedStatistic)
+@beam.typehints.with_input_types(KeyedBlock)
 @beam.typehints.with_output_types(Statistic)
-class _SealFn(_Sealer):
+class _SealBlocksFn(_Sealer):
     """Seals the only pane of each window."""
 
-    def process(self, element: KeyedStatistic, window: Any = beam.DoFn.WindowParam) -> Iterator[Statistic]:
-        _, partial = element
-        if partial.accounting != NOTHING:
-            yield self._seal(element, window, Pane(PaneKind.ON_TIME, 0))
+    def process(self, element: KeyedBlock) -> Iterator[WindowedValue]:
+        key, block = element
+        served = self._served[key]
+        size = milliseconds(served.spec.window.size)
+        panes = 0
+        for start, partial in block.slices():
+            if partial.accounting != NOTHING:
+                panes += 1
+                yield in_window(start, start + size, seal(served, partial, start, start + size, _ONLY))
+        self._panes.inc(panes)
+        self._windows.inc(panes)
+
+
+#: The pane of a window of a bounded job.
+_ONLY = Pane(PaneKind.ON_TIME, 0)
 
 
 @beam.typehints.with_input_types(KeyedStatistic)
@@ -158,7 +168,10 @@ class _SealPanesFn(_Sealer):
         if partial.accounting == NOTHING:
             return
         pane = pane_of(info)
-        sealed = self._seal(element, window, pane)
+        self._panes.inc()
+        self._windows.inc(pane.kind is PaneKind.ON_TIME)
+        start, end = window.start.micros // 1000, window.end.micros // 1000
+        sealed = seal(self._served[key], partial, start, end, pane)
         # Only a drain lets the watermark pass a window's end before the clock does.
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
         if drained and not self._simulated_clock:

@@ -9,21 +9,21 @@ needs no subtraction, which summaries of senders do not have.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import IntervalWindow
 
+from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
 from uldp.schemas.collection import CollectionKey, WindowSpec
 from uldp.schemas.durations import milliseconds
-from uldp.transforms.count import KeyedStatistic
-from uldp.transforms.internals import Timestamp, WindowedValue
-from uldp.transforms.windows import at_time, window_into
+from uldp.transforms.count import BlockKey, KeyedBlock, KeyedStatistic
+from uldp.transforms.internals import WindowedValue
+from uldp.transforms.windows import at_time, in_window, window_into
 
 #: Partial counts by the start of their slice.
 Slices = dict[int, PartialStatistic]
@@ -77,11 +77,8 @@ def _sum(one: PartialStatistic | None, other: PartialStatistic | None) -> Partia
     return one + other
 
 
-#: A block of one collection and version, and the slices of its windows.
-BlockKey = tuple[CollectionKey, int]
+#: A block as long as a window, and the slices of its windows.
 BlockSlices = tuple[BlockKey, Slices]
-#: Collection and version, the start of a window, and its sum.
-WindowSum = tuple[CollectionKey, int, PartialStatistic]
 
 
 @dataclass
@@ -100,14 +97,14 @@ class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Keye
             counts
             | "CollectSlices" >> beam.ParDo(_CollectFn(period))
             | "Window" >> window_into(self.window, bounded=False)
-            | "SlideSlices" >> beam.ParDo(_WindowsFn(size, period, _slide_key))
+            | "SlideSlices" >> beam.ParDo(_SlideSlicesFn(size, period))
         )
         return windowed
 
 
 @dataclass
-class SumSlidingWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedStatistic]]):
-    """Sum partial counts of slices of a bounded collection in sliding windows.
+class SumSlidingWindows(beam.PTransform[PCollection[KeyedBlock], PCollection[KeyedBlock]]):
+    """Sum parts of slices of a bounded collection in sliding windows. The result holds each window once.
 
     The runner groups the slices of each block and the next one, while in a stream it groups each window: a few elements
     a day instead of 288. No window fires before all input is read, so that the windows of a block are complete.
@@ -115,17 +112,16 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection
 
     window: WindowSpec
 
-    def expand(self, counts: PCollection[KeyedStatistic]) -> PCollection[KeyedStatistic]:
+    def expand(self, counts: PCollection[KeyedBlock]) -> PCollection[KeyedBlock]:
         """Sum by block, so that no element is larger than the slices of two blocks, however long the job's input is."""
         size, period = _milliseconds(self.window)
-        sums: PCollection[KeyedStatistic] = (
+        sums: PCollection[KeyedBlock] = (
             counts
-            | "CollectSlices" >> beam.ParDo(_CollectFn(period))
-            | "CutBlocks" >> beam.FlatMap(_cut_blocks, size).with_output_types(BlockSlices)
+            | "CutBlocks" >> beam.FlatMap(_cut_blocks, size).with_output_types(tuple[BlockKey, PartialBlock])
             | "GroupBlocks" >> beam.GroupByKey()
             | "SumSlices" >> beam.Map(_sum_slices).with_output_types(BlockSlices)
             | "Window" >> window_into(self.window, bounded=True)
-            | "SlideBlocks" >> beam.ParDo(_WindowsFn(size, period, _slide_block))
+            | "SlideBlocks" >> beam.ParDo(_SlideBlocksFn(size, period))
         )
         return sums
 
@@ -162,57 +158,63 @@ class _CollectFn(beam.DoFn):
         self._slices.clear()
 
 
-@beam.typehints.with_output_types(KeyedStatistic)
-class _WindowsFn(beam.DoFn):
-    """Puts sums into their windows. The runner calls it once for each window that it has assigned to an element.
+def _is_last(window: Any, timestamp: Any, period: int) -> bool:
+    """Return whether a window is the last one of an element's: it begins with the slice of the element's time.
 
-    Args:
-        sums: Yields key, window start and sum of an element, given the size and the period of the windows.
+    The runner calls a step once for each window that it has assigned to an element, and once is enough.
     """
+    last: bool = timestamp.micros - window.start.micros < 1000 * period
+    return last
 
-    def __init__(self, size: int, period: int, sums: Callable[[Any, int, int], Iterator[WindowSum]]) -> None:
-        self._size, self._period, self._sums = size, period, sums
+
+@beam.typehints.with_output_types(KeyedStatistic)
+class _SlideSlicesFn(beam.DoFn):
+    """Puts the slices of a key into their windows."""
+
+    def __init__(self, size: int, period: int) -> None:
+        self._size, self._period = size, period
 
     def process(
-        self, element: Any, window: Any = beam.DoFn.WindowParam, timestamp: Any = beam.DoFn.TimestampParam
+        self,
+        element: tuple[CollectionKey, Slices],
+        window: Any = beam.DoFn.WindowParam,
+        timestamp: Any = beam.DoFn.TimestampParam,
     ) -> Iterator[WindowedValue]:
-        # Only in the last of these windows: it begins with the slice of the element's time.
-        if timestamp.micros - window.start.micros >= 1000 * self._period:
-            return
-        for key, start, total in self._sums(element, self._size, self._period):
-            ends = start + self._size
-            sliding = IntervalWindow(Timestamp(micros=1000 * start), Timestamp(micros=1000 * ends))
-            yield WindowedValue((key, total), Timestamp(micros=1000 * ends - 1000), (sliding,))
+        key, slices = element
+        if _is_last(window, timestamp, self._period):
+            for start, total in slide(slices, self._size, self._period):
+                yield in_window(start, start + self._size, (key, total))
 
 
-def _slide_key(element: tuple[CollectionKey, Slices], size: int, period: int) -> Iterator[WindowSum]:
-    """Sum the slices of a key by window."""
+@beam.typehints.with_output_types(KeyedBlock)
+class _SlideBlocksFn(beam.DoFn):
+    """Sums the slices of a block by window, one after the other: a large domain leaves no room for all of them."""
+
+    def __init__(self, size: int, period: int) -> None:
+        self._size, self._period = size, period
+
+    def process(
+        self, element: BlockSlices, window: Any = beam.DoFn.WindowParam, timestamp: Any = beam.DoFn.TimestampParam
+    ) -> Iterator[KeyedBlock]:
+        (key, block), slices = element
+        if _is_last(window, timestamp, self._period):
+            for start, total in slide_block(slices, block, self._size, self._period):
+                yield key, PartialBlock.of(start, total)
+
+
+def _cut_blocks(element: KeyedBlock, size: int) -> Iterator[tuple[BlockKey, PartialBlock]]:
+    """Yield each block as long as a window with the slices of its windows, which are in this block and the next one."""
     key, slices = element
-    return ((key, start, total) for start, total in slide(slices, size, period))
+    for block, of_block in slices.cut(size):
+        for windows in blocks_of(block, size):
+            yield (key, windows), of_block
 
 
-def _cut_blocks(element: tuple[CollectionKey, Slices], size: int) -> Iterator[tuple[BlockKey, Slices]]:
-    """Yield each block of a key with the slices of its windows."""
-    key, slices = element
-    blocks: dict[int, Slices] = defaultdict(dict)
-    for start, partial in slices.items():
-        for block in blocks_of(start, size):
-            blocks[block][start] = partial
-    for block, of_block in blocks.items():
-        yield (key, block), of_block
-
-
-def _sum_slices(element: tuple[BlockKey, Iterable[Slices]]) -> WindowedValue:
+def _sum_slices(element: tuple[BlockKey, Iterable[PartialBlock]]) -> WindowedValue:
     """Sum each slice of a block over all bundles; the result has the time of the block."""
     (key, block), parts = element
     total: Slices = {}
-    for slices in parts:
-        for start, partial in slices.items():
+    for part in parts:
+        for start, partial in part.slices():
             _add(total, start, partial)
     return at_time(block, ((key, block), total))
-
-
-def _slide_block(element: BlockSlices, size: int, period: int) -> Iterator[WindowSum]:
-    """Sum the slices of a block by window."""
-    (key, block), slices = element
-    return ((key, start, total) for start, total in slide_block(slices, block, size, period))

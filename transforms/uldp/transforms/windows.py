@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import apache_beam as beam
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, SlidingWindows, WindowFn
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, SlidingWindows, WindowFn
 
 from uldp.collector.collections import AMENDABLE_FOR
 from uldp.schemas.collection import WindowSpec
@@ -19,6 +19,12 @@ _SPARE = timedelta(hours=1)
 def at_time(milliseconds_utc: int, value: object) -> WindowedValue:
     """Give ``value`` an element time, in the global window."""
     return WindowedValue(value, Timestamp(micros=milliseconds_utc * 1000), (GlobalWindow(),))
+
+
+def in_window(start: int, end: int, value: object) -> WindowedValue:
+    """Put ``value`` into the window from ``start`` to ``end``, at its last millisecond."""
+    window = IntervalWindow(Timestamp(micros=start * 1000), Timestamp(micros=end * 1000))
+    return WindowedValue(value, Timestamp(micros=end * 1000 - 1000), (window,))
 
 
 def window_label(window: WindowSpec) -> str:

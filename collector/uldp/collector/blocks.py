@@ -1,0 +1,131 @@
+"""Parts of the statistics of many time slices of one collection, as columns: what a slice costs alone is paid once.
+
+Thousands of windows cost more as objects than as reports. So bounded jobs sum blocks of slices, and make a
+``PartialStatistic`` of a slice only when they publish its window.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from uldp.collector.partial import PartialStatistic
+from uldp.collector.signals import PartialSignals, SenderCounts
+from uldp.mechanisms.cells import Cells, add_cells, spread_rows, stack_cells, unstack_cells
+from uldp.schemas.arrays import Counts, Times
+from uldp.schemas.pane import SKEW_RANGES, Accounting
+
+#: The columns of ``PartialBlock.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
+_RECEIVED, _COUNTED = 0, 1
+_IMPROBABLE = 5
+_SKEW = 6
+NUMBERS = _SKEW + 2 * SKEW_RANGES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialBlock:
+    """Parts of the statistics of k time slices of one collection; a commutative monoid, with no slices as its zero.
+
+    Attributes:
+        starts: Shape (k,): the starts of the slices, ascending.
+        numbers: Shape (k, NUMBERS): accounting, improbable reports and clock skew of each slice.
+        cells: The cells of all slices, one slice behind the other; None if no report was counted in any of them. They
+            are 0 for a slice in which none was.
+        senders: Number of reports by sender for the slices that have it, by start.
+    """
+
+    starts: Times = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    numbers: Counts = field(default_factory=lambda: np.empty((0, NUMBERS), dtype=np.int64))
+    cells: Cells | None = None
+    senders: Mapping[int, SenderCounts] = field(default_factory=dict)
+
+    @classmethod
+    def counted(cls, starts: Times, cells: Sequence[Cells], skews: Counts, improbable: Counts) -> "PartialBlock":
+        """Make a block of one or more slices in which all reports were counted.
+
+        Args:
+            starts: Shape (k,): ascending.
+            cells: Those of each slice.
+            skews: Shape (k, 2 SKEW_RANGES): number of reports by clock skew; each report has one.
+            improbable: Shape (k,): number of reports with an improbable payload.
+        """
+        numbers = np.zeros((len(starts), NUMBERS), dtype=np.int64)
+        numbers[:, [_RECEIVED, _COUNTED]] = skews.sum(axis=1)[:, np.newaxis]
+        numbers[:, _IMPROBABLE] = improbable
+        numbers[:, _SKEW:] = skews
+        return cls(starts, numbers, stack_cells(cells))
+
+    @classmethod
+    def of(cls, start: int, partial: PartialStatistic) -> "PartialBlock":
+        """Make a block of one slice."""
+        a, signals = partial.accounting, partial.signals
+        numbers = np.zeros((1, NUMBERS), dtype=np.int64)
+        numbers[0, :_SKEW] = a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable
+        if signals.skew is not None:
+            numbers[0, _SKEW:] = signals.skew
+        senders = {} if signals.senders is None else {start: signals.senders}
+        return cls(np.array([start], dtype=np.int64), numbers, partial.cells, senders)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __add__(self, other: "PartialBlock") -> "PartialBlock":
+        if not len(self) or not len(other):
+            return self if len(self) else other
+        if not np.array_equal(self.starts, other.starts):
+            starts = np.union1d(self.starts, other.starts)
+            self, other = self._spread(starts), other._spread(starts)
+        if self.cells is None or other.cells is None:
+            cells = other.cells if self.cells is None else self.cells
+        else:
+            cells = add_cells(self.cells, other.cells)
+        senders = dict(self.senders)
+        for start, each in other.senders.items():
+            senders[start] = senders[start] + each if start in senders else each
+        return PartialBlock(self.starts, self.numbers + other.numbers, cells, senders)
+
+    def _spread(self, starts: Times) -> "PartialBlock":
+        """Return the same parts among more slices."""
+        at = np.searchsorted(starts, self.starts)
+        numbers = np.zeros((len(starts), NUMBERS), dtype=np.int64)
+        numbers[at] = self.numbers
+        cells = None if self.cells is None else spread_rows(self.cells, at, len(starts))
+        return PartialBlock(starts, numbers, cells, self.senders)
+
+    def cut(self, size: int) -> Iterator[tuple[int, "PartialBlock"]]:
+        """Cut at the multiples of ``size`` milliseconds; yield each multiple below a slice, and its slices."""
+        if not len(self):
+            return
+        origins = self.starts // size * size
+        bounds = [0, *(np.flatnonzero(origins[1:] != origins[:-1]) + 1).tolist(), len(self)]
+        if len(bounds) == 2:
+            yield int(origins[0]), self
+            return
+        cells = None if self.cells is None else unstack_cells(self.cells, len(self))
+        for first, end in pairwise(bounds):
+            starts = self.starts[first:end]
+            yield (
+                int(origins[first]),
+                PartialBlock(
+                    starts,
+                    self.numbers[first:end],
+                    None if cells is None else stack_cells(cells[first:end]),
+                    {start: each for start, each in self.senders.items() if starts[0] <= start <= starts[-1]},
+                ),
+            )
+
+    def slices(self) -> Iterator[tuple[int, PartialStatistic]]:
+        """Yield the start and the part of each slice. A part whose reports were not counted has no cells."""
+        cells = None if self.cells is None else unstack_cells(self.cells, len(self))
+        of_slices = zip(self.starts.tolist(), self.numbers[:, :_SKEW].tolist(), strict=True)
+        for row, (start, numbers) in enumerate(of_slices):
+            *accounting, improbable = numbers
+            yield (
+                start,
+                PartialStatistic(
+                    cells[row] if cells is not None and numbers[_COUNTED] else None,
+                    Accounting(*accounting),
+                    PartialSignals(self.numbers[row, _SKEW:], improbable, self.senders.get(start)),
+                ),
+            )
