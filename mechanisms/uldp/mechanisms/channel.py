@@ -152,6 +152,8 @@ class Channel:
 
     def noise(self, r: Floats) -> Floats:
         """Return the probability that a report supports each symbol, if nobody held it, but else r was as it is."""
+        if self.q_non_sensitive is None:
+            return self.q
         return self.q - self._loss * self.non_sensitive(r)
 
     def support_probability(self, r: Floats) -> Floats:
@@ -162,13 +164,19 @@ class Channel:
         """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
 
         Raises:
-            ValueError: if ``n`` is not positive, or ``counts`` does not have the shape of p.
+            ValueError: as ``check`` does.
         """
+        self.check(counts, n)
+        if self.q_non_sensitive is None:
+            return (counts / n - self.q) / self.gain
+        return (counts / n - self.q + self._loss * self._names(counts) / (n * self._named)) / self.gain
+
+    def check(self, counts: Counts, n: int) -> None:
+        """Raise ValueError if ``n`` is not positive, or ``counts`` does not have the shape of p."""
         if n <= 0:
             raise ValueError(f"an estimate needs one report or more, got n={n}")
         if counts.shape != self.p.shape:
             raise ValueError(f"counts have shape {counts.shape}, but the channel has {self.size} symbols")
-        return (counts / n - self.q + self._loss * self._names(counts) / (n * self._named)) / self.gain
 
     def _names(self, counts: Counts) -> int:
         """Return the number of reports that name a non-sensitive symbol."""

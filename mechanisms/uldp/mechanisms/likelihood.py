@@ -106,7 +106,7 @@ def _fractions(channel: Channel, counts: Counts, n: int) -> Floats:
         raise ValueError(
             "counts do not determine the likelihood of bit reports; use wls, or maximize_bits on the reports"
         )
-    channel.unbiased(counts, n)  # checks the arguments
+    channel.check(counts, n)
     if counts.sum() != n:
         raise ValueError(f"each report supports one symbol, but counts sum to {counts.sum()} with n={n}")
     return counts / n

@@ -106,17 +106,18 @@ def squared_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> flo
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
     """
-    residuals = channel.unbiased(counts, n) - r
+    channel.check(counts, n)
     if has_pairs(channel):
         return pair_distance(channel, counts, n, r)
+    if channel.one_symbol:
+        expected = n * channel.support_probability(r)
+        return _chi_square(counts - expected, expected)
+    residuals = channel.unbiased(counts, n) - r
     if channel.supported > 1:
         a, b = _subset_variance(channel)
         d = (a + b * r) / n
         return _chi_square(residuals - (residuals / d).sum() / (1 / d).sum(), d)
-    if channel.independent_bits:
-        return _chi_square(residuals, channel.variance_given_values(r, n))
-    expected = n * channel.support_probability(r)
-    return _chi_square(counts - expected, expected)
+    return _chi_square(residuals, channel.variance_given_values(r, n))
 
 
 def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
