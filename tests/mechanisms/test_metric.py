@@ -102,6 +102,30 @@ def test_outputs_that_no_values_explain_are_improbable() -> None:
     assert decoder.p_values(without_one, 10_000)[Flag.IMPROBABLE_COUNTS] < 1e-6
 
 
+def test_intervals_of_two_values_are_those_of_agresti_and_coull() -> None:
+    mechanism = MetricMechanism(2, 1.0, None)
+    p, q = mechanism.matrix[0, 0], mechanism.matrix[1, 0]
+    count, n, z = 7, 40, 1.959963984540054
+    share = (count + z**2 / 2) / (n + z**2)
+    half = z * (share * (1 - share) / (n + z**2)) ** 0.5
+    low, high = MatrixDecoder(mechanism).linear(np.array([count, n - count]), n).interval(0.95)
+    assert (low[0], high[0]) == pytest.approx(((share - half - q) / (p - q), (share + half - q) / (p - q)))
+
+
+@pytest.mark.parametrize("n", [100, 300, 3_000])
+def test_intervals_cover_at_few_reports(n: int) -> None:
+    mechanism, windows = MetricMechanism(100, 2.0, 10), 500
+    truth = np.arange(1, 101) ** -1.1
+    truth /= truth.sum()
+    decoder, rng = MatrixDecoder(mechanism), np.random.default_rng(7)
+    cells = rng.multinomial(n, truth @ mechanism.matrix / (truth @ mechanism.matrix).sum(), size=windows)
+    ends = np.array([decoder.linear(each, n).interval(0.95) for each in cells])
+    covered = ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean(axis=0)
+    # z-scores of the least value and of the mean over values, as if windows were all that varies.
+    assert (covered.min() - 0.95) / (0.95 * 0.05 / windows) ** 0.5 > -4
+    assert covered.mean() >= 0.95
+
+
 def test_simultaneous_intervals_are_wider() -> None:
     keys: dict[str, Any] = {"domain": {"size": 6}, "mechanism": {"name": "metric", "epsilon": 1.0}}
     cells = np.array([30, 20, 10, 10, 20, 10])

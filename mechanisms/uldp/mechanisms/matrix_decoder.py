@@ -51,9 +51,20 @@ class MatrixLinear:
         return np.full(len(self.cells), self.reports)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal intervals."""
-        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(self.variance)
-        return self.values - half, self.values + half
+        """Return normal intervals of the reports and a few that nobody sent.
+
+        An entry is the mean of a number for each report, an element of its row of the inverse. As Agresti and Coull do
+        (The American Statistician 52, 1998) for two numbers, this adds z^2 reports, half with the largest number of
+        the row and half with the least. Without these, the spread of few reports that hit few outputs seems too small:
+        95 % intervals of 300 reports of 100 values cover .89.
+        """
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        f, added, n = self.cells / self.reports, z**2 / (self.reports + z**2), self.reports + z**2
+        least, most = self.inverse.min(axis=1), self.inverse.max(axis=1)
+        mean = (1 - added) * self.values + added * (least + most) / 2
+        square = (1 - added) * (self.inverse**2 @ f) + added * (least**2 + most**2) / 2
+        half = z * np.sqrt(np.maximum(square - mean**2, 0.0) / n)
+        return mean - half, mean + half
 
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w."""
@@ -73,7 +84,8 @@ class MatrixDecoder(Decoder):
     - "auto": the same, but it starts uniform and stops as soon as the cells are as near as honest noise brings them:
       Pearson's distance is its expectation, the number of outputs less one (Morozov's discrepancy principle).
 
-    Intervals and standard errors are those of the unbiased estimate, for users' values that are drawn i.i.d.
+    Intervals and standard errors are those of the unbiased estimate, for users' values that are drawn i.i.d.; intervals
+    lean to the middle a little at few reports.
 
     Args:
         mechanism: The mechanism of the reports.
