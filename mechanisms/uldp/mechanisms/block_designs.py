@@ -11,6 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.walsh_hadamard import walsh_hadamard
 from uldp.schemas.arrays import Counts, Floats, Symbols
 from uldp.schemas.designs import Design, prime_power
 
@@ -69,18 +70,18 @@ class HadamardDesign(BlockDesign):
 
     def sums(self, counts: Counts) -> Counts:
         """See the base class; a sum of signed counts stays in 64 bits."""
-        summed: Counts = (counts.sum() + _walsh_hadamard(counts)[1:]) // 2
+        summed: Counts = (counts.sum() + walsh_hadamard(counts)[1:]) // 2
         return summed
 
     def over_blocks(self, x: Floats) -> Floats:
         """See the base class."""
-        summed: Floats = (x.sum(axis=0) + _walsh_hadamard(x)[1:]) / 2
+        summed: Floats = (x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2
         return summed
 
     def over_points(self, x: Floats) -> Floats:
         """See the base class."""
         rows = np.concatenate([np.zeros_like(x[:1]), x])
-        summed: Floats = (x.sum(axis=0) + _walsh_hadamard(rows)) / 2
+        summed: Floats = (x.sum(axis=0) + walsh_hadamard(rows)) / 2
         return summed
 
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
@@ -89,17 +90,6 @@ class HadamardDesign(BlockDesign):
         odd = np.bitwise_count(rows & drawn).astype(np.int64) & 1
         columns: Symbols = drawn ^ (odd * (rows & -rows))
         return columns
-
-
-def _walsh_hadamard(x: npt.NDArray[np.number]) -> npt.NDArray[np.number]:
-    """Multiply by Sylvester's Hadamard matrix along the first axis, in the type of ``x``."""
-    n, tail = len(x), x.shape[1:]
-    step = 1
-    while step < n:
-        pairs = x.reshape(n // (2 * step), 2, step, *tail)
-        x = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(n, *tail)
-        step *= 2
-    return x
 
 
 class CyclicDesign(BlockDesign):

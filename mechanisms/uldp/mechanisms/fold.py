@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells, count_symbols
-from uldp.mechanisms.mechanism import PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.mechanisms.supports_text import supports_text
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
@@ -56,6 +56,19 @@ class FoldedMechanism(PureMechanism, UniformNoise):
 
     fold: Fold
     partitions = True
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        """Protect all symbols of Z, of which there are ``size``.
+
+        Raises:
+            ValueError: if size or epsilon is not positive.
+        """
+        if size < 1:
+            raise ValueError(f"a domain has at least one symbol, got size {size}")
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        self.size, self.sensitive = size, np.ones(size, dtype=np.bool_)
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
 
     def _of_payloads(self, number: int) -> None:
         """Set the form and the size of the statistic."""

@@ -7,17 +7,15 @@ mechanism: a row of the Hadamard matrix is a linear function of the bits of the 
 """
 
 import math
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.fold import Fold, FoldedMechanism
-from uldp.mechanisms.mechanism import Guarantee, Randomness
+from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.walsh_hadamard import walsh_hadamard
 from uldp.schemas.arrays import Counts, Floats, Symbols, Values
-
-Number = TypeVar("Number", np.int64, np.float64)
 
 
 class HadamardResponse(FoldedMechanism):
@@ -55,15 +53,10 @@ class HadamardResponse(FoldedMechanism):
         Raises:
             ValueError: if size or epsilon is not positive.
         """
-        if size < 1:
-            raise ValueError(f"a domain has at least one symbol, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
-        self.size, self.rows = size, 1 << (size - 1).bit_length()
+        super().__init__(size, epsilon)
+        self.rows = 1 << (size - 1).bit_length()
         self.fold = _HadamardFold(size, self.rows)
         self._of_payloads(2 * self.rows)
-        self.sensitive = np.ones(size, dtype=np.bool_)
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self.chance_support = 1 / 2
         self.noise_probability = 1 / (2 + math.expm1(epsilon))
         self.channel = Channel(np.full(size, 1 - self.noise_probability), np.full(size, 1 / 2), independent_bits=True)
@@ -120,13 +113,3 @@ class _HadamardFold(Fold):
         signed = walsh_hadamard(np.pad(weights, ((0, self._rows - self._size), (0, 0))))
         sums = weights.sum(axis=0)
         return np.stack([sums + signed, sums - signed], axis=1).reshape(2 * self._rows, -1) / 2
-
-
-def walsh_hadamard(vector: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return the product of the Hadamard matrix and a vector, or columns, of K entries, a power of 2, in O(K log K)."""
-    half = 1
-    while half < len(vector):
-        pairs = vector.reshape(-1, 2, half, *vector.shape[1:])
-        vector = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(vector.shape)
-        half *= 2
-    return vector

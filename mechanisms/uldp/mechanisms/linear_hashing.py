@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.fold import Fold, FoldedMechanism
-from uldp.mechanisms.mechanism import Guarantee, Randomness
+from uldp.mechanisms.mechanism import Randomness
 from uldp.mechanisms.projective_space import ProjectiveSpace, best_space, number_of_points
 from uldp.schemas.arrays import Floats, Symbols, Values
 
@@ -53,19 +53,13 @@ class LinearHashing(FoldedMechanism):
         Raises:
             ValueError: if size or epsilon is not positive, or the space is too small.
         """
-        if size < 1:
-            raise ValueError(f"a domain has at least one symbol, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        super().__init__(size, epsilon)
         self.space = best_linear_space(size, epsilon) if space is None else space
         g, m = self.space.g, self.space.m
         if g**m < size:
             raise ValueError(f"a space of {g**m:,} vectors has no room for {size:,} symbols")
-        self.size = size
         self.fold = _HashFold(self.space, size)
         self._of_payloads(self.space.points * g)
-        self.sensitive = np.ones(size, dtype=np.bool_)
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self.chance_support = (g ** (m - 1) - 1) / (g**m - 1)
         self.noise_probability = (g - 1) / (g + math.expm1(epsilon))
         p, q = _law(g, m, epsilon)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.fold import Fold, FoldedMechanism
-from uldp.mechanisms.mechanism import Guarantee, Randomness
+from uldp.mechanisms.mechanism import Randomness
 from uldp.mechanisms.projective_space import ProjectiveSpace, best_space, number_of_points
 from uldp.schemas.arrays import Floats, Symbols, Values
 
@@ -52,19 +52,13 @@ class ProjectiveGeometryResponse(FoldedMechanism):
         Raises:
             ValueError: if size or epsilon is not positive, or the space is too small.
         """
-        if size < 1:
-            raise ValueError(f"a domain has at least one symbol, got size {size}")
-        if not epsilon > 0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        super().__init__(size, epsilon)
         self.space = best_point_space(size, epsilon) if space is None else space
         points, s = self.space.points, self.space.on_hyperplane
         if s < 1 or points < size:
             raise ValueError(f"a space of {points:,} points has no room for {size:,} symbols")
-        self.size = size
         self.fold = _HyperplaneFold(self.space, size)
         self._of_payloads(points)
-        self.sensitive = np.ones(size, dtype=np.bool_)
-        self.guarantee = Guarantee.of(self.sensitive, epsilon)
         self.chance_support = number_of_points(self.space.g, self.space.m - 2) / s
         self._uniform = points / (s * math.expm1(epsilon) + points)
         p, q = _law(self.space.g, self.space.m, epsilon)
