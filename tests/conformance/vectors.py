@@ -53,6 +53,11 @@ def _more(name: str, domain: Mapping[str, Any], epsilon: float, **parameters: An
     return {"domain": domain, "mechanism": {"name": name, "epsilon": epsilon, **parameters}}
 
 
+def _levels(of: Mapping[str, Any]) -> dict[str, Any]:
+    levels = {"strict": {"epsilon": 0.5}, "open": {"epsilon": 2.0}}
+    return {"domain": {"size": 10}, "mechanism": {"name": "levels", "levels": levels, "of": of}}
+
+
 #: Further examples, at which clients have gone wrong: padding, large numbers, and the rounding of sizes.
 MORE: dict[str, dict[str, Any]] = {
     "oue of 13 values": _more("oue", {"size": 13}, 2.0),
@@ -77,6 +82,8 @@ MORE: dict[str, dict[str, Any]] = {
     "the with a threshold": _more("the", {"size": 9}, 2.0, theta=0.75),
     "she at a small epsilon": _more("she", {"size": 2}, 0.1),
     "metric at a large epsilon": _more("metric", {"size": 9}, 12.0),
+    "levels of points": _levels({"name": "pgr"}),
+    "levels of designs": _levels({"name": "ubd"}) | {"sensitive": [0, 2, 3, 5, 7, 8]},
 }
 
 

@@ -88,9 +88,10 @@ def test_a_simulation_draws_levels_by_their_shares() -> None:
     assert np.bincount(symbols // 6) == pytest.approx([2500, 7500], abs=5 * np.sqrt(10_000 * 0.25 * 0.75))
 
 
-def test_the_pooled_estimate_has_the_variance_of_both_levels_together() -> None:
+@pytest.mark.parametrize("name", ["oue", "uhr", "uss", "ubd", "hrr", "linear-olh", "pgr", "the"])
+def test_the_pooled_estimate_has_the_variance_of_both_levels_together(name: str) -> None:
     # Inverse variances add up, where the truth is the same for both.
-    protocol = build_protocol(build.spec(**keys()))
+    protocol = build_protocol(build.spec(**keys(of={"name": name})))
     decoder = protocol.decoder
     assert isinstance(decoder, LevelsDecoder)
     rng, estimates = np.random.default_rng(2), []
@@ -153,6 +154,8 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
         (keys(lasting_epsilon=1.0), "each of the levels has its own lasting_epsilon; move lasting_epsilon there"),
         (keys(of={"name": "rr", "epsilon": 1.0}), "each of the levels has its own epsilon; move epsilon there"),
         (keys(of={"name": "duchi"}), "mechanism.of.name: must be one of 'rr', 'warner'"),
+        (keys(of={"name": "she"}), "mechanism.of.name: must be one of 'rr', 'warner'"),
+        (keys(of={"name": "uss", "w": 9}), "mechanism.of.w: a set of 6 sensitive symbols (values and tags) has 1 to 5"),
         (keys(of={"name": "warner"}), "domain: warner is for two values, got 6"),
         (keys() | {"sensitive": [1]}, "oue protects every value alike"),
         (

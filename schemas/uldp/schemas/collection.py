@@ -24,7 +24,6 @@ from uldp.schemas.mistakes import explain, near, notes, quote
 from uldp.schemas.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specfile import SpecError, read_spec
 from uldp.schemas.strict import Strict
-from uldp.schemas.utility_optimized import UoueSpec, UrapSpec
 from uldp.schemas.value_mechanisms import InputDiscriminativeSpec, MetricSpec
 from uldp.schemas.variable import Variable, read_variable
 
@@ -259,7 +258,7 @@ class CollectionSpec(Strict):
             fitting = ", ".join(name for name in get_args(EstimatorName) if name in known)
             raise ValueError(f"estimator {estimator} does not fit {names}; choose from {fitting}")
         for variable in self.variables.values() if self.estimators[0] == "norm-sub" else ():
-            some_only = isinstance(variable.mechanism, UrapSpec | UoueSpec) and not variable.sensitive_mask.all()
+            some_only = variable.mechanism.name in {"urap", "uoue"} and not variable.sensitive_mask.all()
             if some_only or isinstance(variable.mechanism, InputDiscriminativeSpec):
                 precise = "are not sensitive" if some_only else "have little noise"
                 raise ValueError(

@@ -1,7 +1,7 @@
 """The mechanisms that a spec can name: those of values, numbers and strings, of levels, and of records."""
 
 import math
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -14,10 +14,9 @@ from uldp.schemas.other_domains import BlockSpec, BloomSpec, CohortHashingSpec, 
 from uldp.schemas.utility_optimized import (
     BlockDesignSpec,
     MangatSpec,
-    UoueSpec,
     UrapSpec,
-    UtilityOptimizedHadamardSpec,
     UtilityOptimizedResponseSpec,
+    UtilityOptimizedSpec,
     UtilityOptimizedSubsetSpec,
 )
 from uldp.schemas.value_mechanisms import (
@@ -36,32 +35,6 @@ from uldp.schemas.value_mechanisms import (
     UnaryEncodingSpec,
 )
 
-#: A mechanism for an attribute of a record.
-PartSpec = (
-    RandomizedResponseSpec
-    | MangatSpec
-    | UtilityOptimizedResponseSpec
-    | RapporSpec
-    | UnaryEncodingSpec
-    | UrapSpec
-    | UoueSpec
-    | UtilityOptimizedHadamardSpec
-    | UtilityOptimizedSubsetSpec
-    | BlockDesignSpec
-    | SubsetSelectionSpec
-    | LocalHashingSpec
-    | HadamardResponseSpec
-    | LinearHashingSpec
-    | ThresholdingSpec
-    | SummationSpec
-    | DuchiSpec
-    | BlockSpec
-    | BitFlipSpec
-    | BloomSpec
-    | CohortHashingSpec
-)
-
-
 #: A mechanism for values that takes an epsilon for each level.
 OfLevels = (
     RandomizedResponseSpec
@@ -70,10 +43,18 @@ OfLevels = (
     | RapporSpec
     | UnaryEncodingSpec
     | UrapSpec
-    | UoueSpec
+    | UtilityOptimizedSpec
+    | UtilityOptimizedSubsetSpec
+    | BlockDesignSpec
     | SubsetSelectionSpec
     | LocalHashingSpec
+    | HadamardResponseSpec
+    | LinearHashingSpec
+    | ThresholdingSpec
 )
+
+#: A mechanism for an attribute of a record.
+PartSpec = OfLevels | SummationSpec | DuchiSpec | BlockSpec | BitFlipSpec | BloomSpec | CohortHashingSpec
 
 
 class LevelsSpec(MechanismFamily):
@@ -131,6 +112,19 @@ class LevelsSpec(MechanismFamily):
         """Return the mechanism of a level, with the parameters that are best for its epsilon."""
         budgets = {"epsilon": level.epsilon, "lasting_epsilon": level.lasting_epsilon}
         return type(self.of).model_validate(self.of.model_dump(exclude_unset=True) | budgets)
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism; ``at`` has the parameters of a level.
+
+        Raises:
+            ValueError: if a parameter does not fit at some level.
+        """
+        for level in self.levels.values():
+            try:
+                self.at(level).resolved(sensitive, size)
+            except ValueError as error:
+                raise ValueError(f"of.{error}") from error
+        return self
 
     def share_of(self, level: Level) -> float:
         """Return the expected share of users at a level; equal shares are the default."""

@@ -53,22 +53,13 @@ class UrapSpec(PrivateSpec):
         )
 
 
-class UoueSpec(PrivateSpec):
-    """Utility-optimized optimized unary encoding."""
+class UtilityOptimizedSpec(PrivateSpec):
+    """Utility-optimized optimized unary encoding, and Hadamard response, which have no other parameter."""
 
     utility_optimized = True
     takes_tags = True
 
-    name: Literal["uoue"]
-
-
-class UtilityOptimizedHadamardSpec(PrivateSpec):
-    """Utility-optimized Hadamard response."""
-
-    utility_optimized = True
-    takes_tags = True
-
-    name: Literal["uhr"]
+    name: Literal["uoue", "uhr"]
 
 
 class UtilityOptimizedSubsetSpec(PrivateSpec):
