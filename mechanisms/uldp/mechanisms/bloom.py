@@ -112,7 +112,7 @@ class BloomFilter(BitNoise):
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads name a cohort; all bits are possible."""
-        possible: Mask = _cohorts(cast(Packed, payloads)) < self.cohorts
+        possible: Mask = self.cohorts_of(cast(Packed, payloads)) < self.cohorts
         return possible
 
     def describe(self, payload: int | bytes) -> str:
@@ -121,10 +121,18 @@ class BloomFilter(BitNoise):
         cohort = int.from_bytes(row[:_COHORT_BYTES], "little")
         return f"cohort {cohort:,} of {self.cohorts:,}, {describe_bits(row[_COHORT_BYTES:], self.bits)}"
 
+    def cohorts_of(self, payloads: Packed) -> Symbols:
+        """Return the cohort of each of n payloads, shape (n,)."""
+        return np.ascontiguousarray(payloads[:, :_COHORT_BYTES]).view("<u2")[:, 0].astype(np.int64)
+
+    def bits_of(self, payloads: Packed) -> Packed:
+        """Return the bits of n payloads, shape (n, h), a byte each."""
+        return np.unpackbits(payloads[:, _COHORT_BYTES:], axis=1)
+
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each cohort, and of these the reports with each bit set, in each of k groups."""
         payloads = cast(Packed, np.concatenate(parts))
-        of_cohort = groups * self.cohorts + _cohorts(payloads)
+        of_cohort = groups * self.cohorts + self.cohorts_of(payloads)
         found, which, reports = np.unique(of_cohort, return_inverse=True, return_counts=True)
         # Without payloads, there is a count nevertheless.
         counts = tally_bits([payloads[:, _COHORT_BYTES:]], which, len(found), self.bits)[: len(found)]
@@ -142,7 +150,3 @@ class BloomFilter(BitNoise):
         indices = (first[:, np.newaxis] + np.arange(self.bits + 1)).ravel()
         differ = values.ravel() != 0
         return smallest(SparseCells(self.statistic_size, indices[differ], values.ravel()[differ]))
-
-
-def _cohorts(payloads: Packed) -> Symbols:
-    return np.ascontiguousarray(payloads[:, :_COHORT_BYTES]).view("<u2")[:, 0].astype(np.int64)

@@ -73,7 +73,9 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
     elif (law := mechanism.law(r)) is not None:
         counts = np.bincount(payloads, minlength=len(law))
         yield chi_square("payloads", "symbol", counts, law)
-        yield _binomial("single payloads", lambda symbol: f"symbol {symbol} came", counts, len(payloads), law)
+        yield binomial(
+            "single payloads", lambda symbol: f"symbol {symbol} came", counts, np.full(len(law), len(payloads)), law
+        )
     elif isinstance(mechanism, PureMechanism) and r.max() == 1:
         yield from _of_supports(mechanism, r, payloads)
     else:
@@ -130,14 +132,14 @@ def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Ite
     r = r[: channel.size]  # one more input of a design is that of the symbols outside of it
     m = channel.support_probability(r)
     counts = mechanism.statistic(payloads)
-    yield _binomial("supports", lambda symbol: f"symbol {symbol} is supported", counts, n, m)
+    yield binomial("supports", lambda symbol: f"symbol {symbol} is supported", counts, n, m)
     symbols = np.arange(min(len(m), MOST_PAIRED))
     if not channel.one_symbol and len(symbols) > 1:
         expected = channel.moments_times(r, np.eye(len(m))[:, symbols])[symbols]
         upper = np.triu_indices(len(symbols), 1)
         counts = _pair_counts(mechanism, payloads, symbols)[upper]
         names = np.column_stack(upper)
-        yield _binomial(
+        yield binomial(
             "pairs",
             lambda pair: "symbols {} and {} are both supported".format(*names[pair]),
             counts,
@@ -158,8 +160,17 @@ def _pair_counts(mechanism: PureMechanism, payloads: Payloads, symbols: Counts) 
     return counts
 
 
-def _binomial(name: str, said: Callable[[int], str], counts: Counts, n: int, m: Floats) -> Check:
-    """Test counts of n reports that are each binomial with a probability of ``m``, by the least of their p-values."""
+def binomial(name: str, said: Callable[[int], str], counts: Counts, n: int | Counts, m: Floats) -> Check:
+    """Test counts that are each binomial with ``n`` trials and a probability ``m``, by the least of their p-values.
+
+    Args:
+        name: The name of the test.
+        said: Says of an index of the counts what is counted.
+        counts: Shape (tests,): the counts.
+        n: The number of reports behind each, shape (tests,), or one for all.
+        m: Shape (tests,): their probabilities.
+    """
+    n = np.broadcast_to(n, counts.shape)
     # SciPy's tails take probabilities inside of (0, 1); outside, a count is certain.
     inside = np.clip(m, 1e-300, 1 - 2**-53)
     at_most = special.betainc(np.maximum(n - counts, 1), counts + 1, 1 - inside)
@@ -168,16 +179,17 @@ def _binomial(name: str, said: Callable[[int], str], counts: Counts, n: int, m: 
     certain = (m <= 0) | (m >= 1)
     p_values = np.where(certain, counts == np.where(m <= 0, 0, n), np.minimum(2 * tails, 1.0))
     worst = int(p_values.argmin())
-    errors = math.sqrt(n * m[worst] * (1 - m[worst]))
+    expected = n[worst] * m[worst]
+    errors = math.sqrt(expected * (1 - m[worst]))
     size = (
         "none"
         if p_values[worst] == 1
         else "impossible"
         if certain[worst]
-        else f"{(counts[worst] - n * m[worst]) / errors:+.2f} standard errors"
+        else f"{(counts[worst] - expected) / errors:+.2f} standard errors"
     )
     statistic = f"largest of {len(m):,} deviations: {size}"
-    text = f"{said(worst)} in {counts[worst]:,} reports, {n * m[worst]:,.1f} are expected"
+    text = f"{said(worst)} in {counts[worst]:,} reports, {expected:,.1f} are expected"
     return Check(name, statistic, min(1.0, len(m) * float(p_values[worst])), text)
 
 

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numpy.random import default_rng
 
 from tests import build
 from tests.pipelines.command import Run
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.device import Device
+from uldp.mechanisms.string_fit import string_checks
 from uldp.pipelines.clients.verification import LEVEL, verify
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
@@ -81,12 +84,50 @@ def test_reports_of_a_level_follow_the_epsilon_of_this_level(tmp_path: Path) -> 
         verify(spec, sent, ["2"], [])
 
 
-def test_strings_are_refused(tmp_path: Path) -> None:
-    spec = build.spec(
-        domain={"strings": {"longest": 8}}, candidates=["kiosk"], mechanism={"name": "cohort-olh", "epsilon": 1.0}
-    )
-    with pytest.raises(ValueError, match="collects strings, whose reports verify does not test"):
-        verify(spec, str(tmp_path), ["kiosk"], [])
+STRINGS: dict[str, Any] = {"domain": {"strings": {"longest": 8}}, "candidates": ["kiosk"]}
+FOR_STRINGS = [
+    {"name": "cohort-olh", "epsilon": 2.0, "cohorts": 64},
+    {"name": "bloom", "epsilon": 3.0, "bits": 32, "hashes": 2, "cohorts": 64},
+]
+
+
+@pytest.mark.parametrize("mechanism", FOR_STRINGS, ids=lambda each: str(each["name"]))
+def test_strings_are_tested_from_their_cohorts(mechanism: dict[str, Any], tmp_path: Path) -> None:
+    spec = build.spec(**STRINGS, mechanism=mechanism)
+    sent = archive(tmp_path, spec, "kiosk")
+    assert verify(spec, sent, ["kiosk"], []).failed is None
+    failed = verify(spec, sent, ["kiosks"], []).failed
+    assert failed is not None
+    assert "of the string" in failed.name
+
+
+def test_the_p_values_of_strings_are_those_of_a_test() -> None:
+    # Of 200 right clients, a p-value is below x for about the share x at the most.
+    for mechanism in FOR_STRINGS:
+        protocol, rng = build_protocol(build.spec(**STRINGS, mechanism=mechanism)), default_rng(5)
+        least = [
+            [check.p_value for check in string_checks(protocol.mechanism, 77, sent)]
+            for sent in (protocol.mechanism.perturb(np.full(1000, 77), rng) for _ in range(200))
+        ]
+        for x in (0.05, 0.5):
+            assert (np.array(least) < x).mean(axis=0).max() < x + 4 * np.sqrt(x * (1 - x) / 200)
+
+
+@pytest.mark.parametrize(("key", "wrong", "name"), [("cohorts", 32, "cohorts"), ("theta", 0.9, "bits")])
+def test_a_client_of_strings_with_a_wrong_parameter_is_found(key: str, wrong: Any, name: str, tmp_path: Path) -> None:
+    mechanism = FOR_STRINGS[1] | {"theta": 0.8}
+    sent = archive(tmp_path, build.spec(**STRINGS, mechanism=mechanism | {key: wrong}), "kiosk")
+    failed = verify(build.spec(**STRINGS, mechanism=mechanism), sent, ["kiosk"], []).failed
+    assert failed is not None
+    assert name in failed.name
+
+
+def test_records_with_strings_are_refused(tmp_path: Path) -> None:
+    attributes = {"app": {"size": 4}, "word": STRINGS["domain"] | {"candidates": ["kiosk"]}}
+    of = {"app": {"name": "rr"}, "word": {"name": "cohort-olh"}}
+    spec = build.spec(domain={"record": attributes}, mechanism={"name": "sample-one", "epsilon": 1.0, "of": of})
+    with pytest.raises(ValueError, match="collects records with strings, whose reports verify does not test"):
+        verify(spec, str(tmp_path), ["app=1", "word=kiosk"], [])
 
 
 def test_the_reports_of_another_value_are_found(tmp_path: Path) -> None:
