@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.conformance.kept import Device
 from tests.conformance.responses import RESPONSES, symbols, width
 from tests.conformance.variable import FLOATS, Draws, Variable
 
@@ -24,8 +25,14 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         ]
         z = parts[0].encode(user["value"], user["tag"], draws)
         return _wrapped(parts, [*levels].index(user["level"]), z, draws)
-    variable = Variable(spec["domain"] | own, spec["mechanism"], known)
+    variable = Variable(spec["domain"] | own, spec["mechanism"], known, files=case["files"])
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
+
+
+def kept(case: Mapping[str, Any]) -> Device:
+    """A device with a permanent response, whose reports have the draws of ``payload`` behind those of the response."""
+    own = {key: case["spec"][key] for key in ("sensitive", "tags") if key in case["spec"]}
+    return Device(Variable(case["spec"]["domain"] | own, case["spec"]["mechanism"], case["probabilities"]))
 
 
 def _record(spec: Mapping[str, Any], known: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:

@@ -11,7 +11,7 @@ from tests.conformance.variable import FLOATS, Draws, Variable
 WEIGHTS = 2**62
 
 
-def _packed(bits: Sequence[bool]) -> bytes:
+def packed(bits: Sequence[bool]) -> bytes:
     padded = [*bits, *[False] * (-len(bits) % 8)]
     return int("".join("01"[bit] for bit in padded), 2).to_bytes(len(padded) // 8, "big")
 
@@ -22,25 +22,29 @@ def _response(of: Variable, z: int, draws: Draws) -> int:
     return drawn if noisy else z
 
 
-def _theta(of: Variable) -> float:
+def theta(of: Variable) -> float:
     usual = 1 / 2 if of.name in ("oue", "uoue") else sqrt(of.e) / (sqrt(of.e) + 1)
-    theta = of.mechanism.get("theta", usual)
-    return designs.best_theta(len(of.sensitive), of.size, of.epsilon) if theta == "auto" else float(theta)
+    given = of.mechanism.get("theta", usual)
+    return designs.best_theta(len(of.sensitive), of.size, of.epsilon) if given == "auto" else float(given)
 
 
 def _bits(of: Variable, z: int, draws: Draws) -> bytes:
-    theta, sensitive = _theta(of), of.sensitive
-    bits = [j in sensitive and draws.noise(theta / ((1 - theta) * of.e + theta)) for j in range(of.size)]
-    bits[z] = not draws.noise(1 - theta if z in sensitive else 1 - theta * (1 - 1 / of.e))
-    return _packed(bits)
+    true, sensitive = theta(of), of.sensitive
+    bits = [j in sensitive and draws.noise(true / ((1 - true) * of.e + true)) for j in range(of.size)]
+    bits[z] = not draws.noise(1 - true if z in sensitive else 1 - true * (1 - 1 / of.e))
+    return packed(bits)
+
+
+def threshold(of: Variable) -> float:
+    c = exp(-of.epsilon / 2)
+    return float(of.mechanism.get("theta") or 2 / of.epsilon * log((1 + c + sqrt(1 - c + c**2)) / (3 * c)))
 
 
 def _thresholded(of: Variable, z: int, draws: Draws) -> bytes:
-    half, c = of.epsilon / 2, exp(-of.epsilon / 2)
-    t = of.mechanism.get("theta") or 2 / of.epsilon * log((1 + c + sqrt(1 - c + c**2)) / (3 * c))
+    half, t = of.epsilon / 2, threshold(of)
     bits = [draws.noise(exp(-half * t) / 2) for _ in range(of.size)]
     bits[z] = not draws.noise(exp(half * (t - 1)) / 2)
-    return _packed(bits)
+    return packed(bits)
 
 
 def _by_group(of: Variable, z: int, draws: Draws) -> bytes:
@@ -52,14 +56,14 @@ def _by_group(of: Variable, z: int, draws: Draws) -> bytes:
     laws = [of.printed["p and q of groups, over 2^53"][group] for group in group_of]
     bits = [draws.below(FLOATS) < q for _, q in laws]
     bits[z] = draws.below(FLOATS) >= FLOATS - laws[z][0]
-    return _packed(bits)
+    return packed(bits)
 
 
 def _flipped(of: Variable, z: int, draws: Draws) -> bytes:
     most = of.mechanism["bits"]
     c, symbol = divmod(z, of.size)
     held = [symbol == j for j in range(c * most, min((c + 1) * most, of.size))]
-    bits = _packed([bit ^ draws.noise(1 / (sqrt(of.e) + 1)) for bit in held])
+    bits = packed([bit ^ draws.noise(1 / (sqrt(of.e) + 1)) for bit in held])
     return c.to_bytes(2, "little") + bits.ljust(-(-min(most, of.size) // 8), b"\0")
 
 
@@ -82,27 +86,31 @@ def _near(of: Variable, z: int, draws: Draws) -> int:
     return sum(below <= drawn for below in accumulate(_weights(of, z)))
 
 
-def _members(v: int, w: int, draws: Draws) -> list[int]:
-    members: list[int] = []
+def members(v: int, w: int, draws: Draws) -> list[int]:
+    found: list[int] = []
     for last in range(v - w, v):
         drawn = draws.below(last + 1)
-        members.append(last if drawn in members else drawn)
-    return members
+        found.append(last if drawn in found else drawn)
+    return found
+
+
+def chosen(of: Variable) -> int:
+    v, w = len(of.sensitive), of.mechanism.get("w", "auto")
+    if of.name == "ss":
+        return max(round(v / (exp(of.of_sizes) + 1)), 1)
+    return designs.best_subset(v, of.size, of.of_sizes) if w == "auto" else int(w)
 
 
 def _subset(of: Variable, z: int, draws: Draws) -> bytes:
     """Of ss and uss; the members are positions in Z_S."""
-    v, w = len(of.sensitive), max(round(len(of.sensitive) / (of.e + 1)), 1)
-    if of.name == "uss":
-        w = of.mechanism.get("w", "auto")
-        w = designs.best_subset(v, of.size, of.epsilon) if w == "auto" else w
-    members = _members(v, w, draws)
+    v, w = len(of.sensitive), chosen(of)
+    found = members(v, w, draws)
     noisy, place = draws.noise(v / (w * of.e + v - w)), draws.below(w)
     if not noisy and z not in of.sensitive:
-        return _packed([j == z for j in range(of.size)])
-    if not noisy and of.sensitive.index(z) not in members:
-        members[place] = of.sensitive.index(z)
-    return _packed([j in {of.sensitive[i] for i in members} for j in range(of.size)])
+        return packed([j == z for j in range(of.size)])
+    if not noisy and of.sensitive.index(z) not in found:
+        found[place] = of.sensitive.index(z)
+    return packed([j in {of.sensitive[i] for i in found} for j in range(of.size)])
 
 
 def _column(of: Variable, z: int, draws: Draws) -> int:
@@ -189,7 +197,7 @@ def _bloom(of: Variable, z: int, draws: Draws) -> bytes:
     bits = [draws.noise(theta / ((1 - theta) * exp(of.epsilon / hashes) + theta)) for _ in range(size)]
     for position in positions(cohort, z, hashes, size):
         bits[position] = not draws.noise(1 - theta)
-    return cohort.to_bytes(2, "little") + _packed(bits)
+    return cohort.to_bytes(2, "little") + packed(bits)
 
 
 RESPONSES: dict[str, Callable[[Variable, int, Draws], int | bytes]] = {

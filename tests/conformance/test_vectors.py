@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conformance import client, functions, variable, vectors
+from tests.conformance.kept import BITS, UNIFORM
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.schemas.collection import CollectionSpec
@@ -66,18 +67,19 @@ def test_a_collector_counts_the_reports_of_devices_and_rejects_the_others(name: 
 WITHOUT_CLIENT: set[str] = set()
 
 
-def _without_memory_or_files(case: dict[str, Any]) -> bool:
-    """Whether a device needs neither a permanent response nor a file of zones, which this client does not have."""
+def _without_memory_or_nests(case: dict[str, Any]) -> bool:
+    """Whether a device needs neither a permanent response nor zones with a budget, nor zones in a record."""
     mechanism = case["spec"]["mechanism"]
     lasting = [each.get("lasting_epsilon") for each in (mechanism, *mechanism.get("levels", {}).values())]
-    return not any(lasting) and not case["files"]
+    nested = any("zone_epsilon" in tag for tag in case["spec"].get("tags", ()))
+    return not any(lasting) and not nested and not (case["files"] and "record" in case["spec"]["domain"])
 
 
 #: The cases that the client can send.
 FOLLOWED = [
     name
     for name, case in CASES.items()
-    if case["spec"]["mechanism"]["name"] not in WITHOUT_CLIENT and _without_memory_or_files(case)
+    if case["spec"]["mechanism"]["name"] not in WITHOUT_CLIENT and _without_memory_or_nests(case)
 ]
 
 
@@ -92,6 +94,30 @@ def test_a_client_that_follows_the_page_sends_these_payloads(name: str) -> None:
         for report in user["reports"]:
             draws = variable.Draws(report["draws"])
             payload = client.payload(CASES[name], user, draws)
+            assert (payload.hex() if isinstance(payload, bytes) else payload) == report["payload"]
+            assert not draws.left
+
+
+#: The cases of permanent responses to a value or a string. Where a device keeps draws too (a number, a design of
+#: bit-flip, an attribute, a level), this client has none.
+KEPT = [
+    name
+    for name, case in CASES.items()
+    if case["spec"]["mechanism"].get("lasting_epsilon") and case["spec"]["mechanism"]["name"] in {*UNIFORM, *BITS}
+]
+
+
+def test_the_client_keeps_a_response_of_most_mechanisms() -> None:
+    assert {CASES[name]["spec"]["mechanism"]["name"] for name in KEPT} == {*UNIFORM, *BITS}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_client_that_keeps_its_response_sends_these_payloads(name: str) -> None:
+    for user in CASES[name]["devices"]:
+        device = client.kept(CASES[name])
+        for report in user["reports"]:
+            draws = variable.Draws(report["draws"])
+            payload = device.report(user["value"], user["tag"], draws)
             assert (payload.hex() if isinstance(payload, bytes) else payload) == report["payload"]
             assert not draws.left
 

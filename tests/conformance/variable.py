@@ -1,7 +1,7 @@
 """What the client of ``client`` draws by, and knows of a variable: the keys of its spec, and what follows from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp
 from typing import Any
@@ -38,6 +38,13 @@ class Variable:
     domain: Mapping[str, Any]
     mechanism: Mapping[str, Any]
     printed: Mapping[str, Any]
+    own_epsilon: float | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of_sizes(self) -> float:
+        """The epsilon by which sizes are chosen: under a permanent response, that of one report."""
+        return self.epsilon if self.own_epsilon is None else self.own_epsilon
 
     @property
     def name(self) -> str:
@@ -52,12 +59,22 @@ class Variable:
         return exp(self.epsilon)
 
     @property
-    def tags(self) -> list[str]:
-        return [tag["name"] for tag in self.domain.get("tags", ())]
+    def bots(self) -> list[tuple[str, str | None]]:
+        """The tag and the zone of each symbol behind the values."""
+        return [
+            (tag["name"], zone)
+            for tag in self.domain.get("tags", ())
+            for zone in ([*dict.fromkeys(self._zones(tag).values()), "rest"] if "zones" in tag else [None])
+        ]
+
+    def _zones(self, tag: Mapping[str, str]) -> dict[int, str]:
+        """The zone of each value that the file names, which has no quotes here."""
+        rows = (line.split(",") for line in self.files[tag["zones"]].splitlines()[1:])
+        return {int(value): zone for value, zone in rows}
 
     @property
     def size(self) -> int:
-        return int(self.domain["size"]) + len(self.tags)
+        return int(self.domain["size"]) + len(self.bots)
 
     @property
     def sensitive(self) -> list[int]:
@@ -70,7 +87,7 @@ class Variable:
 
     @property
     def buckets(self) -> int:
-        return int(self.mechanism.get("buckets", min(round(self.e) + 1, 2**16)))
+        return int(self.mechanism.get("buckets", min(round(exp(self.of_sizes)) + 1, 2**16)))
 
     @property
     def columns(self) -> int:
@@ -81,7 +98,7 @@ class Variable:
     def design(self) -> tuple[int, list[int]]:
         """V and D of ubd."""
         w = self.mechanism.get("w", "auto")
-        return designs.design(None if w == "auto" else w, len(self.sensitive), self.size, self.epsilon)
+        return designs.design(None if w == "auto" else w, len(self.sensitive), self.size, self.of_sizes)
 
     @property
     def points(self) -> int:
@@ -93,13 +110,17 @@ class Variable:
         if isinstance(value, str):
             return symbol_of(value, self.domain["strings"]["longest"])
         if "number" not in self.domain:
-            z = int(value) if tag is None else int(self.domain["size"]) + self.tags.index(tag)
+            z = int(value) if tag is None else int(self.domain["size"]) + self.bots.index((tag, self._zone(value, tag)))
             return z + self.size * self._design_number(draws) if self.name == "bit-flip" else z
         low, high = self.domain["number"]["low"], self.domain["number"]["high"]
         steps = 1 << 16 if self.name == "duchi" else self.mechanism.get("bins", 1024)
         bits = 52 - (steps - 1).bit_length()
         parts = round((min(max(value, low), high) - low) / (high - low) * (steps << bits))
         return int(parts + draws.below(1 << bits) >> bits)
+
+    def _zone(self, value: float, tag: str) -> str | None:
+        own = next(each for each in self.domain["tags"] if each["name"] == tag)
+        return self._zones(own).get(int(value), "rest") if "zones" in own else None
 
     def _design_number(self, draws: Draws) -> int:
         number, place = -(-self.size // int(self.mechanism["bits"])), draws.below(FLOATS)
