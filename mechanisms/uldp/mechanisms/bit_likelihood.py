@@ -1,6 +1,6 @@
-"""Maximum likelihood of bit reports: to a proved distance from the maximum, and by EM as the papers do.
+"""Maximum likelihood of bit reports, to a proved distance from the maximum.
 
-Counts do not determine this likelihood, so both need the retained reports. Three facts limit the work:
+Counts do not determine this likelihood, so it needs the retained reports. Three facts limit the work:
 
 - A report with a bit of Z_N is invertible: it names its symbol.
 - In every other report, all symbols of Z_N are equally likely, so they are one class beside the symbols of Z_S. They
@@ -8,7 +8,7 @@ Counts do not determine this likelihood, so both need the retained reports. Thre
 - A report's bits have a likelihood that, up to a factor of the report alone, depends only on the bit of the true
   symbol. So a step takes sums over the set bits of the reports, and not over all bits.
 
-Source: EM reconstruction is that of Murakami & Kawamoto (USENIX Security 2019), section 2.5.
+Murakami & Kawamoto (USENIX Security 2019), section 2.5, climb towards the same maximum by EM.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from uldp.mechanisms.likelihood import MAX_ITERATIONS, TOLERANCE, EmFit, climb, floored
+from uldp.mechanisms.likelihood import floored
 from uldp.mechanisms.packed_bits import count_bits
 from uldp.mechanisms.projection import wls
 from uldp.mechanisms.unary_encoding import UnaryEncoding
@@ -97,35 +97,6 @@ def maximize_bits(mechanism: UnaryEncoding, payloads: Packed, *, gap: float = GA
         else:
             break  # rounding hides a rise this small
     raise ValueError(f"the likelihood is proved only to {at.gap:.1g} of its maximum; ask for a larger gap")
-
-
-def em_bits(
-    mechanism: UnaryEncoding,
-    payloads: Packed,
-    *,
-    start: Floats | None = None,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-) -> EmFit:
-    """Climb towards the maximum likelihood of bit reports as published; ``maximize_bits`` reaches it.
-
-    Args:
-        mechanism: The mechanism of the reports.
-        payloads: Shape (n, ceil(|Z|/8)): packed bits that have passed ``mechanism.possible``.
-        start: Shape (|Z|,): the first estimate, raised to ``START_FLOOR``; by default the uniform distribution.
-        tolerance: Stop after a step of at most this l1 length.
-        max_iterations: Stop after this many steps; each takes a pass over the set bits.
-
-    Returns:
-        The estimate, the number of steps, and whether EM converged.
-
-    Raises:
-        ValueError: if there are no reports.
-    """
-    reports = _Reports.of(mechanism, payloads)
-    begin = reports.pool(floored(start, mechanism.size))
-    fit = climb(lambda r: r * reports.evaluate(r).gradient, begin, tolerance, max_iterations)
-    return EmFit(reports.unpool(fit.distribution), fit.iterations, fit.converged)
 
 
 @dataclass(frozen=True, eq=False)
