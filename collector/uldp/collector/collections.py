@@ -43,6 +43,12 @@ class ServedCollection:
         return self.spec.channel
 
     @cached_property
+    def rules(self) -> object:
+        """Reports of collections with equal rules can be judged together; see ``uldp.collector.judge``."""
+        spec = self.spec
+        return self.channel, spec.window, spec.event_time, spec.retired, self._age_and_skew
+
+    @cached_property
     def slice_size(self) -> int:
         """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.slice)

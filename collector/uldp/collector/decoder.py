@@ -16,14 +16,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
-from uldp.collector.parse import MessageParser, Unparsed
+from uldp.collector.parse import MessageParser, ParsedReports, Unparsed
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import (
@@ -109,16 +109,26 @@ class ReportDecoder:
                 self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), packed, out)
             packed = packed.take(np.flatnonzero(dated))
         parsed, unparsed = self._parser.parse(packed.bodies)
-        for each in unparsed:
-            self._reject(each, packed, out)
+        for message in unparsed:
+            self._reject(message, packed, out)
         senders = self._senders(packed)
-        for reports in parsed:
-            if not len(reports.origins):  # the batches hold no reports
+        for parts in parsed:
+            reports = ParsedReports.join(parts)
+            if not len(reports):  # the batches hold no reports
                 continue
-            out.received += len(reports.origins)
+            out.received += len(reports)
             published = packed.publish_times[reports.origins]
             judged = judge(reports, published, judge_lateness=self._judge_lateness)
-            self._distribute(judged, packed, senders, out)
+            signals = signal_bits(judged.observed, judged.published, judged.improbable)
+            if senders is None and not judged.verdicts.any():
+                columns = ReportColumns(
+                    *reports.served.spec.key, reports.report_ids, judged.slices, reports.payloads, signals
+                )
+                out.columns += map(_named, columns.cut(accumulate(map(len, parts))), parts)
+                continue
+            of_parts = np.split(signals, [*accumulate(map(len, parts[:-1]))])
+            for each, of_part in zip(judged.cut(parts), of_parts, strict=True):
+                self._distribute(each, of_part, packed, senders, out)
         return out
 
     def _senders(self, messages: PackedMessages) -> Digests | None:
@@ -156,11 +166,12 @@ class ReportDecoder:
             reports=reports,
         )
 
-    def _distribute(self, judged: Judged, messages: PackedMessages, senders: Digests | None, out: Decoded) -> None:
+    def _distribute(
+        self, judged: Judged, signals: SignalBits, messages: PackedMessages, senders: Digests | None, out: Decoded
+    ) -> None:
         """Distribute the reports of one collection to the fields of ``out`` by their verdicts."""
         parsed, verdicts = judged.parsed, judged.verdicts
         spec = parsed.served.spec
-        signals = signal_bits(judged.observed, judged.published, judged.improbable)
         columns = ReportColumns(*spec.key, parsed.report_ids, judged.slices, parsed.payloads, signals)
         slots = judged.slots()
         if senders is not None and spec.limits.max_reports_per_sender is not None:
@@ -181,6 +192,12 @@ class ReportDecoder:
                 out.late_reports += len(rows)
             else:
                 out.rejected.append(self._rejected(message, reason_of(verdict), judged.detail(int(rows[0])), len(rows)))
+
+
+def _named(columns: ReportColumns, part: ParsedReports) -> ReportColumns:
+    """Return columns as those of the collection of a part."""
+    key = part.served.spec.key
+    return ReportColumns(*key, columns.report_ids, columns.slices, columns.payloads, columns.signals)
 
 
 def _account(judged: Judged, rows: Rows, slots: Times, signals: SignalBits, out: Decoded) -> None:

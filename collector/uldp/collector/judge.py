@@ -3,7 +3,9 @@
 The judge works on columns. It finds the verdict of each report once; each later stage reads that verdict.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +65,22 @@ class Judged:
         if served.spec.event_time == "exact":
             return self.parsed.event_times
         return np.clip(self.published, self.slices, self.slices + (served.slice_size - 1))
+
+    def cut(self, parts: Sequence[ParsedReports]) -> Iterator["Judged"]:
+        """Cut into the parts of which ``ParsedReports.join`` made the reports."""
+        if len(parts) == 1:
+            yield self
+            return
+        for part, (start, end) in zip(parts, pairwise([0, *accumulate(map(len, parts))]), strict=True):
+            yield replace(
+                self,
+                parsed=part,
+                published=self.published[start:end],
+                verdicts=self.verdicts[start:end],
+                slices=self.slices[start:end],
+                admitted=self.admitted[start:end],
+                improbable=self.improbable[start:end],
+            )
 
     def slots(self) -> Times:
         """Return the start of the time slice in whose accounting each report is, late and rejected ones included.

@@ -1,10 +1,10 @@
 """Parse messages into columns of reports, one set of columns for each collection and version, before any check."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple
+from itertools import chain, groupby
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -55,6 +55,25 @@ class ParsedReports:
     payloads: Payloads
     fault: PayloadFault | None = None
 
+    def __len__(self) -> int:
+        return len(self.origins)
+
+    @classmethod
+    def join(cls, parts: Sequence["ParsedReports"]) -> "ParsedReports":
+        """Concatenate reports of collections with the same rules; the result names the first of them."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        return cls(
+            first.served,
+            np.concatenate([part.origins for part in parts]),
+            first.batched,
+            np.concatenate([part.report_ids for part in parts]),
+            np.concatenate([part.event_times for part in parts]),
+            cast(Payloads, np.concatenate([part.payloads for part in parts])),
+            first.fault,
+        )
+
 
 class Unparsed(NamedTuple):
     """A message whose reports the parser cannot separate, so that it counts as one rejected report.
@@ -80,18 +99,22 @@ class MessageParser:
     def __init__(self, served: Mapping[CollectionKey, ServedCollection]) -> None:
         self._served = served
         self._collections = {collection for collection, _ in served}
-        self._by_layout = list(served.values())
+        # Those with the same rules come one after the other, so that ``parse`` finds them together.
+        rules = {each.rules: number for number, each in enumerate(served.values())}
+        self._by_layout = sorted(served.values(), key=lambda each: rules[each.rules])
         schema = report_schema()
         self._layouts = [Layout.of(schema, *each.spec.key, each.mechanism.form.width) for each in self._by_layout]
         self._batches = BatchViews.of(served)
         self._store = report_store()
 
-    def parse(self, messages: Bodies) -> tuple[Iterator[ParsedReports], list[Unparsed]]:
+    def parse(self, messages: Bodies) -> tuple[Iterator[list[ParsedReports]], list[Unparsed]]:
         """Parse the bodies of messages; no input raises.
 
         Returns:
-            The reports, and the messages that hold none that can be separated. The iterator makes the columns of each
-            collection when the caller asks for them, so that the caller finds them in the processor's caches.
+            The reports, and the messages that hold none that can be separated. Reports that can be judged together come
+            in one list: messages of a thousand collections hold few of each, and to judge few takes as long as to
+            judge many. The iterator makes the columns when the caller asks for them, so that the caller finds them in
+            the processor's caches.
         """
         found, rest = decode_columns(messages, self._layouts)
         unparsed: list[Unparsed] = []
@@ -108,9 +131,9 @@ class MessageParser:
                 unparsed.append(Unparsed(origin, *error.args))
         return (
             chain(
-                (self._from_columns(fast) for fast in found),
-                (_from_reports(self._served[key], fault, records) for (key, fault), records in singles.items()),
-                (_from_batches(self._served[key], fault, records) for (key, fault), records in batches.items()),
+                (list(alike) for _, alike in groupby(map(self._from_columns, found), lambda each: each.served.rules)),
+                ([_from_reports(self._served[key], fault, records)] for (key, fault), records in singles.items()),
+                ([_from_batches(self._served[key], fault, records)] for (key, fault), records in batches.items()),
             ),
             unparsed,
         )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -79,8 +80,8 @@ class Inspection:
         parsed, unparsed = self._parser.parse(Bodies.of([message.data for message in messages]))
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
         judged = []
-        for reports in parsed:
-            if len(reports.origins):
+        for reports in chain.from_iterable(parsed):
+            if len(reports):
                 known = published[reports.origins]
                 at = np.where(known == UNKNOWN, reports.event_times, known)
                 judged.append(judge(reports, np.clip(at, 0, YEAR_9000 - 1), judge_lateness=False))

@@ -1,0 +1,80 @@
+"""Collections with the same rules are judged together, with the outcome that each has alone."""
+
+import numpy as np
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from tests.collector.decoding import outcomes, spec, take_path
+from uldp.collector.collections import serve
+from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.schemas.collection import CollectionKey
+from uldp.schemas.records import Message, Report
+
+SPECS = [
+    spec("one", 1, "urr"),
+    spec("two", 1, "urr"),
+    spec("day", 1, "urr", window={"size": "1d"}),
+    spec("exact", 1, "urr", event_time="exact"),
+    spec("retired", 1, "urr", retired=True),
+    spec("bits", 1, "urap"),
+    spec("other", 1, "urr", sensitive=[0]),
+    spec("three", 1, "urr"),
+]
+RULES = [each.rules for each in serve(SPECS).values()]
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_path(monkeypatch, 1)
+
+
+def messages(faults: bool) -> list[Message]:
+    """Reports of all collections, in any order; with ``faults``, some in some collections cannot be counted."""
+    rng = np.random.default_rng(5)
+    made = []
+    for number, of in enumerate(rng.integers(0, len(SPECS), 400).tolist()):
+        symbol, time = int(rng.integers(0, 10)), START + int(rng.integers(0, 3 * HOUR))
+        if faults and of != 1:
+            symbol, time = symbol + 5 * (number % 7 == 0), time + 400 * 24 * HOUR * (number % 11 == 0)
+        payload: int | bytes = symbol if SPECS[of].collection != "bits" else b"\x10\0"
+        key: CollectionKey = SPECS[of].key
+        report = Report(*key, number.to_bytes(16, "big"), time, payload)
+        made.append(build.message(report, time + 2 * HOUR * (number % 5 == 0) if not faults or number % 11 else START))
+    return made
+
+
+def columns(decoded: Decoded) -> dict[CollectionKey, tuple[object, ...]]:
+    found: dict[CollectionKey, tuple[object, ...]] = {}
+    for each in decoded.columns:
+        key = each.collection, each.version
+        assert key not in found
+        found[key] = tuple(column.tolist() for column in (each.report_ids, each.slices, each.payloads, each.signals))
+    return found
+
+
+def key_of(message: Message) -> CollectionKey:
+    return next(each.key for each in SPECS if each.collection.encode() in message.data[:20])
+
+
+@pytest.mark.parametrize("faults", [False, True])
+@pytest.mark.parametrize("judge_lateness", [False, True])
+def test_the_outcome_is_that_of_each_collection_alone(faults: bool, judge_lateness: bool) -> None:
+    sent = messages(faults)
+    together = ReportDecoder(SPECS, judge_lateness=judge_lateness).decode(sent)
+    alone = [ReportDecoder([each], judge_lateness=judge_lateness) for each in SPECS]
+    of = {each.key: [message for message in sent if key_of(message) == each.key] for each in SPECS}
+    apart = [decoder.decode(messages) for decoder, messages in zip(alone, of.values(), strict=True)]
+    assert columns(together) == {key: each for decoded in apart for key, each in columns(decoded).items()}
+    assert outcomes(together) == sum(map(outcomes, apart[1:]), outcomes(apart[0]))
+    assert (together.received, together.late_reports) == (400, sum(each.late_reports for each in apart))
+    assert together.rejected_reports == sum(each.rejected_reports for each in apart) > 0
+    assert {slot: partial.accounting for slot, partial in together.partials.items()} == {
+        slot: partial.accounting for decoded in apart for slot, partial in decoded.partials.items()
+    }
+
+
+def test_rules_are_those_of_windows_times_and_channels() -> None:
+    by_name = dict(zip((each.collection for each in SPECS), RULES, strict=True))
+    assert by_name["one"] == by_name["two"] == by_name["three"]
+    assert len(set(RULES)) == len(SPECS) - 2
