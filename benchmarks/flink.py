@@ -5,7 +5,8 @@
 Needs Java 17, Maven and the extra ``[kafka]``; what it downloads is that of the tests. A topic of four partitions holds
 what ``uldp simulate`` has sent, with deduplication to be done. ``uldp stream`` follows it on the cluster, and beside it
 the local runner follows the same reports in a local stream. Seconds are those of the clock, from the first pane to the
-one that holds the last report: what it takes to start a job is left out.
+one that holds the last report: what it takes to start a job is left out. Beside them are the microseconds of the
+processor for a report, of the TaskManagers and of their Python processes, which other work changes less.
 
 JobManager, TaskManagers, their Python processes and the broker share the machine's cores, so two slots are twice as
 fast only where there are cores for both. How they scale where each adds a part of a core is seen where all TaskManagers
@@ -22,10 +23,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 from benchmarks.cores import NotPermittedError, held_to
+from benchmarks.processes import seconds_of, session
 from benchmarks.rows import Row, print_table
 from benchmarks.workloads import collection_specs
 from tests.cluster.daemons import Daemon, wait_until
@@ -79,25 +82,24 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
                 for to in (topic, archive):
                     sent = ["--truth", truth, "--users", users, "--to", to]
                     run_uldp("simulate", spec, *sent, *(["--batch-size", batch] if batch > 1 else []))
-                taken = defaultdict(list)
+                taken: defaultdict[str, list[_Taken]] = defaultdict(list)
                 for turn in range(1 if quick else REPEAT):
                     for label, way in WAYS.items():
                         out = folder / f"{case} {label} {turn}"
                         try:
                             with _job(flink, way, topic if way.slots else archive, spec, out):
-                                taken[label].append(users / _rate(Results(out), users))
+                                taken[label].append(_follow(flink, Results(out), users))
                         except NotPermittedError as error:
                             print(f"        {label}: not run, for want of permission ({error})", file=sys.stderr)
-                medians = {label: statistics.median(seconds) for label, seconds in taken.items()}
-                for label, seconds in medians.items():
+                medians = {
+                    label: _Taken(*map(statistics.median, zip(*turns, strict=True))) for label, turns in taken.items()
+                }
+                for label, median in medians.items():
                     base = WAYS[label].base
-                    yield Row(
-                        "flink",
-                        f"{case}, {label}",
-                        users,
-                        seconds,
-                        remark=f"{medians[base] / seconds:.2f} times as fast as {base}",
-                    )
+                    remark = f"{medians[base].clock / median.clock:.2f} times as fast as {base}"
+                    if WAYS[label].slots:
+                        remark += f"; {median.jvm:.2f} us in the JVMs, {median.python:.2f} us in Python"
+                    yield Row("flink", f"{case}, {label}", users, users * median.clock / 1e6, remark=remark)
 
 
 @contextmanager
@@ -117,12 +119,26 @@ def _job(flink: Flink, way: Way, source: object, spec: Path, out: Path) -> Itera
         yield
 
 
-def _rate(results: Results, n: int) -> float:
-    """Return how many reports a second are counted, once the first are, until ``n`` are."""
+class _Taken(NamedTuple):
+    """What a report took, in microseconds: of the clock, and of the processor in JVMs and in Python."""
+
+    clock: float
+    jvm: float
+    python: float
+
+
+def _follow(flink: Flink, results: Results, n: int) -> _Taken:
+    """Return what a report takes once the first are counted, until ``n`` are."""
     first = wait_until(lambda: results.total().received, "there is a pane", SECONDS)
-    began = time.monotonic()
+    began = _spent(flink)
     wait_until(lambda: results.total().received >= n, "all is counted", SECONDS)
-    return (n - first) / (time.monotonic() - began)
+    return _Taken(*((end - start) / (n - first) * 1e6 for start, end in zip(began, _spent(flink), strict=True)))
+
+
+def _spent(flink: Flink) -> tuple[float, float, float]:
+    """Return the seconds of the clock, of the TaskManagers, and of the Python processes of all jobs."""
+    python = seconds_of(session(flink.workers.pid))
+    return time.monotonic(), seconds_of(flink.cluster.task_managers), python
 
 
 def _write_inputs(folder: Path) -> tuple[Path, Path]:
