@@ -34,6 +34,9 @@ _FLINK = (
     # The elements are chunks of messages. Each bundle has a fixed cost; its elements wait for its end.
     "--max_bundle_size=1000",
     "--max_bundle_time_mills=500",  # Beam's spelling
+    # Between two steps of a task, Beam encodes each element and decodes it again, so that no step can change what
+    # another one sees. None changes an element: to the JVM they are bytes.
+    "--faster_copy",
     # Flink passes the watermark on only between bundles. Without this option a source that always has more messages
     # left no gap between them, and a job of one slot fired no window. The output of a bundle that is open at a
     # checkpoint would also wait in the checkpoint until the next element or watermark arrives.
