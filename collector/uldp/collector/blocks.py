@@ -74,7 +74,9 @@ class PartialBlock:
         if not len(self) or not len(other):
             return self if len(self) else other
         if not np.array_equal(self.starts, other.starts):
-            starts = np.union1d(self.starts, other.starts)
+            at = np.searchsorted(self.starts, other.starts)
+            known = at[-1] < len(self) and np.array_equal(self.starts[at], other.starts)
+            starts = self.starts if known else np.union1d(self.starts, other.starts)
             self, other = self._spread(starts), other._spread(starts)
         if self.cells is None or other.cells is None:
             cells = other.cells if self.cells is None else self.cells
@@ -86,7 +88,9 @@ class PartialBlock:
         return PartialBlock(self.starts, self.numbers + other.numbers, cells, senders)
 
     def _spread(self, starts: Times) -> "PartialBlock":
-        """Return the same parts among more slices."""
+        """Return the same parts among the same slices or more."""
+        if len(starts) == len(self):
+            return self
         at = np.searchsorted(starts, self.starts)
         numbers = np.zeros((len(starts), NUMBERS), dtype=np.int64)
         numbers[at] = self.numbers
