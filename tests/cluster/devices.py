@@ -77,7 +77,7 @@ def assert_counted_once(devices: Devices, results: Results) -> None:
     assert devices.sent.counted == devices.spec.size
     assert results.total().counted == devices.sent.counted
     # Without the windows that count nothing, whose counts are a single 0.
-    counts = np.sum([pane.cells for pane in results.panes() if pane.n], axis=0)
+    counts = np.sum([*results.counts().values()], axis=0)
     assert counts.tolist() == [1] * devices.spec.size
 
 

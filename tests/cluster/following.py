@@ -13,8 +13,8 @@ import fastavro
 from tests.cluster.daemons import Daemon, wait_until
 from tests.cluster.flink import Flink
 from uldp.pipelines.results.read import newest
-from uldp.schemas.pane import Accounting, PaneKind
-from uldp.schemas.statistic import Statistic
+from uldp.schemas.pane import Accounting, PaneHeader, PaneKind
+from uldp.schemas.statistic import Statistic, counts_from_avro
 
 #: What tests wait for comes the sooner, the more often these are.
 OFTEN = ["--checkpointing_interval=2000", "--max_bundle_time_mills=200"]
@@ -42,16 +42,16 @@ class Results:
     """A folder of results, while a job writes it. What was read once is read again only if it was written again."""
 
     folder: Path
-    _read: dict[Path, tuple[int, list[Statistic]]] = field(default_factory=dict, init=False, repr=False)
+    _read: dict[Path, tuple[int, list[PaneHeader]]] = field(default_factory=dict, init=False, repr=False)
 
-    def panes(self) -> list[Statistic]:
+    def panes(self) -> list[PaneHeader]:
         """Return the newest pane of each window; none before the first."""
         for path in self.folder.glob("counts/*/*/[!.]*.avro"):
             written = path.stat().st_mtime_ns
             if path not in self._read or self._read[path][0] != written:
                 with path.open("rb") as file:
                     records = cast(Iterator[dict[str, Any]], fastavro.reader(file))
-                    self._read[path] = written, list(map(Statistic.from_avro, records))
+                    self._read[path] = written, list(map(counts_from_avro, records))
         return newest(pane for _, panes in self._read.values() for pane in panes)
 
     def total(self) -> Accounting:
@@ -59,8 +59,10 @@ class Results:
         return sum((pane.accounting for pane in self.panes()), Accounting())
 
     def counts(self) -> dict[int, list[int]]:
-        """Return the counts of each window in which something was counted, by its start in ms."""
-        return {pane.window_start: pane.cells.tolist() for pane in self.panes() if pane.n}
+        """Return the counts of each window in which enough was counted to publish them, by its start in ms."""
+        return {
+            pane.window_start: pane.cells.tolist() for pane in self.panes() if isinstance(pane, Statistic) and pane.n
+        }
 
     def wait_for(self, sent: Accounting) -> None:
         """Wait until all that was sent has arrived, more of each kind or as much, and all windows have closed."""
