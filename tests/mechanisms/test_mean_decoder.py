@@ -137,7 +137,7 @@ def test_cells_are_zeros_and_ones(cells: list[int], n: int) -> None:
 
 
 def test_a_mean_has_one_estimator_of_two_names() -> None:
-    with pytest.raises(ValueError, match="the estimators auto, empirical, not 'ems'"):
+    with pytest.raises(ValueError, match="no estimator 'ems'; choose one of auto, empirical"):
         MeanDecoder(LOW, HIGH, 1.0).tables(np.array([1, 2]), 3, "ems")
 
 

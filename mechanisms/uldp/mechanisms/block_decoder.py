@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from uldp.mechanisms.block import Block
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.ems import BinChannel, EmsErrors, ems
 from uldp.mechanisms.intervals import lower_tail
 from uldp.mechanisms.number import check_range, mean_table
@@ -67,8 +67,7 @@ class BlockDecoder(Decoder):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         self.check(cells, n)
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         outputs = np.arange(self.block.statistic_size)
         mean = int(cells @ outputs) / n
         sample = float(cells @ (outputs - mean) ** 2) / max(n - 1, 1) / (1 - self.block.noise) ** 2

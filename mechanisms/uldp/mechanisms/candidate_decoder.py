@@ -10,7 +10,7 @@ import numpy as np
 from uldp.mechanisms.bloom import BloomFilter
 from uldp.mechanisms.cohort_channel import CandidateLinear, Candidates, CohortChannel
 from uldp.mechanisms.cohort_hashing import CohortHashing
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.intervals import lower_tail
 from uldp.mechanisms.projection import onto_simplex
 from uldp.mechanisms.strings import string_symbol
@@ -96,8 +96,7 @@ class CandidateDecoder(Decoder):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         supports, sizes = self._split(cells, n)
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         return CandidateLinear(self.candidates, supports, sizes)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
@@ -155,8 +154,7 @@ class CandidateDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        if estimator not in self.estimators:
-            raise ValueError(f"candidates have the estimators {', '.join(self.estimators)}, not {estimator!r}")
+        self.require(estimator)
         linear = self.linear(cells, n)
         k = len(self.names)
         if not k:

@@ -14,6 +14,12 @@ from uldp.schemas.table import Table
 DEPENDS_ON_N = ("forged", "errors")
 
 
+def require_reports(n: int) -> None:
+    """Raise ValueError if there are no reports to estimate from."""
+    if n <= 0:
+        raise ValueError(f"an estimate needs one report or more, got n={n}")
+
+
 class Linear(Protocol):
     """An unbiased estimate that is linear in the cells, with its errors; sums and comparisons need no more.
 
@@ -56,6 +62,11 @@ class Decoder(ABC):
     def known(self, estimator: str) -> str:
         """Return this estimator if the decoder has it, or its default."""
         return estimator if estimator in self.estimators else self.estimators[0]
+
+    def require(self, estimator: str) -> None:
+        """Raise ValueError if the decoder has no such estimator."""
+        if estimator not in self.estimators:
+            raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
 
     @abstractmethod
     def check(self, cells: Counts, n: int) -> None:

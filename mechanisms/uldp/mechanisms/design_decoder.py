@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoder import SharesDecoder
+from uldp.mechanisms.decoder import SharesDecoder, require_reports
 from uldp.mechanisms.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.intervals import clopper_pearson, outside_p_value
 from uldp.mechanisms.mechanism import BitNoise
@@ -121,8 +121,7 @@ class DesignDecoder(SharesDecoder):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         self.check(cells, n)
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         counts, reports = self._split(cells)
         return DesignLinear(self._p, self._q, counts, np.repeat(reports, self._widths), self._starts)
 
@@ -174,8 +173,7 @@ class DesignDecoder(SharesDecoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        if estimator not in self.estimators:
-            raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
+        self.require(estimator)
         linear = self.linear(cells, n)
         shares = self._shares(linear, estimator)
         return (table_without_tags(shares, linear, n, basis=Basis.EXACT, simultaneous=self._simultaneous),)

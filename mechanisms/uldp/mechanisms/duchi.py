@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells, count_symbols
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.intervals import clopper_pearson, lower_tail
 from uldp.mechanisms.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
 from uldp.mechanisms.number import check_range, mean_table
@@ -152,8 +152,7 @@ class MeanDecoder(Decoder):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         self.check(cells, n)
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         return MeanLinear(self, int(cells[1]), n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
@@ -183,10 +182,9 @@ class MeanDecoder(Decoder):
         """Return the table ``mean``, of one number in the units of the range.
 
         Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or ``estimator`` is one of these.
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        if estimator not in self.estimators:
-            raise ValueError(f"a mean has the estimators {', '.join(self.estimators)}, not {estimator!r}")
+        self.require(estimator)
         return (mean_table(self.linear(cells, n), n, Basis.EXACT),)
 
 

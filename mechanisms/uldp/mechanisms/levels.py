@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.encoding import Encoding, Held
 from uldp.mechanisms.forecast import one_simulation_text
 from uldp.mechanisms.mechanism import Guarantee, Randomness
@@ -136,8 +136,7 @@ class LevelsDecoder(Decoder):
 
     def _linears(self, cells: Counts, n: int) -> list[PureLinear]:
         self.check(cells, n)
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         pairs = zip(self._decoders, self._strata.split_cells(cells), strict=True)
         return [decoder.linear(own, reports) for decoder, (own, reports) in pairs if reports]
 
@@ -177,8 +176,7 @@ class LevelsDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        if estimator not in self.estimators:
-            raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
+        self.require(estimator)
         mean, r_hat = self._shares(self._linears(cells, n), estimator)
         first = self._decoders[0]
         return share_tables(first.pum, r_hat, mean, basis=Basis.NORMAL, simultaneous=first.simultaneous)

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.ems import MAX_STEPS, TOLERANCE
 from uldp.mechanisms.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.intervals import outside_p_value
@@ -113,8 +113,7 @@ class MatrixDecoder(Decoder):
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         self.check(cells, n)
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         return MatrixLinear(self._inverse, cells, n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
@@ -152,8 +151,7 @@ class MatrixDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        if estimator not in self.estimators:
-            raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
+        self.require(estimator)
         linear = self.linear(cells, n)
         shares = self._shares(cells, n, estimator)
         return (table_without_tags(shares, linear, n, basis=Basis.NORMAL, simultaneous=self._simultaneous),)

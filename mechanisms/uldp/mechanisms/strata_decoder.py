@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.decoder import Decoder, Linear
+from uldp.mechanisms.decoder import Decoder, Linear, require_reports
 from uldp.mechanisms.intervals import lower_tail
 from uldp.mechanisms.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
@@ -153,10 +153,8 @@ class StrataDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or no part has such an estimator.
         """
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
-        if estimator not in self.estimators:
-            raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
+        require_reports(n)
+        self.require(estimator)
         return tuple(
             replace(table, of=(part.name,))
             for part in self.parts(cells, n)

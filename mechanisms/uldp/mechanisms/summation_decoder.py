@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.channel import normal_quantile
-from uldp.mechanisms.decoder import SharesDecoder
+from uldp.mechanisms.decoder import SharesDecoder, require_reports
 from uldp.mechanisms.estimators import project_to_simplex
 from uldp.mechanisms.forecast import equal_shares
 from uldp.mechanisms.pum import Pum
@@ -104,8 +104,7 @@ class SummationDecoder(SharesDecoder):
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         self.check(cells, n)
         return SummationLinear(cells, n, self._noise)
 
@@ -151,10 +150,9 @@ class SummationDecoder(SharesDecoder):
         """Return the table of shares.
 
         Raises:
-            ValueError: if ``n`` is not positive, the cells do not fit, or ``estimator`` is none of these.
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
-        if estimator not in self.estimators:
-            raise ValueError(f"sums have the estimators {', '.join(self.estimators)}, not {estimator!r}")
+        self.require(estimator)
         linear = self.linear(cells, n)
         return share_tables(
             self._pum, self._shares(linear, estimator), linear, basis=Basis.NORMAL, simultaneous=self._simultaneous

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from uldp.mechanisms.channel import normal_quantile
-from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.nested_response import NestedResponse
 from uldp.mechanisms.pum import Pum
 from uldp.mechanisms.pure import PureDecoder, PureLinear
@@ -95,8 +95,7 @@ class ZonedDecoder(Decoder):
         Raises:
             ValueError: if ``n`` is not positive.
         """
-        if n <= 0:
-            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        require_reports(n)
         if self._nested is None:
             return {}
         channel, found = self.channel, {}
