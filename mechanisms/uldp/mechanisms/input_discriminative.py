@@ -86,7 +86,7 @@ class InputDiscriminativeEncoding(UnaryEncoding):
     @cached_property
     def _plausible_totals(self) -> tuple[int, int]:
         # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.plausibility import plausible_totals_of_groups
+        from uldp.mechanisms.plausible_totals import plausible_totals_of_groups
 
         p, q = np.array(self.laws, dtype=np.float64).T / RESOLUTION
         return plausible_totals_of_groups(1 - p, q, np.bincount(self.group), IMPROBABLE_TAIL)

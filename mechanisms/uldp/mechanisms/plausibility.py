@@ -12,8 +12,8 @@ the reports of an honest device with this value. The tests can detect reports th
   counts of symbols that no device holds fall below the floor. If each symbol has more honest holders than the forgers
   take from its floor, the forged reports pass. Under bit reports, the estimates must also sum to one. Devices that set
   all bits, no bit, or only their own bit violate this condition.
-- The number of set bits in one report (``plausible_bit_totals``), and the number of reports in a window with an
-  improbable number of set bits (``excess_p_value``). A careful forger sets as many bits as the mechanism would.
+- The number of set bits in one report (``uldp.mechanisms.plausible_totals``), and the number of reports in a window
+  with an improbable one (``excess_p_value``). A careful forger sets as many bits as the mechanism would.
 
 Sources: Cheu, Smith & Ullman, "Manipulation Attacks in Local Differential Privacy" (IEEE S&P 2021), and Cao, Jia &
 Gong, "Data Poisoning Attacks to Local Differential Privacy Protocols" (USENIX Security 2021), for the effects of forged
@@ -28,8 +28,7 @@ from scipy import special
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.projection import nearest_fit, squared_distance
-from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts
 
 #: ``fit_counts`` requires at least this variance for the count of a symbol that no device holds. Below it, the count is
 #: far from normal.
@@ -100,70 +99,12 @@ def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
     return None if fit is None else fit.p_value
 
 
-def plausible_bit_totals(mechanism: UnaryEncoding, tail: float) -> tuple[int, int]:
-    """Bound the number of set bits in one honest report.
-
-    The device sets the true symbol's own bit with probability p, a binomial number of the other bits of Z_S, and no
-    other bit of Z_N. So the total has two distributions, one for all true symbols in Z_S and one for those in Z_N.
-
-    Args:
-        mechanism: The mechanism of the reports.
-        tail: Upper bound of the probability that an honest report is outside the bounds, for every true symbol; half
-            of it for each side.
-
-    Returns:
-        The tightest (low, high) with Pr(total < low) <= tail / 2 and Pr(total > high) <= tail / 2 for every true
-        symbol.
-
-    Raises:
-        ValueError: if ``tail`` is not inside (0, 1).
-    """
-    if not 0 < tail < 1:
-        raise ValueError(f"tail must be inside (0, 1), got {tail}")
-    sensitive = mechanism.sensitive
-    v, q = int(sensitive.sum()), mechanism.channel.q[sensitive][0]
-    lows, highs = [], []
-    for protected in np.unique(sensitive):
-        cleared = mechanism.cleared_probability[sensitive == protected][0]
-        others = v - 1 if protected else v
-        binomial = np.arange(others)
-        at_most = np.concatenate([[0.0], special.bdtr(binomial, others, q), [1.0]])  # Pr(others <= j), from j = -1
-        at_least = np.concatenate([[1.0], special.bdtrc(binomial, others, q), [0.0]])  # Pr(others >= j), from j = 0
-        total_at_most = cleared * at_most[1:] + (1 - cleared) * at_most[:-1]  # from j = 0
-        total_at_least = cleared * at_least[1:] + (1 - cleared) * at_least[:-1]  # from j = 1
-        lows.append(int(np.count_nonzero(total_at_most <= tail / 2)))
-        highs.append(int(np.count_nonzero(total_at_least > tail / 2)))
-    return min(lows), max(highs)
-
-
-def plausible_totals_of_groups(cleared: Floats, q: Floats, sizes: Counts, tail: float) -> tuple[int, int]:
-    """Bound the number of set bits in one honest report whose bits are in groups; see ``plausible_bit_totals``.
-
-    The number of other bits is a sum of binomial numbers, one of each group.
-
-    Args:
-        cleared: Shape (groups,): the probability that the device clears the own bit of the true symbol.
-        q: Shape (groups,): the probability that it sets another bit of the group.
-        sizes: Shape (groups,): the number of symbols of each group.
-        tail: Upper bound of the probability that an honest report is outside the bounds, for every true symbol.
-    """
-    lows, highs = [], []
-    for own in range(len(sizes)):
-        total = np.array([cleared[own], 1 - cleared[own]])
-        for group, size in enumerate(sizes.tolist()):
-            others = size - (group == own)
-            binomial = np.diff(special.bdtr(np.arange(others + 1), others, q[group]), prepend=0.0)
-            total = np.convolve(total, binomial)
-        lows.append(int(np.count_nonzero(np.cumsum(total) <= tail / 2)))
-        highs.append(int(np.count_nonzero(np.cumsum(total[::-1])[::-1] > tail / 2)) - 1)
-    return min(lows), max(highs)
-
-
 def excess_p_value(observed: int, n: int, tail: float) -> float:
     """Return an upper bound of the probability that ``observed`` or more of n honest reports are improbable.
 
     Args:
-        observed: Number of improbable reports, for example reports outside ``plausible_bit_totals``.
+        observed: Number of improbable reports, for example reports with fewer or more bits than
+            ``plausible_bit_totals`` allows.
         n: Number of all reports.
         tail: Upper bound of the probability that an honest report is improbable, for every true symbol.
 

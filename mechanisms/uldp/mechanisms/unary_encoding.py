@@ -140,7 +140,7 @@ class UnaryEncoding(PureMechanism, BitNoise):
     @cached_property
     def _plausible_totals(self) -> tuple[int, int]:
         # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.plausibility import plausible_bit_totals
+        from uldp.mechanisms.plausible_totals import plausible_bit_totals
 
         return plausible_bit_totals(self, IMPROBABLE_TAIL)
 
