@@ -71,7 +71,7 @@ def main() -> None:
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "uldp"
         message = error.format_message().rstrip(".")
-        _fail(f"{message}{'' if message.endswith('?') else ';'} see {command} --help", 2)
+        _fail(f"{message} (see {command} --help)", 2)
     except click.ClickException as error:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):

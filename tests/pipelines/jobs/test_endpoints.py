@@ -169,6 +169,5 @@ def test_what_is_elsewhere_cannot_be_followed(
     monkeypatch.setattr("sys.argv", ["uldp", "stream", *arguments])
     with pytest.raises(SystemExit):
         main()
-    assert (
-        capsys.readouterr().err == "error: mem://archive: cannot be followed; count its messages with uldp backfill\n"
-    )
+    remedy = "count its messages with uldp backfill (see uldp stream --help)"
+    assert capsys.readouterr().err == f"error: mem://archive: cannot be followed; {remedy}\n"
