@@ -76,6 +76,21 @@ def test_the_guard_fails_below_a_margin(
     assert second.startswith("ok: bits / bits = 1.00")
 
 
+def test_a_margin_that_one_turn_misses_is_judged_by_medians_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "MARGINS", [Margin("symbols", "bits", 2), Margin("uRR batches", "symbols", 2)])
+    without_other_margins(monkeypatch)
+    asked: list[tuple[set[str], int]] = []
+
+    def measure(measurements: list[Measurement], _: float, repeat: int) -> dict[str, Measured]:
+        asked.append(({measurement.label for measurement in measurements}, repeat))
+        rates = {"symbols": 6.0, "bits": 5.0 if repeat == 1 else 2.0, "uRR batches": 100.0}
+        return {label: Measured(int(rates[label]), 1) for label in asked[-1][0]}
+
+    monkeypatch.setattr(guard, "measure", measure)
+    assert [kept for kept, _ in guard.guard()] == [True, True]
+    assert asked == [({"symbols", "bits", "uRR batches"}, 1), ({"symbols", "bits"}, guard.REPEAT)]
+
+
 def test_the_guard_measures_no_more_than_its_margins_name(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
