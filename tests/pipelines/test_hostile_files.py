@@ -1,5 +1,6 @@
 """Files that once ended, hung or swelled the process: each command says one line, within its usual memory."""
 
+import json
 import os
 import re
 import subprocess
@@ -14,8 +15,18 @@ from fuzz.container_seeds import HOSTILE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 
-#: Runs a command as the command line does.
-RUN = "from uldp.pipelines.cli import main; main()"
+#: Runs commands as the command line does, each in a folder, and writes a line with its exit code behind its errors.
+RUN = """
+import json, os, sys
+from uldp.pipelines.cli import main
+for folder, arguments in json.loads(sys.argv[1]):
+    os.chdir(folder)
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit as stop:
+        print(f"exit code {stop.code}", file=sys.stderr)
+"""
 #: Reads a file of messages to its end, keeping none, and writes the most memory that the process held, in kB. Not by
 #: getrusage: a process inherits the peak of the one that started it.
 READ = """
@@ -92,20 +103,17 @@ def test_large_messages_are_held_one_by_one(tmp_path: Path) -> None:
     assert int(peak) < MOST_KB
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A spec, an archive, a local stream and results; the tests put hostile files into these."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "spec.yaml").write_text(
+def furnish(folder: Path) -> None:
+    """Write a spec, an archive, a local stream and results into a folder; the tests put hostile files into these."""
+    (folder / "out/specs/c-v1").mkdir(parents=True)
+    (folder / "spec.yaml").write_text(
         "{collection: c, version: 1, domain: {size: 3}, mechanism: {name: rr, epsilon: 1}, window: {size: 1h}}"
     )
-    (tmp_path / "out/specs/c-v1").mkdir(parents=True)
-    (tmp_path / "out/specs/c-v1/spec.yaml").write_bytes((tmp_path / "spec.yaml").read_bytes())
+    (folder / "out/specs/c-v1/spec.yaml").write_bytes((folder / "spec.yaml").read_bytes())
     for name in ("counts/c-v1/w", "estimates/c-v1/w", "rejected"):
-        (tmp_path / "out" / name).mkdir(parents=True)
-    (tmp_path / "archive").mkdir()
-    LocalStream.create(tmp_path / "stream", simulated_clock=True).close()
-    return tmp_path
+        (folder / "out" / name).mkdir(parents=True)
+    (folder / "archive").mkdir()
+    LocalStream.create(folder / "stream", simulated_clock=True).close()
 
 
 COMMANDS = {
@@ -135,14 +143,16 @@ def _for(path: Path, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("attack", OF_COMMANDS)
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_names_a_hostile_file_and_fails(command: str, attack: str, folder: Path) -> None:
-    path, arguments = COMMANDS[command]
-    named = "out/rejected" if command == "replay" else path  # it looks for the kind of the folder first
-    OF_COMMANDS[attack](folder / path)
-    code, _, lines = run(RUN, *arguments)
-    assert (code, len(lines)) == (1, 1), lines
-    assert re.match(rf"error: .*{named}: ", lines[0])
+def test_each_command_names_a_hostile_file_and_fails(attack: str, tmp_path: Path) -> None:
+    for command, (path, _) in COMMANDS.items():
+        furnish(tmp_path / command)
+        OF_COMMANDS[attack](tmp_path / command / path)
+    commands = [(str(tmp_path / command), arguments) for command, (_, arguments) in COMMANDS.items()]
+    _, _, lines = run(RUN, json.dumps(commands))
+    assert lines[1::2] == ["exit code 1"] * len(COMMANDS), lines
+    for error, (command, (path, _)) in zip(lines[::2], COMMANDS.items(), strict=True):
+        named = "out/rejected" if command == "replay" else path  # it looks for the kind of the folder first
+        assert re.match(rf"error: .*{named}: ", error)
 
 
 def test_a_hostile_name_is_escaped(tmp_path: Path) -> None:
