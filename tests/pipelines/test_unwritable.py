@@ -3,7 +3,6 @@
 import resource
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests import build
 from tests.build import START
+from tests.pipelines.command import ULDP, Run
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
@@ -40,7 +40,7 @@ def nothing(_: Path) -> None:
 
 
 def fill_disk() -> None:
-    """Let every write beyond 2 kB of a file fail, as a full disk does; the file of an estimate takes more."""
+    """Let a write of this process beyond 2 kB of a file fail, as on a full disk; the file of an estimate takes more."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
@@ -60,38 +60,36 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
     limit: Callable[[], None] | None,
     after: Callable[[Path], None],
     message: str,
+    uldp: Run,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     reports = [build.report(symbol, symbol, START + symbol, ("one-each", 1)) for symbol in range(REPORTS)]
     stream.append([Message(report.encode(), report.event_time) for report in reports])
     stream.close()
     out = tmp_path / "out"
-    uldp: list[str | Path] = [
-        Path(sys.executable).with_name("uldp"),
-        command,
-        "--spec",
-        "spec.yaml",
-        "--from",
-        "stream",
-        "--to",
-        "out",
-    ]
+    arguments = [command, "--spec", "spec.yaml", "--from", "stream", "--to", "out"]
 
     # What is in the way is so in a directory of the same job: any other is refused before.
-    subprocess.run(uldp, cwd=tmp_path, capture_output=True, check=True)
+    assert uldp(*arguments)[0] == 0
     for folder in ("counts", "estimates"):
         shutil.rmtree(out / folder)
 
     before(out)
-    failed = subprocess.run(uldp, cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit)
-    assert failed.returncode == 1
-    assert message in failed.stderr.splitlines()[-1]
+    if limit is None:
+        code, _, errors = uldp(*arguments)
+    else:
+        failed = subprocess.run([ULDP, *arguments], capture_output=True, text=True, preexec_fn=limit)
+        code, errors = failed.returncode, failed.stderr
+    assert code == 1
+    assert message in errors.splitlines()[-1]
     assert not list(out.rglob(".tmp-*"))  # nor half a file
 
     after(out)
-    subprocess.run(uldp, cwd=tmp_path, capture_output=True, check=True)
+    assert uldp(*arguments)[0] == 0
     (pane,) = newest(read_statistics(out))
     assert pane.cells.tolist() == [1] * REPORTS
     assert pane.accounting == Accounting(received=REPORTS, counted=REPORTS)
