@@ -22,6 +22,8 @@ LONGEST = (
     "test_running.py",
     "test_monitoring.py",
     "test_upgrade.py",
+    "test_without_engine.py",
+    "test_image.py",
     "test_pubsub.py",
     "test_pubsub_on_flink.py",
     "test_kafka_on_flink.py",
@@ -30,14 +32,18 @@ LONGEST = (
 )
 
 
+#: Files whose tests share what takes a process of the tests a minute to make.
+TOGETHER = {"test_without_engine.py": "image", "test_image.py": "image"}
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest tests first, and keep the tests of each other file together."""
+    """Put the longest tests first, and keep the tests of each other file together, or of files that share something."""
     if not ASKED:
         return
     for item in items:
-        if item.path.name not in LONGEST:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+        if item.path.name in TOGETHER or item.path.name not in LONGEST:
+            item.add_marker(pytest.mark.xdist_group(TOGETHER.get(item.path.name, str(item.path))))
     order = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
