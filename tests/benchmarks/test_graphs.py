@@ -52,6 +52,7 @@ def support(payload: bytes | int, size: int) -> Counts:
     return np.unpackbits(np.frombuffer(payload, np.uint8), count=size).astype(np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["urr", "urap"])
 def test_all_graphs_give_the_counts_of_single_reports(mechanism: MechanismName) -> None:
     workload = singles(mechanism, 400)

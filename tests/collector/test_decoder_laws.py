@@ -153,6 +153,7 @@ def min_rows(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("min_rows")
 @given(ARRIVALS)
 def test_every_report_goes_where_the_rules_send_it(arrivals: list[Arrival]) -> None:
@@ -190,6 +191,7 @@ def test_accounting_closes_call_by_call(arrivals: list[Arrival]) -> None:
     assert all(line.closes() for line in accounting(decoded).values())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("min_rows")
 @given(ARRIVALS)
 def test_neither_order_nor_company_decides(arrivals: list[Arrival]) -> None:

@@ -67,6 +67,7 @@ def test_ids_that_share_a_slot_are_told_apart(hashes: object, batches: list[list
         assert_is_a_set(map(as_ids, batches))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hashes", [None, few_slots], ids=["hashed", "few_slots"])
 @pytest.mark.parametrize("block", [7, 8192])
 def test_seen_ids_are_a_set_as_they_grow(monkeypatch: pytest.MonkeyPatch, hashes: object, block: int) -> None:

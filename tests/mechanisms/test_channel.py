@@ -67,6 +67,7 @@ def simulate(mechanism: PureMechanism, draw: Callable[[np.random.Generator], npt
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_moments_of_iid_values(mechanism: PureMechanism) -> None:
     r = distribution(mechanism.size)
@@ -99,6 +100,7 @@ def test_moments_of_values_held_fixed(mechanism: PureMechanism) -> None:
     assert (np.abs((deviations**2).mean(axis=0) - variance) <= Z * error + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_expected_l1_of_many_reports(mechanism: PureMechanism) -> None:
     # The formula is the limit of large n; uniform values keep every count far from 0 at n = USERS.

@@ -87,6 +87,7 @@ def test_one_number_has_one_symbol_for_ever(name: str) -> None:
         assert responses(ledger) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.4, 3.5, 7.9])
 @pytest.mark.parametrize("name", ["duchi", "block"])
 def test_devices_together_round_without_bias(name: str, value: float) -> None:

@@ -110,6 +110,7 @@ def test_a_hash_is_six_bytes_and_in_a_record_two_more_name_the_attribute() -> No
     assert {each[:2] for each in sent} == {bytes([0, 0]), bytes([1, 0])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "low", "high"),
     [

@@ -63,6 +63,7 @@ def test_no_symbol_leaves_the_line(integer: int) -> None:
     assert bits.tolist() == (integer < EVERYTHING).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_any_two_numbers_differ_by_e_to_the_epsilon_and_no_more(epsilon: float) -> None:
     # The line is exact, so the table of all symbols is too: integers over 2^53 GRID.

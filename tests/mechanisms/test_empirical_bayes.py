@@ -96,6 +96,7 @@ def test_bots_belong_to_no_class() -> None:
     assert abs(estimates[0] - 0.15) > abs(estimates[2] - 0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
 def test_both_are_distributions_that_follow_the_order_of_symbols(name: str, data: st.DataObject) -> None:

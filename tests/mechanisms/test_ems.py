@@ -105,6 +105,7 @@ def test_a_few_reports_have_finite_errors(n: int) -> None:
     assert np.isfinite(errors.root_mean_square(np.eye(64))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_stderr_is_the_spread_of_repetitions(epsilon: float) -> None:
     channel, n, rng, repetitions = channel_of(epsilon, 32), 10**5, np.random.default_rng(7), 200
@@ -119,6 +120,7 @@ def test_stderr_is_the_spread_of_repetitions(epsilon: float) -> None:
     assert np.std(estimates, axis=0) / np.mean(stderrs, axis=0) == pytest.approx(np.ones(4), abs=4 * 0.05)
 
 
+@pytest.mark.slow
 def test_stderr_is_that_of_a_bootstrap_that_repeats_all_of_ems() -> None:
     channel, n, rng = channel_of(1.0, 32), 10**5, np.random.default_rng(8)
     cells = draw(channel, hump(32), n, rng)

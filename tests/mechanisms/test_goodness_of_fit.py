@@ -97,6 +97,7 @@ def symbol_alone(mechanism: Mechanism, symbol: int) -> Floats:
     return r
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rr", "oue", "ss", "olh", "duchi", "record of designs"])
 def test_the_level_is_that_of_the_definition(name: str) -> None:
     """In 200 runs, 10 have a p-value below 5 %, or fewer because p-values are discrete; 22 in one of 10,000."""

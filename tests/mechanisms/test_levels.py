@@ -88,6 +88,7 @@ def test_a_simulation_draws_levels_by_their_shares() -> None:
     assert np.bincount(symbols // 6) == pytest.approx([2500, 7500], abs=5 * np.sqrt(10_000 * 0.25 * 0.75))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "uhr", "uss", "ubd", "hrr", "linear-olh", "pgr", "the"])
 def test_the_pooled_estimate_has_the_variance_of_both_levels_together(name: str) -> None:
     # Inverse variances add up, where the truth is the same for both.

@@ -16,6 +16,7 @@ def losses(request: pytest.FixtureRequest) -> Measured:
     return measure(name)
 
 
+@pytest.mark.slow
 def test_theorem_1_bounds_every_realization(losses: Measured) -> None:
     l1, first_term, second_term, _ = np.concatenate(list(losses.values())).T
     assert (l1 <= first_term + second_term).all()

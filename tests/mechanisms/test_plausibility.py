@@ -32,6 +32,7 @@ def expected(mechanism: PureMechanism, r: Floats, n: int) -> Counts:
     return np.rint(n * mechanism.channel.support_probability(r)).astype(np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("truth", DISTRIBUTIONS)
 def test_honest_windows_are_flagged_no_more_often_than_promised(name: str, truth: str) -> None:

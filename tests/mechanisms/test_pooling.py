@@ -149,6 +149,7 @@ def means_of(name: str) -> list[PooledShares]:
     return [pool(parts)[0] for parts in windows_of(name, WINDOWS, seed=3)]
 
 
+@pytest.mark.slow
 @each
 def test_the_mean_has_no_bias_and_the_variance_that_it_claims(name: str) -> None:
     values = np.array([mean.values for mean in means_of(name)])

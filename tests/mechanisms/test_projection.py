@@ -95,6 +95,7 @@ def test_without_obfuscation_it_is_the_histogram() -> None:
     assert wls(RandomizedResponse(SENSITIVE, None).channel, counts, 10) == pytest.approx(counts / 10, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(data=st.data())
 def test_it_is_a_distribution_that_follows_the_order_of_symbols(name: str, data: st.DataObject) -> None:

@@ -229,6 +229,7 @@ def strata_p_values(n: int, runs: int, shares: tuple[float, ...]) -> Floats:
     return np.array([RESPONSES.p_values(of_run, n)[Flag.IMPROBABLE_STRATA] for of_run in cells])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 4, 30, 1000, 10**9])
 def test_honest_strata_are_seldom_improbable(n: int) -> None:
     runs = 10_000

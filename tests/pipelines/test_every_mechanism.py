@@ -157,6 +157,7 @@ def cells_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
     return {pane.window_start: pane.cells.tolist() for pane in panes}
 
 
+@pytest.mark.slow
 def test_a_stream_counts_what_a_backfill_of_all_but_the_late_reports_counts(run: Run, tmp_path: Path) -> None:
     late = Counter(message.data for message in messages(run.streamed / "late"))
     assert late.total() > 0

@@ -16,6 +16,7 @@ ZIPF = 1 / np.arange(1, K + 1)
 SHARES = ZIPF / ZIPF.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "chosen"), [(0.5, 5), (1.0, 3), (4.0, 1)])
 @pytest.mark.parametrize("batching", [(), ("--batch-size", "100")], ids=["single", "batches"])
 def test_simulated_sets_give_the_shares_of_the_truth(

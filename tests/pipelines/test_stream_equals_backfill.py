@@ -148,7 +148,7 @@ def test_late_reports_are_kept_and_correct_their_window(schedule: list[Sent], se
         assert {start: counts.tolist() for start, counts in merged.items()} == counts_by_window(everything)
 
 
-@pytest.mark.parametrize("period", ["10m", "30m"])
+@pytest.mark.parametrize("period", [pytest.param("10m", marks=pytest.mark.slow), "30m"])
 def test_sliding_windows(period: str, tmp_path: Path) -> None:
     spec = make_spec(period=period)
     rng = np.random.default_rng(5)

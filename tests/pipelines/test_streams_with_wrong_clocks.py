@@ -56,6 +56,7 @@ def follow(tmp_path: Path, *segments: Sequence[Message], simulated_clock: bool =
     return total, len(late)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [10 * DAY, 100 * 365 * DAY, 2**62])
 def test_one_message_from_the_future_empties_no_stream(tmp_path: Path, ahead: int) -> None:
     (liar,) = sent(1, START + 50 * SECOND)
@@ -71,6 +72,7 @@ def test_one_message_from_the_future_empties_no_stream(tmp_path: Path, ahead: in
     assert (total.counted, late) == (100, total.late)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", [3 * DAY, -3 * DAY, DAY + 3 * HOUR, 2 * HOUR])
 def test_a_clock_that_jumps_and_returns_loses_nothing(tmp_path: Path, jump: int) -> None:
     total, late = follow(tmp_path, sent(100, START), sent(100, START + 200 * SECOND, jump), sent(100, START + 2 * HOUR))
@@ -94,6 +96,7 @@ def test_publish_times_before_1970_are_accounted(tmp_path: Path) -> None:
     assert total.closes()
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(
     st.lists(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(START, START + 9 * DAY), min_size=1), max_size=5)

@@ -30,6 +30,7 @@ def batch(first: int, hours: int, size: int = 5, each: int = 1) -> Message:
     return Message(encode_batch("c", 1, ids, times, rng.integers(0, size, hours * each, np.uint32)), START)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "received", "windows", "files", "ratio"),
     [
@@ -68,6 +69,7 @@ def test_a_batch_that_names_thousands_of_windows(
     assert text.count("  auto\n") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, 10_000])
 @pytest.mark.parametrize(
     ("messages", "estimates"),

@@ -256,6 +256,7 @@ def test_the_simulation_sees_double_counts_and_losses() -> None:
     assert "report 1 counted in set(), not in one of {frozenset({(1, 0)})}" in lines
 
 
+@pytest.mark.slow
 def test_schedules_hold_every_fate() -> None:
     """What is never generated is never tested."""
     fates: Counter[str] = Counter()

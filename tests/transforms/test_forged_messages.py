@@ -113,6 +113,7 @@ def test_a_sender_writes_its_key_itself(keys: list[str], busiest: str | None, tm
         assert pane.signals.busiest_sender.digest == f"{sender_digest(busiest, build.SENDER_KEY):016x}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_a_forged_report_moves_an_estimate_by_1_of_n_times_p_minus_q(epsilon: float, tmp_path: Path) -> None:
     collected = build.spec(mechanism={"name": "rr", "epsilon": epsilon}, estimator="empirical")

@@ -57,6 +57,7 @@ def test_the_same_job_comes_again_from_wherever_it_is_started(tmp_path: Path, mo
     assert count(Path("moved"), Path("out")) == TEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "specs", "says"),
     [

@@ -51,6 +51,7 @@ def test_estimates_below_zero_are_inside_of_the_axes() -> None:
     assert max(places) < height
 
 
+@pytest.mark.slow
 def test_a_large_domain_is_drawn_as_pixels() -> None:
     truth, estimate, interval = noisy(12_800)
     svg = figures.scatter(estimate, interval, np.zeros(12_800, dtype=np.bool_), truth)

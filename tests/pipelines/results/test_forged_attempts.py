@@ -28,6 +28,7 @@ def test_a_forged_copy_is_not_sent_again_and_the_report_is(written: str, tmp_pat
     assert replayed(forged, HONEST, out=tmp_path) == Replayed(sent=1, exhausted=1, cut=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["0", "-1", "10000", "five", ""])
 def test_what_replay_did_not_write_is_the_first_attempt(written: str, tmp_path: Path) -> None:
     assert replayed(HONEST._replace(attributes={ATTEMPT: written}), out=tmp_path) == Replayed(1, 0, 0)

@@ -87,6 +87,7 @@ def account(decoded: Decoded) -> Accounting:
     return Accounting(decoded.received, counted, len(ids) - counted, late, rejected)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(["identity", "urr", "urap", "sue"]),
@@ -154,6 +155,7 @@ def ids_of(fleet: Fleet) -> set[bytes]:
     return {id_.tobytes() for id_ in columns_of(fleet).report_ids}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [
@@ -177,6 +179,7 @@ def test_ids_are_those_of_the_reports_whatever_the_network_does_to_them() -> Non
     assert ids_of(make_fleet(late=0.2, duplicates=0.2, batch_size=20)) == ids_of(make_fleet())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 50])
 @pytest.mark.parametrize("name", ["urr", "urap"])
 def test_support_counts_follow_the_channel_of_the_intermediate_distribution(name: str, batch_size: int | None) -> None:

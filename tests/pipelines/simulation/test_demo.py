@@ -23,6 +23,7 @@ def test_what_it_did_not_make_stays(name: str, tmp_path: Path) -> None:
     assert [path for path in (tmp_path / "demo").rglob("*") if path.is_file()] == [mine]
 
 
+@pytest.mark.slow
 def test_what_it_made_it_makes_anew(tmp_path: Path) -> None:
     (tmp_path / "demo").mkdir()
     for _ in range(2):

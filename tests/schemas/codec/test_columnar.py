@@ -142,6 +142,7 @@ def report(time: int, payload: int | bytes, key: tuple[str, int] = ("a", 1)) -> 
     return Report(*key, bytes(range(16)), time, payload).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(MESSAGES, max_size=8))
 @example([report(2**34, -1), report(2**41, 3), report(2**48, 3), b"", header(report_schema())])
