@@ -21,7 +21,7 @@ from benchmarks.rows import Row, alone, clock, print_table
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 #: A minute of one worker, or more.
-USERS = 20_000_000
+USERS = 12_000_000
 #: The reports of the naive graphs.
 NAIVE = "few symbols"
 TWO_WORKERS = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")

@@ -22,7 +22,7 @@ from uldp.schemas.records import Message, Report
 from uldp.transforms.io.local.stream import LocalStream
 
 #: Seconds between early panes, how long reports are published, and between segments.
-FIRING_INTERVAL, DURATION, BETWEEN_SEGMENTS = 1, 30.0, 0.2
+FIRING_INTERVAL, DURATION, BETWEEN_SEGMENTS = 1, 15.0, 0.2
 REPORTS_PER_SEGMENT = 1000
 SPEC = CollectionSpec.parse(
     {

@@ -33,11 +33,12 @@ class Scale(NamedTuple):
 
 
 def scales(*, quick: bool) -> list[Scale]:
-    """List what is measured: each quantity grows on its own, but |X| and the reports in all combinations."""
-    reports, size = (REPORTS[:1], SIZES[:2]) if quick else (REPORTS, SIZES)
+    """List what is measured: each quantity grows on its own."""
+    reports, sizes = (REPORTS[:1], SIZES[:2]) if quick else (REPORTS, SIZES)
     middle = reports[len(reports) // 2]
     return [
-        *(Scale(n, values) for values in size for n in reports),
+        *(Scale(n) for n in reports),
+        *(Scale(middle, size) for size in sizes[1:]),
         *(Scale(middle, collections=collections) for collections in COLLECTIONS[: 1 if quick else None]),
         *(Scale(n, deduplicate=True) for n in reports if n <= middle),
     ]

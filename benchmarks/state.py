@@ -2,7 +2,7 @@
 
     python -m benchmarks.state
 
-A live job on Beam's local runner follows a stream of 100 hourly windows. Its memory, and the ids that it remembers, are
+A live job on Beam's local runner follows a stream of 48 hourly windows. Its memory, and the ids that it remembers, are
 read whenever a window has fired. Once ids are forgotten when their window has closed; once, to see what that saves,
 reports may be late for as long as the stream lasts.
 """
@@ -24,7 +24,7 @@ from uldp.transforms import deduplicate
 from uldp.transforms.deduplicate import pack_ids, unexpired, unpack_ids
 from uldp.transforms.io.local.stream import LocalStream
 
-WINDOWS, REPORTS_PER_WINDOW, BATCH = 100, 25_000, 1_000
+WINDOWS, REPORTS_PER_WINDOW, BATCH = 48, 25_000, 1_000
 START, HOUR = 1_767_225_600_000, 3_600_000
 #: Parts of the run at whose ends memory is read.
 QUARTERS = 4

@@ -85,25 +85,22 @@ WORKLOADS: dict[str, tuple[int, Callable[[int], Workload]]] = {
     "symbols": (2_000_000, partial(singles, "urr")),
     "few symbols": (200_000, partial(singles, "urr")),
     # Enough that counting them costs more than publishing 4,000 windows, which is the same for any number of reports.
-    "days": (6_000_000, days),
-    "sliding": (6_000_000, partial(days, period=timedelta(minutes=5))),
+    "days": (4_000_000, days),
+    "sliding": (4_000_000, partial(days, period=timedelta(minutes=5))),
     "symbols of 1,000 collections": (2_000_000, partial(singles, "urr", collections=1000)),
     "100 windows": (2_000_000, partial(spans, window=timedelta(minutes=6))),
     "10,000 windows": (2_000_000, partial(spans, window=timedelta(seconds=3.6))),
     "bits": (1_000_000, partial(singles, "urap")),
     "few bits": (200_000, partial(singles, "urap")),
-    "uRR": (60_000_000, partial(batches, "urr")),
+    "uRR": (40_000_000, partial(batches, "urr")),
     "uRAP": (20_000_000, partial(batches, "urap")),
-    "OUE": (20_000_000, partial(batches, "oue")),
     "mixed uRR": (6_000_000, partial(batches, "urr", mixed=True)),
     "mixed uRAP": (6_000_000, partial(batches, "urap", mixed=True)),
-    "mixed OUE": (6_000_000, partial(batches, "oue", mixed=True)),
     # To deduplicate takes longer for each report, above all of bits, and memory: fewer must do.
     "fewer uRR": (20_000_000, partial(batches, "urr")),
     "fewer uRR of 1,000 collections": (20_000_000, partial(batches, "urr", collections=1000)),
     "forged uRR": (20_000_000, partial(batches, "urr", forged=True)),
     "fewer uRAP": (6_000_000, partial(batches, "urap")),
-    "fewer OUE": (6_000_000, partial(batches, "oue")),
 }
 
 
@@ -154,7 +151,6 @@ MEASUREMENTS = (
     Measurement("uRR batches, forged", "forged uRR", _COUNT_ONCE, *naive_graphs("symbols"), "uRR, counted alone"),
     Measurement("uRR batches of 1,000 collections", "fewer uRR of 1,000 collections", _COUNT_ONCE),
     *_of_batches("uRAP", "bits", "fewer uRAP"),
-    *_of_batches("OUE", "bits", "fewer OUE"),
 )
 
 
@@ -180,7 +176,7 @@ def measure(
         measurements: What to run.
         share: Of the reports of each workload.
         repeat: How often.
-        memory: Whether each runs in a process of its own in the last turn, to see what memory that takes.
+        memory: Whether the last turn of each but the limits is in a process of its own, to see what memory that takes.
 
     Returns:
         What was measured, by label.
@@ -189,13 +185,14 @@ def measure(
         AssertionError: if two graphs count one workload differently.
     """
     workloads = {name: build(name, share) for name in {measurement.workload for measurement in measurements}}
+    limits = {measurement.limit for measurement in measurements}
     seconds: dict[str, list[float]] = defaultdict(list)
     megabytes: dict[str, float] = {}
     counted: dict[str, Totals] = {}
     for left in reversed(range(repeat)):
         for measurement in measurements:
             label, name = measurement.label, measurement.workload
-            if memory and not left:
+            if memory and not left and label not in limits:
                 run, megabytes[label] = alone(run_alone, label, share)
             else:
                 run = measurement.run(workloads[name])
@@ -227,7 +224,6 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     """Measure everything; ``quick`` takes a tenth of the reports, once."""
     share, repeat = (0.1, 1) if quick else (1.0, REPEAT)
     measured = measure(MEASUREMENTS, share, repeat, memory=True)
-    limits = {measurement.limit for measurement in MEASUREMENTS}
     for label, _, _, naive_label, keyed_label, limit_label in MEASUREMENTS:
         it = measured[label]
         yield Row(
@@ -238,7 +234,7 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
             it.rate / measured[naive_label].rate if naive_label else None,
             it.rate / measured[keyed_label].rate if keyed_label else None,
             it.rate / measured[limit_label].rate if limit_label else None,
-            None if label in limits else it.megabytes,
+            it.megabytes,
             f"{measured[_DAYS].rate / it.rate:.2f} times the cost of windows of a day" if label == _SLIDING else "",
         )
 

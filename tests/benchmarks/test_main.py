@@ -128,12 +128,13 @@ def test_segments_that_wait_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.remark.endswith(" ms a segment")
 
 
-def test_scales_grow_one_quantity_at_a_time_and_domains_in_all_combinations() -> None:
+def test_scales_grow_one_quantity_at_a_time() -> None:
     scales = scaling.scales(quick=False)
-    assert {(scale.reports, scale.size) for scale in scales if scale.collections == 1 and not scale.deduplicate} == {
-        (reports, size) for reports in scaling.REPORTS for size in scaling.SIZES
-    }
+    usual = Scale(10_000_000)
+    assert {scale.reports for scale in scales if not scale.deduplicate} == set(scaling.REPORTS)
+    assert {scale.size for scale in scales} == set(scaling.SIZES)
     assert {scale.collections for scale in scales} == {1, *scaling.COLLECTIONS}
+    assert all(sum(one != other for one, other in zip(scale[:3], usual[:3], strict=True)) <= 1 for scale in scales)
     assert {scale.reports for scale in scales if scale.deduplicate} == {1_000_000, 10_000_000}
     assert len(set(scales)) == len(scales)
     assert str(Scale(1, 12_800, 1000, True)) == "|X| = 12,800, 1,000 collections"
@@ -186,7 +187,7 @@ def test_two_workers_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> N
     simulate, one, two = commands.rows()
     assert (simulate.rate, simulate.megabytes) == (commands.USERS, 50.0)
     assert (one.seconds, two.seconds) == (2.5, 2.0)
-    assert (one.naive, one.keyed) == (400, 100)  # 8,000,000 reports a second
+    assert (one.naive, one.keyed) == (240, 60)  # 4,800,000 reports a second
     assert two.remark == "by the clock; 1.50 times as fast as one"
 
 
