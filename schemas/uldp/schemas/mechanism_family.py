@@ -1,7 +1,7 @@
 """What every model of a mechanism in a spec has: its capabilities, and its budget."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -14,6 +14,8 @@ from uldp.schemas.strict import Strict
 #: The most buckets of a hash, and the most bins of a number.
 MOST_BUCKETS = 1 << 16
 
+
+NEEDS_EPSILON = {"epsilon": "for example epsilon: 1.0"}
 
 #: The models by the names of their mechanisms; each model adds itself.
 _FAMILIES: "dict[str, type[MechanismFamily]]" = {}
@@ -29,6 +31,8 @@ class MechanismFamily(Strict):
         estimators: The estimators for its statistic; the first is the default.
         largest_size: The most values that its domain may have.
         large_domains: Why a domain cannot be larger, and which mechanisms are for larger ones.
+        needs: The keys that must be there, in the order in which they are missed, each with an example.
+        refuses: Keys that somebody may expect here, each with what to do instead.
         name: Its name in specs.
     """
 
@@ -38,6 +42,8 @@ class MechanismFamily(Strict):
     estimators: ClassVar[tuple[EstimatorName, ...]] = OF_COUNTS
     largest_size: ClassVar[int] = 1 << 24
     large_domains: ClassVar[tuple[str, str]] = ("has a cell for each value", "")
+    needs: ClassVar[Mapping[str, str]] = {}
+    refuses: ClassVar[Mapping[str, str]] = {}
 
     name: str
 
@@ -61,7 +67,15 @@ class MechanismFamily(Strict):
     @model_validator(mode="before")
     @classmethod
     def _takes_its_parameters(cls, data: Any) -> Any:
-        for key in data if isinstance(data, dict) else ():
+        if not isinstance(data, dict):
+            return data
+        for key, instead in cls.refuses.items():
+            if key in data:
+                raise ValueError(instead)
+        for key, example in cls.needs.items():
+            if data.get(key) is None:
+                raise ValueError(f"{data['name']} needs {key}, {example}")
+        for key in data:
             takers = _takers(key)
             if takers and key not in cls.model_fields:
                 raise ValueError(f"{data['name']} takes no {key}; only {takers} {'do' if ',' in takers else 'does'}")
@@ -78,17 +92,12 @@ class PrivateSpec(MechanismFamily):
             response, and each report spends ``epsilon`` anew.
     """
 
+    needs = NEEDS_EPSILON
+
     name: str
     epsilon: Epsilon
     share: float | None = Field(default=None, gt=0, le=1)
     lasting_epsilon: Epsilon | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_a_budget(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("epsilon") is None:
-            raise ValueError(f"{data['name']} needs epsilon, for example epsilon: 1.0")
-        return data
 
     @field_validator("lasting_epsilon")
     @classmethod

@@ -1,7 +1,7 @@
 """The mechanisms that a spec can name: those of values, numbers and strings, of levels, and of records."""
 
 import math
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -67,18 +67,13 @@ class LevelsSpec(MechanismFamily):
 
     estimators = ("auto", "empirical")
     share: ClassVar[None] = None
+    refuses: ClassVar = {
+        key: f"each of the levels has its own {key}; move {key} there" for key in ("epsilon", "lasting_epsilon")
+    }
 
     name: Literal["levels"]
     levels: dict[LevelName, Level]
     of: Annotated[OfLevels, Field(discriminator="name")]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_levels(cls, data: Any) -> Any:
-        for key in ("epsilon", "lasting_epsilon"):
-            if isinstance(data, dict) and key in data:
-                raise ValueError(f"each of the levels has its own {key}; move {key} there")
-        return data
 
     @field_validator("levels")
     @classmethod

@@ -1,12 +1,19 @@
 """The mechanisms that protect all values, as models of specs."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from uldp.schemas.epsilon import Epsilon, protects
 from uldp.schemas.groups import Group
-from uldp.schemas.mechanism_family import MOST_BUCKETS, MechanismFamily, PrivateSpec, Theta, best_buckets
+from uldp.schemas.mechanism_family import (
+    MOST_BUCKETS,
+    NEEDS_EPSILON,
+    MechanismFamily,
+    PrivateSpec,
+    Theta,
+    best_buckets,
+)
 from uldp.schemas.mechanism_names import OF_SYMBOLS
 
 #: The most designs of bit-flip.
@@ -23,15 +30,11 @@ class IdentitySpec(MechanismFamily):
     estimators = OF_SYMBOLS
     epsilon: ClassVar[None] = None
     share: ClassVar[None] = None
+    refuses: ClassVar = {
+        "epsilon": "identity gives no privacy and takes no epsilon; remove epsilon or choose a mechanism"
+    }
 
     name: Literal["identity"]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_no_budget(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "epsilon" in data:
-            raise ValueError("identity gives no privacy and takes no epsilon; remove epsilon or choose a mechanism")
-        return data
 
 
 class RandomizedResponseSpec(PrivateSpec):
@@ -45,15 +48,10 @@ class RandomizedResponseSpec(PrivateSpec):
 class RapporSpec(PrivateSpec):
     """Basic RAPPOR: unary encoding in which the true bit is set with probability ``theta``."""
 
+    needs: ClassVar = {"theta": "for example theta: 0.5 (sue and oue set theta themselves)", **NEEDS_EPSILON}
+
     name: Literal["rappor"]
     theta: Theta
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_theta(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("theta") is None:
-            raise ValueError("rappor needs theta, for example theta: 0.5 (sue and oue set theta themselves)")
-        return data
 
 
 class UnaryEncodingSpec(PrivateSpec):
@@ -137,16 +135,10 @@ class BitFlipSpec(PrivateSpec):
     """
 
     estimators = ("auto", "empirical")
+    needs: ClassVar = {"bits": "the number of bits of a report, for example bits: 16", **NEEDS_EPSILON}
 
     name: Literal["bit-flip"]
     bits: int = Field(ge=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_bits(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("bits") is None:
-            raise ValueError("bit-flip needs bits, the number of bits of a report, for example bits: 16")
-        return data
 
 
 class InputDiscriminativeSpec(MechanismFamily):
@@ -157,18 +149,13 @@ class InputDiscriminativeSpec(MechanismFamily):
     """
 
     share: ClassVar[None] = None
+    refuses: ClassVar = {
+        "epsilon": "idue has an epsilon for each of its groups; move epsilon there",
+        "lasting_epsilon": "a device keeps no response of idue; remove lasting_epsilon, or choose urap",
+    }
 
     name: Literal["idue"]
     groups: list[Group] = Field(min_length=2)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_groups(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "epsilon" in data:
-            raise ValueError("idue has an epsilon for each of its groups; move epsilon there")
-        if isinstance(data, dict) and "lasting_epsilon" in data:
-            raise ValueError("a device keeps no response of idue; remove lasting_epsilon, or choose urap")
-        return data
 
     @property
     def epsilon(self) -> float:
@@ -188,16 +175,11 @@ class MetricSpec(MechanismFamily):
     largest_size = 4096
     large_domains = ("has a probability for each pair of values", "oue")
     share: ClassVar[None] = None
+    needs = NEEDS_EPSILON
+    refuses: ClassVar = {
+        "lasting_epsilon": "a device keeps no response of metric; remove lasting_epsilon, or choose rr"
+    }
 
     name: Literal["metric"]
     epsilon: Epsilon
     columns: int | None = Field(default=None, ge=2, le=4096)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_one_budget(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "lasting_epsilon" in data:
-            raise ValueError("a device keeps no response of metric; remove lasting_epsilon, or choose rr")
-        if isinstance(data, dict) and data.get("epsilon") is None:
-            raise ValueError("metric needs epsilon, for example epsilon: 1.0")
-        return data
