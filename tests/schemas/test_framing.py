@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conformance.vectors import read, record
+from tests.conformance.messages import record
+from tests.conformance.vectors import read
 from uldp.schemas.framing import (
     HEADER_SIZE,
     MAGIC,
