@@ -8,7 +8,6 @@ in the ratio of 1, 1/2, 1/3, ..., or almost all with few values (Dirichlet). Eac
 epsilon and n. Counts are drawn without reports. A row is the mean, and the worst, of the ratios of its settings.
 """
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators import estimate_intermediate
 from uldp.mechanisms.forecast import draw_counts, equal_shares, falling_shares
@@ -105,9 +105,7 @@ def measure(windows: int, only: tuple[str, ...] = TRUTHS) -> dict[Setting, dict[
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--windows", type=int, default=WINDOWS)
-    measured = measure(parser.parse_args().windows)
+    measured = measure(read_options(__doc__, windows=WINDOWS).windows)
     print("| truth | mechanisms | settings | ratio | l1: mean | worst | l2: mean | worst |")
     print("| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |")
     for truth in (*TRUTHS, "all"):

@@ -18,7 +18,6 @@ The count of one symbol is binomial under every mechanism, and without tags an i
 depends on that count alone. With tags, counts are multinomial (symbols), or independent given the values (bits).
 """
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.options import read_options
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import PureMechanism
@@ -211,9 +211,7 @@ def mean_of(coverage: Floats, of: Mask) -> float:
 
 def main() -> None:
     """Print three Markdown tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=TRIALS)
-    trials = parser.parse_args().trials
+    trials = read_options(__doc__, trials=TRIALS).trials
     print_heading("mechanism", "n", *Coverage._fields)
     for name in MECHANISMS:
         for n in USERS:

@@ -7,7 +7,6 @@ summed over the values, as a ratio to the best of uRR, uRAP and uOUE, by the for
 error that reports of devices have, divided by the formula. ``l1`` is the expected l1 error, as a ratio to that of uRAP.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.mechanisms.pure import PureDecoder
@@ -90,9 +90,7 @@ def _cpu(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--windows", type=int, default=WINDOWS)
-    windows = parser.parse_args().windows
+    windows = read_options(__doc__, windows=WINDOWS).windows
     print("| ε | mechanism | MSE / best of uRR, uRAP, uOUE | reports / formula | l1 / uRAP |")
     print("| ---: | --- | ---: | ---: | ---: |")
     for epsilon in EPSILONS:

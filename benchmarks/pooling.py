@@ -7,13 +7,13 @@ of the pooled estimate, of the best version alone, and of means of the versions'
 of them are projected onto the simplex by ``wls``.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.pooling import pool
@@ -94,9 +94,7 @@ def _channel(spec: CollectionSpec, version: Version) -> Channel:
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    seeds = parser.parse_args().seeds
+    seeds = read_options(__doc__, seeds=SEEDS).seeds
     print("| versions | best alone | pooled | against the best | against the mean | against the mean by n |")
     print("| --- | --- | --- | --- | --- | --- |")
     for versions in SETTINGS:

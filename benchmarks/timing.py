@@ -8,13 +8,13 @@ of two values the device held. A guess by chance has .5. Calls of both values al
 machine meets both alike. The budget is such that about half of the reports support their value.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.options import read_options
 from uldp.mechanisms.block import Block
 from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.block_response import BlockResponse
@@ -112,12 +112,10 @@ def _supports(mechanism: Mechanism, payload: Payloads, symbol: int) -> bool:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=CALLS)
-    arguments = parser.parse_args()
-    print(f"AUC of {arguments.calls:,} calls each     noise or truth     one value or another")
+    calls = read_options(__doc__, calls=CALLS).calls
+    print(f"AUC of {calls:,} calls each     noise or truth     one value or another")
     for name, build in MECHANISMS.items():
-        truth, value = measure(build(), arguments.calls)
+        truth, value = measure(build(), calls)
         print(f"{name:28}{truth:18.3f}{value:25.3f}", flush=True)
 
 

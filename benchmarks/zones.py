@@ -8,7 +8,6 @@ are those of the example: from the background alone, without the truth. Cells ar
 estimator is the maximum likelihood.
 """
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.nested_response import NestedResponse
@@ -107,11 +107,7 @@ def measure(setting: Setting, *, epsilon: float = EPSILONS[0], seeds: int = SEED
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--users", type=int, default=USERS)
-    parser.add_argument("--windows", type=int, default=WINDOWS)
-    arguments = parser.parse_args()
+    arguments = read_options(__doc__, seeds=SEEDS, users=USERS, windows=WINDOWS)
     columns = [(epsilon, users) for epsilon in EPSILONS for users in (arguments.users, FEWER_USERS)]
     print("| l1 loss |", " | ".join(f"ε {epsilon:.2f}, n {users:,}" for epsilon, users in columns), "|")
     print("| --- |", " | ".join("---" for _ in columns), "|")
