@@ -4,9 +4,13 @@
 
 A live job on Beam's local runner follows a stream of one day and hourly windows, whose segments all wait when it
 starts: as a writer leaves them that appends one each second, or one each ten seconds with ten times the reports.
+
+Then a stream of thirty days with as many segments, from its beginning and from the resume point of a job that has read
+it before, by CPU time: such a job reads the segments of the windows that can change, whatever came before these.
 """
 
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from uldp.transforms.io.local.stream import LocalStream, write_messages
 
 #: A report each second.
 HOUR, HOURS = 3_600, 24
+DAYS = 30
 START = 1_767_225_600_000
 SPEC = CollectionSpec.parse(
     {
@@ -32,10 +37,10 @@ SPEC = CollectionSpec.parse(
 )
 
 
-def publish(stream: LocalStream, segments: int, reports: int) -> None:
-    """Write so many reports, one a second, in so many segments. It waits for no disk, as a writer would after each."""
+def publish(stream: LocalStream, segments: int, reports: int, days: float) -> None:
+    """Write reports of some days in so many segments. It waits for no disk, as a writer would after each."""
     rng = np.random.default_rng(7)
-    times = START + 1000 * np.arange(reports)
+    times = START + (days * 24 * HOUR * 1000 * np.arange(reports) / reports).astype(np.int64)
     for number, part in enumerate(np.array_split(times, segments)):
         messages = [
             Message(Report(*SPEC.key, rng.bytes(16), at, symbol).encode(), at)
@@ -50,9 +55,26 @@ def run(segments: int, reports: int) -> float:
     """Follow a stream of so many segments that all wait; returns the seconds that it took."""
     with tempfile.TemporaryDirectory() as folder:
         stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
-        publish(stream, segments, reports)
-        out, options = Path(folder, "out"), jobs.pipeline_options([])
-        return timed(lambda: jobs.follow([SPEC], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None))
+        publish(stream, segments, reports, reports / (24 * HOUR))
+        return timed(lambda: follow(stream, Path(folder, "out")))
+
+
+def follow(stream: LocalStream, out: Path) -> None:
+    """Follow a stream to its end."""
+    options = jobs.pipeline_options([])
+    jobs.follow([SPEC], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)
+
+
+def run_again(segments: int, days: float) -> tuple[float, float]:
+    """Follow a stream twice; returns the seconds of the processor of both jobs, where the second one resumes."""
+    with tempfile.TemporaryDirectory() as folder:
+        stream = LocalStream.create(Path(folder, "stream"), simulated_clock=True)
+        publish(stream, segments, segments, days)
+        moments = [time.process_time()]
+        for _ in range(2):
+            follow(stream, Path(folder, "out"))
+            moments.append(time.process_time())
+        return moments[1] - moments[0], moments[2] - moments[1]
 
 
 def rows(*, quick: bool = False) -> Iterator[Row]:
@@ -62,6 +84,12 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
         seconds, megabytes = alone(run, segments, reports)
         remark = f"{1000 * seconds / segments:.2f} ms a segment"
         yield Row("restart", f"{segments:,} segments that wait", reports, seconds, megabytes=megabytes, remark=remark)
+    days = DAYS / (10 if quick else 1)
+    (whole, rest), megabytes = alone(run_again, reports, days)
+    what = f"{reports:,} segments of {days:g} days"
+    yield Row("restart", f"{what}, from the beginning", reports, whole, megabytes=megabytes, remark="CPU time")
+    remark = f"CPU time; {whole / rest:.1f} times as fast"
+    yield Row("restart", f"{what}, from the resume point", reports, rest, megabytes=megabytes, remark=remark)
 
 
 if __name__ == "__main__":

@@ -135,10 +135,7 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
         said, err = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    assert (
-        err.strip()
-        == "error: stopped; the files that were written remain, and the same command starts again from the beginning"
-    )
+    assert err.strip() == "error: stopped; the files that were written remain; run the same command again"
     assert "1 open window is marked incomplete" in said
     (pane,) = newest(read_statistics(tmp_path / "out"))
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.EARLY, 300, ("incomplete",))

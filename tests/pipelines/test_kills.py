@@ -1,4 +1,4 @@
-"""``uldp stream`` killed with SIGKILL in the middle, again and again: final counts are exact.
+"""``uldp stream`` killed with SIGKILL in the middle, again and again: final counts are exact, also if it resumes.
 
 Every report has a symbol of its own and no privacy, so that a right count is 1: a 2 is a double count, a 0 is a loss.
 """
@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from tests.build import HOUR, START
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.jobs.resuming import RESUME
+from uldp.pipelines.results.read import newest, read_rejected, read_statistics
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
+from uldp.transforms.io.local.resume import ResumePoint
 from uldp.transforms.io.local.stream import LocalStream
 
 #: Set ULDP_KILLS=20 for the long run; each kill costs about four seconds.
@@ -27,28 +29,31 @@ collection: one-each
 version: 1
 domain: {{size: {REPORTS}}}
 mechanism: {{name: identity}}
-window: {{size: 1h, early_every: 1s, allowed_lateness: 30m}}
+window: {{size: %s, early_every: 1s, allowed_lateness: 30m}}
 limits: {{min_reports: 1}}
 """
 
 
-def schedule() -> list[list[Message]]:
-    """Segments of reports from three hours, out of order by up to a minute, each tenth of them twice."""
+def schedule(hours: int) -> list[list[Message]]:
+    """Segments of reports from some hours, out of order by up to a minute, each tenth of them twice."""
     rng = np.random.default_rng(3)
-    times = np.sort(rng.integers(START, START + 3 * HOUR, REPORTS))
+    times = np.sort(rng.integers(START, START + hours * HOUR, REPORTS))
     messages = []
     for symbol, time in enumerate(times.tolist()):
         data = Report("one-each", 1, rng.bytes(16), time, symbol).encode()
         messages.append(Message(data, time + int(rng.integers(60_000))))
         if symbol % 10 == 0:
             messages.append(Message(data, messages[-1].publish_time + int(rng.integers(600_000))))
+        if symbol % 100 == 0:
+            messages.append(Message(b"nobody's %d" % symbol, messages[-1].publish_time))
     messages.sort(key=lambda message: message.publish_time)
     return [messages[part[0] : part[-1] + 1] for part in np.array_split(np.arange(len(messages)), SEGMENTS)]
 
 
 @pytest.mark.slow
-def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
-    (tmp_path / "spec.yaml").write_text(SPEC, encoding="utf-8")
+@pytest.mark.parametrize(("hours", "size"), [(3, "1h"), (120, "12h")])
+def test_final_counts_are_exact_whatever_is_killed_when(hours: int, size: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC % size, encoding="utf-8")
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     command = [sys.executable, "-c", "from uldp.pipelines.cli import main; main()", "stream", "--spec", "spec.yaml"]
     command += ["--from", "stream", "--to", "out", "--watermark-delay", "1m"]
@@ -57,7 +62,7 @@ def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
 
     def publish() -> None:
         """Publish live: a segment each tenth of a second, and the last ones once all kills are done."""
-        segments = schedule()
+        segments = schedule(hours)
         for segment in segments[:-5]:
             stream.append(segment)
             killed.wait(timeout=0.1)
@@ -87,3 +92,8 @@ def test_final_counts_are_exact_whatever_is_killed_when(tmp_path: Path) -> None:
     total = sum((pane.accounting for pane in panes), Accounting())
     assert total == Accounting(received=REPORTS + copies, counted=REPORTS, duplicate=copies)
     assert all(pane.pane.kind.value != "early" for pane in panes)
+    rejected = [record.data for record in read_rejected(tmp_path / "out")]
+    assert sorted(rejected) == sorted(b"nobody's %d" % symbol for symbol in range(0, REPORTS, 100))
+    point = ResumePoint.read(tmp_path / "out" / RESUME)
+    assert point is not None
+    assert (point.first > "000000000000.avro") is (hours == 120)

@@ -76,6 +76,21 @@ class ServedCollection:
         """
         return self.closes_after + milliseconds(self.spec.window.size) - self.slice_size
 
+    @cached_property
+    def sealed_after(self) -> int:
+        """Milliseconds from a window's start until no report changes its counts or its accounting any more."""
+        return milliseconds(self.spec.window.size) - self.slice_size + self.amendable_for
+
+    @cached_property
+    def reach(self) -> int:
+        """Milliseconds before the watermark, in which all messages were published that a window not yet sealed needs.
+
+        The reports of such a window were published after its start, or before by up to the largest clock skew. When
+        the first of them came, the job remembered ids of reports that were published earlier still.
+        """
+        _, skew = self._age_and_skew
+        return self.sealed_after + skew + self.remembered_for + skew
+
     def event_times(self, published: Times) -> tuple[Times, Times]:
         """Return the earliest and latest event times, in milliseconds, that reports may claim, by publish time."""
         age, skew = self._age_and_skew

@@ -75,7 +75,7 @@ def main() -> None:
     except click.ClickException as error:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
-        _fail("stopped; the files that were written remain, and the same command starts again from the beginning", 130)
+        _fail("stopped; the files that were written remain; run the same command again", 130)
     except BrokenPipeError:
         sys.exit(141)
     except _MENDABLE as error:

@@ -11,6 +11,8 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``Counter``: the type of a counter. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
+- ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
+  it logs if it tries a bundle again. It logs any other error when it gives up. As old.
 - ``CheckpointMark``, ``ReadFromUnboundedSource``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in
   Python that read Kafka and Pub/Sub on other runners than Dataflow. Since Beam 2.76.
 """
@@ -56,9 +58,14 @@ except ImportError:  # Beam < 2.76
             )
 
 
+LOCAL_EXECUTOR_LOG = "apache_beam.runners.direct.executor"
+RETRIED = "Exception at bundle"
+
 __all__ = [
+    "LOCAL_EXECUTOR_LOG",
     "MAX_TIMESTAMP",
     "MIN_TIMESTAMP",
+    "RETRIED",
     "BeamVersionError",
     "CheckpointMark",
     "Counter",

@@ -81,7 +81,7 @@ def stream(
 
     The command follows a local stream until the stream is closed. It prints each pane when it fires, and its position
     in between. Stop it with Ctrl-C or SIGTERM: it marks open windows as incomplete. If you start it again, it reads the
-    stream from its beginning and gets the same counts.
+    segments again that open windows need, and gets the same counts.
 
     The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, needs a runner that takes
     checkpoints. --runner=PrismRunner follows Kafka on this machine without them.

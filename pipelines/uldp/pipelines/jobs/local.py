@@ -26,6 +26,7 @@ from uldp.pipelines.jobs.progress import (
     marked_incomplete,
     position,
 )
+from uldp.pipelines.jobs.resuming import Unwritten, resume_points
 from uldp.schemas.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregate, Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
@@ -133,8 +134,9 @@ def follow(
 
     If the job is stopped earlier or fails, it marks the windows that are still open as incomplete.
 
-    The local runner keeps its state in memory. A job that is started again reads the stream from its beginning and
-    arrives at the same counts. Its panes replace the panes of the earlier run once they have received as many reports.
+    The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
+    ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
+    once they have received as many reports.
 
     Raises:
         JobError, StreamError, ResultsError: before the pipeline runs.
@@ -151,12 +153,15 @@ def follow(
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs)
     with ExitStack() as stack:
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
+        points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
         say(following(specs, source, out))
         windows = [spec.window for spec in specs]
-        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows))
+        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points=points))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
+        if points.start is not None:
+            aggregated = Unwritten.after(points.start, specs).of(aggregated)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
         by_key = {spec.key: spec for spec in specs}
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, by_key))

@@ -251,11 +251,17 @@ def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpe
 
 def keep_specs(out: str, specs: Sequence[CollectionSpec]) -> None:
     """Write specs, and the files that they name, into a local or remote results directory."""
+    for parts, content in spec_files(specs).items():
+        write_file(FileSystems.join(out, *parts), content)
+
+
+def spec_files(specs: Sequence[CollectionSpec]) -> dict[tuple[str, ...], bytes]:
+    """Return the content of the files with which a results directory keeps specs, by the parts of their path."""
     with TemporaryDirectory() as made:
         for spec in specs:
             _keep(_folder(Path(made), spec), spec)
-        for path in sorted(path for path in Path(made).rglob("*") if path.is_file()):
-            write_file(FileSystems.join(out, *path.relative_to(made).parts), path.read_bytes())
+        paths = sorted(path for path in Path(made).rglob("*") if path.is_file())
+        return {path.relative_to(made).parts: path.read_bytes() for path in paths}
 
 
 def mark_open_windows(out: Path) -> int:

@@ -166,6 +166,7 @@ class _ReadSegmentsFn(beam.DoFn):
 
     def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
         events, watermark = LISTENING[self._endpoint], announced.micros // 1000
+        events.begin(path)
         with opened(path) as file:
             for packed in joined(packed_messages(file, path)):
                 chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))

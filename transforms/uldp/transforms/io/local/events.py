@@ -13,6 +13,7 @@ from apache_beam.coders import StrUtf8Coder
 
 from uldp.schemas.collection import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
+from uldp.transforms.io.local.resume import Announced, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, read_header
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.publish_times import LATEST, bounded
@@ -34,6 +35,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     already are announced in one event, each at the watermark before it; but an event ends where the watermark makes
     something happen, so that windows hold the same reports as if each segment came alone. See ``Waiting``.
 
+    A job that resumes is told of the segments from its resume point on, with the watermark as it was there. The event
+    that the job was reading then comes as it was, so that files of late and rejected reports get the same names.
+
     A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
 
     Attributes:
@@ -52,6 +56,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         watermark_delay_ms: int,
         windows: Iterable[WindowSpec],
         clock: Callable[[], float] = time.time,
+        points: ResumePoints | None = None,
     ) -> None:
         self._stream = stream
         self._current = stream.path
@@ -59,6 +64,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._delay = watermark_delay_ms
         self._clock = clock
         self._waiting = Waiting(Moments.of(windows))
+        self._points, self._start = points, None if points is None else points.start
+        if self._start is not None:
+            self._waiting.watermark = self._start.first_watermark
+        self._published = 0
+        self._unread: dict[str, Announced] = {}
         self._ticked = time.monotonic()
         self.announced = self.segments = self.messages = 0
         self.watermark: int | None = None
@@ -82,6 +92,12 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     def latest(self) -> int:
         """Return the latest publish time that a message may have now, in milliseconds."""
         return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
+
+    def begin(self, path: str) -> None:
+        """Write the resume point if a segment is the first of its event; all events before it have been processed."""
+        event = self._unread.pop(path, None)
+        if event is not None and self._points is not None:
+            self._points.begin(event, self.latest())
 
     def read(self, segments: int, messages: int) -> None:
         """Count segments that have been read, and their messages."""
@@ -111,15 +127,23 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
                 yield from self._announce()
 
     def _events(self) -> Iterator[Event]:
-        for segment in self._stream.follow(self.POLL_SECONDS):
+        start = self._start
+        for segment in self._stream.follow(self.POLL_SECONDS, None if start is None else start.first):
             if segment is not None:
                 self._current = segment
                 header = read_header(segment)
                 self._current = self._stream.path
-                if not self._waiting.takes(header.nbytes):
+                if start is not None and segment.name == start.segment:
+                    if start.watermark is not None:
+                        self._waiting.advance(start.watermark)
+                    yield from self._announce()
+                elif not self._waiting.takes(header.nbytes):
                     yield from self._announce()
                 self._waiting.add(segment, header.nbytes)
+                self._published = max(self._published, header.last_publish_time)
                 self._waiting.advance(bounded(header.last_publish_time, 0, self.latest()) - self._delay)
+                if start is not None and segment.name == start.last:
+                    yield from self._announce()
             else:
                 if not self._stream.simulated_clock:
                     self._waiting.advance(self.latest() - self._delay)
@@ -134,6 +158,10 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         if segments := self._waiting.take():
             self.announced += len(segments)
             elements = [_element(segment, watermark) for segment, watermark in segments]
+            if self._refused is None:
+                (first, watermark), (last, _) = segments[0], segments[-1]
+                latest = max(self._published, self._waiting.watermark or 0)
+                self._unread[str(first)] = Announced(first.name, last.name, watermark, latest)
             yield Event(element_event=Event.AddElements(elements=elements, tag=_TAG))
         if self._waiting.watermark is not None and self._waiting.watermark != self.watermark:
             self.watermark = self._waiting.watermark

@@ -127,10 +127,13 @@ class LocalStream:
         """Whether ``close`` was called."""
         return (self.path / _CLOSED).exists()
 
-    def follow(self, poll_seconds: float) -> Iterator[Path | None]:
-        """Yield each segment in order as it comes, and None at each poll without one. End when closed and read."""
+    def follow(self, poll_seconds: float, first: str | None = None) -> Iterator[Path | None]:
+        """Yield each segment in order as it comes, and None at each poll without one. End when closed and read.
+
+        It begins with the segment named ``first``, or else with the first that is there.
+        """
         # Old segments may have been removed; the remaining ones have no gaps.
-        segments = self.segments()
+        segments = [self.path / first] if first is not None else self.segments()
         number = int(segments[0].stem) if segments else 0
         while True:
             closed = self.closed  # before the check for a segment, so as not to miss one appended before the close

@@ -1,0 +1,173 @@
+"""The point at which a job of a local stream goes on after a restart, in a file beside its results.
+
+The local runner keeps its state in memory, so a job that is started again reads segments again: not all of them, but
+those from the first that a window needs which can still change. The state is not kept; it follows from these segments.
+
+The runner takes an event of its ``TestStream`` only when it has nothing else to do. So when the reader begins with the
+segments of an event, all segments before these are counted, and their panes, late and rejected reports are written.
+"""
+
+import logging
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, NamedTuple, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from uldp.collector.collections import YEAR_9000
+from uldp.schemas.mistakes import plain
+from uldp.schemas.strict import Strict
+from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
+from uldp.transforms.io.durable_files import write_file
+
+SegmentName = Annotated[str, Field(pattern=r"^[0-9]{12}\.avro$")]
+Watermark = Annotated[int, Field(gt=-YEAR_9000, lt=YEAR_9000)] | None
+
+
+class ResumeError(ValueError):
+    """A file that is not a resume point; the message says what to do."""
+
+
+class ResumePoint(Strict):
+    """Where a job goes on. Watermarks are in milliseconds, and None before the first message.
+
+    Attributes:
+        job: A digest of the properties of the job that decide what it writes.
+        first: The first segment to read. No window that can change, and no id that matters to it, needs one before.
+        first_watermark: The watermark before this segment.
+        segment: The first segment of the event that the job was reading. What follows from those before is written.
+        watermark: The watermark before this segment.
+        last: The last segment of this event.
+    """
+
+    job: str
+    first: SegmentName
+    first_watermark: Watermark
+    segment: SegmentName
+    watermark: Watermark
+    last: SegmentName
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        if not self.first <= self.segment <= self.last:
+            raise ValueError("segments do not ascend")
+        return self
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Read the point that ``ResumePoints`` wrote; None if there is none.
+
+        Raises:
+            ResumeError: if the file holds anything else.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError):
+            raise ResumeError(
+                f"{plain(str(path))}: not a resume point; remove the file, and the job reads its stream from its start"
+            ) from None
+
+
+class Announced(NamedTuple):
+    """An event with segments, as the runner is told of it.
+
+    Attributes:
+        first: The name of its first segment.
+        last: The name of its last segment.
+        watermark: The watermark before the first segment, in milliseconds; None before the first message.
+        latest: An upper bound of the publish times of its messages and of all before, in milliseconds. A message that
+            claims to come from the future has the present as its publish time.
+    """
+
+    first: str
+    last: str
+    watermark: int | None
+    latest: int
+
+
+class _Mark(NamedTuple):
+    """A segment from which a job may read again: all messages before it were published by ``latest``."""
+
+    segment: str
+    watermark: int | None
+    latest: int
+
+
+class ResumePoints:
+    """Writes the resume point of a job whenever the job begins with an event.
+
+    A context manager: it writes nothing more once the runner has given up a bundle, whose reports it would leave out.
+
+    Args:
+        path: The file of the point.
+        job: As in ``ResumePoint``.
+        reach: How many milliseconds before the watermark messages may have been published that are needed again.
+        start: The point from which this job has resumed, if it has.
+    """
+
+    #: A job keeps this many marks for its reach, so it reads up to this fraction more than it needs.
+    MARKS = 100
+
+    def __init__(self, path: Path, job: str, reach: int, start: ResumePoint | None) -> None:
+        self.start = start
+        self._path, self._job, self._reach = path, job, reach
+        self._marks: deque[_Mark] = deque()
+        self._latest = -YEAR_9000
+        self._failures = _Failures(logging.ERROR)
+
+    def __enter__(self) -> Self:
+        logging.getLogger(LOCAL_EXECUTOR_LOG).addHandler(self._failures)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        logging.getLogger(LOCAL_EXECUTOR_LOG).removeHandler(self._failures)
+
+    def begin(self, event: Announced, present: int) -> None:
+        """Write the point before the job reads an event; ``present`` is the latest that a message can be published.
+
+        While the job reads again what it has read before, the point from which it resumed holds.
+        """
+        if not self._marks or _distance(self._marks[-1].watermark, event.watermark) >= self._reach // self.MARKS:
+            self._marks.append(_Mark(event.first, event.watermark, min(self._latest, present)))
+        self._latest = event.latest
+        if self._failures.seen or (self.start is not None and event.first < self.start.segment):
+            return
+        needed = -YEAR_9000 if event.watermark is None else event.watermark - self._reach
+        while len(self._marks) > 1 and self._marks[1].latest < needed:
+            self._marks.popleft()
+        first = self._marks[0]
+        point = ResumePoint(
+            job=self._job,
+            first=first.segment,
+            first_watermark=first.watermark,
+            segment=event.first,
+            watermark=event.watermark,
+            last=event.last,
+        )
+        write_file(str(self._path), point.model_dump_json(indent=2).encode() + b"\n")
+
+
+def _distance(before: int | None, after: int | None) -> int:
+    """Return how far the watermark went; from none, it went as far as it can."""
+    if after is None:
+        return 0
+    return YEAR_9000 if before is None else after - before
+
+
+class _Failures(logging.Handler):
+    """Notices that the runner gives up.
+
+    The runner logs each error in the thread that runs all steps, before this thread takes the next event. But it may
+    take the next event before the thread that waits for the end of the job hears of the error.
+    """
+
+    seen = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take every error for an end, except that of an attempt: behind the last attempt follows another error."""
+        self.seen |= not str(record.msg).startswith(RETRIED)
