@@ -24,11 +24,13 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
 from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
+from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.resume import Announced, ResumePoint, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header, read_messages
+from uldp.transforms.io.local.waiting import Waiting
 
 #: Set ULDP_RESTARTS=50 for the long run; each stream costs some five seconds.
 STREAMS = int(os.environ.get("ULDP_RESTARTS", "2"))
@@ -241,7 +243,7 @@ def test_a_segment_that_is_missing_is_named(week: tuple[LocalStream, Path], tmp_
         follow(LocalStream.open(tmp_path / "stream"), out, [FIXED])
 
 
-def test_no_point_is_behind_a_bundle_that_fails(tmp_path: Path) -> None:
+def test_no_point_is_behind_a_bundle_that_fails(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A window that cannot be written stays before the point, although the runner may go on with the next event."""
     stream = begun(tmp_path, [message(report(hour, 0, START + hour * HOUR)) for hour in range(0, 30, 3)], 10)
     fails = START + 12 * HOUR
@@ -256,12 +258,26 @@ def test_no_point_is_behind_a_bundle_that_fails(tmp_path: Path) -> None:
         pytest.raises(Exception, match="the disk is away"),
     ):
         follow(stream, tmp_path / "out", [FIXED])
+    of_runner = [each.msg for each in caplog.records if (each.name, each.levelname) == (LOCAL_EXECUTOR_LOG, "ERROR")]
+    assert [text.startswith(RETRIED) for text in of_runner[-2:]] == [True, False]  # all that ``_Failures`` can see
     point = ResumePoint.read(tmp_path / "out" / RESUME)
     assert point is not None
     assert point.watermark is None or point.watermark < fails + 12 * HOUR
     follow(stream, tmp_path / "out", [FIXED])
     follow(stream, tmp_path / "whole", [FIXED])
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_rejected_and_late_reports_are_written_once_although_segments_came_one_by_one(tmp_path: Path) -> None:
+    days = [Message(b"nobody's %d" % minute, START + minute * MINUTE) for minute in range(6)]
+    days += [message(report(minute, 0), START + 2 * DAY + minute * MINUTE) for minute in range(6)]
+    stream = begun(tmp_path, days, 12)
+    with mock.patch.object(Waiting, "MAX_SEGMENTS", 1):
+        stopped_at(stream, tmp_path / "out", stream.segments()[10], [FIXED])
+    assert len(files(tmp_path / "out")) == 6 + 4  # one for each segment
+    follow(stream, tmp_path / "out", [FIXED])
+    _, _, late, rejected = facts(tmp_path / "out")
+    assert (late.total(), rejected.total()) == (6, 6)
 
 
 # Which point an event has.
@@ -324,6 +340,6 @@ def logged() -> Iterator[tuple[str, bool]]:
 @pytest.mark.parametrize(("text", "goes_on"), list(logged()))
 def test_errors_of_the_runner_end_the_points(text: str, goes_on: bool, tmp_path: Path) -> None:
     with ResumePoints(tmp_path / RESUME, "j", 5, None) as points:
-        logging.getLogger("apache_beam.runners.direct.executor").error(text.replace("%r", "").replace("%s", ""))
+        logging.getLogger(LOCAL_EXECUTOR_LOG).error(text.replace("%r", "").replace("%s", ""))
         points.begin(announced(0, None, 9), 10**9)
     assert (tmp_path / RESUME).exists() is goes_on
