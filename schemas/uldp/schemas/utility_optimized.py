@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 
 from uldp.schemas.designs import MOST_POINTS, best_design, best_subset, best_theta, design_of
 from uldp.schemas.mechanism_family import PrivateSpec, Theta
@@ -44,7 +44,8 @@ class UrapSpec(PrivateSpec):
     takes_tags = True
 
     name: Literal["urap"]
-    theta: Annotated[Theta | None, WrapValidator(_or_auto)] = None
+    # The type has no word, so that the error of a bad number is one line; pydantic would warn where it writes the word.
+    theta: Annotated[Theta | None, WrapValidator(_or_auto), PlainSerializer(lambda theta: theta)] = None
 
     def resolved(self, sensitive: int, size: int) -> Self:
         """Return this mechanism with the number for which auto stands; see ``uldp.schemas.designs``."""

@@ -11,6 +11,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.designs import Design
 
 URR: dict[str, Any] = {"sensitive": [0], "tags": [{"name": "home"}]}
 RECORD: dict[str, Any] = {
@@ -109,6 +110,30 @@ def test_the_specs_of_records_need_no_outside_files(tmp_path: Path) -> None:
     assert kept.channel == spec.channel
     assert kept.variables["app"].labels == ["mail", "maps", "clinic"]
     assert kept.variables["app"].background.tolist() == [[0.25, 0.75, 0]]
+
+
+@pytest.mark.parametrize(("name", "key"), [("ubd", "w"), ("uss", "w"), ("urap", "theta")])
+@pytest.mark.parametrize("record", [False, True])
+def test_a_kept_spec_has_numbers_so_that_a_release_that_chooses_others_is_refused(
+    name: str, key: str, record: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values, mechanism = {"size": 40}, {"name": name, key: "auto"}
+    keys: dict[str, Any] = {
+        "domain": values,
+        "sensitive": [*range(10)],
+        "mechanism": {**mechanism, "epsilon": 1.0},
+    }
+    if record:
+        of = {"name": "sample-one", "epsilon": 1.0, "of": {"app": mechanism, "other": {"name": "rr"}}}
+        fields = {"app": {**values, "sensitive": keys["sensitive"]}, "other": {"size": 2}}
+        keys = {"domain": {"record": fields}, "mechanism": of}
+    begin(tmp_path, build.spec(**keys), resumes=True)
+    begin(tmp_path, build.spec(**keys), resumes=True)
+    monkeypatch.setattr("uldp.schemas.utility_optimized.best_design", lambda *_: Design(10, 1, 0))
+    monkeypatch.setattr("uldp.schemas.utility_optimized.best_subset", lambda *_: 9)
+    monkeypatch.setattr("uldp.schemas.utility_optimized.best_theta", lambda *_: 0.25)
+    with pytest.raises(ResultsError, match=rf"another mechanism\.(of\.app\.)?{key};"):
+        begin(tmp_path, build.spec(**keys), resumes=True)
 
 
 def test_a_kept_spec_has_its_zones(tmp_path: Path) -> None:

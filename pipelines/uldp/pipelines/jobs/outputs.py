@@ -302,15 +302,20 @@ def _folder(out: Path, spec: CollectionSpec) -> Path:
 def _keep(folder: Path, spec: CollectionSpec) -> None:
     """Write a spec that needs no outside files.
 
-    Labels and candidates move into it, backgrounds and zones into files beside it.
+    Labels and candidates move into it, backgrounds and zones into files beside it. Numbers take the place of auto,
+    because another release may choose others.
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = spec.model_dump(mode="json", exclude_none=True)
     for name, variable in spec.variables.items():
-        domain, tags, beside = data["domain"], data.get("tags", []), data
+        domain, tags, beside, mechanism = data["domain"], data.get("tags", []), data, data["mechanism"]
         if name:
             domain = beside = domain["record"][name]
-            tags = domain["tags"]
+            tags, mechanism = domain["tags"], mechanism["of"][name]
+        for key in type(variable.parameters).model_fields:
+            number = getattr(variable.parameters, key)
+            if number != getattr(variable.mechanism, key):
+                mechanism[key] = number
         if beside.pop("candidates_file", None) is not None:
             beside["candidates"] = list(variable.candidates)
         if domain.pop("labels_file", None) is not None:
