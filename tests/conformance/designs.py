@@ -72,7 +72,7 @@ def design(w: int | None, v: int, k: int, epsilon: float) -> tuple[int, list[int
     if w is None:
         w, points = min(
             ((each, V) for V, each, _ in known),
-            key=lambda of: (variance(epsilon, v, k, of[0] / of[1], (of[0] - 1) / (of[1] - 1) if of[0] > 1 else 0), of),
+            key=lambda of: (regret(epsilon, v, k, of, [(each, V) for V, each, _ in known]), of),
         )
     else:
         points = min(V for V, each, _ in known if each == w)
@@ -81,17 +81,36 @@ def design(w: int | None, v: int, k: int, epsilon: float) -> tuple[int, list[int
 
 @cache
 def best_subset(v: int, k: int, epsilon: float) -> int:
-    """The size w of a set of v sensitive symbols of k with the least sum of variances."""
-    return min(range(1, v), key=lambda w: (variance(epsilon, v, k, w / v, (w - 1) / (v - 1)), w)) if v > 2 else 1
+    """The size w of a set of v sensitive symbols of k with the least regret."""
+    sizes = [(w, v) for w in range(1, max(v, 2))]
+    return min(sizes, key=lambda of: (regret(epsilon, v, k, of, sizes), of))[0]
 
 
-def variance(epsilon: float, v: int, k: int, h: float, t: float) -> float:
-    """The sum of variances of docs/spec.md."""
+def regret(epsilon: float, v: int, k: int, of: tuple[int, int], others: list[tuple[int, int]]) -> float:
+    """How many times the least error that of w and V is, at the worst share; docs/spec.md."""
+    if v == 1:
+        return 1
+    of_others = [errors(epsilon, v, k, *each) for each in others]
+    least: list[float] = [min(column) for column in zip(*of_others, strict=True)]
+    return max(one / other for one, other in zip(errors(epsilon, v, k, *of), least, strict=True))
+
+
+@cache
+def errors(epsilon: float, v: int, k: int, w: int, points: int) -> list[float]:
+    """The sums of variances of docs/spec.md, by the share of users with a sensitive symbol."""
+    h, t = w / points, (w - 1) / (points - 1) if w > 1 else 0
+    return [variance(epsilon, v, k, h, t, step / 16) for step in range(17 if v < k else 0)] or [
+        variance(epsilon, v, k, h, t, 1)
+    ]
+
+
+def variance(epsilon: float, v: int, k: int, h: float, t: float, s: float) -> float:
     big_e = exp(epsilon)
     c = 1 / (h * (big_e - 1) + 1)
     p, q, q_free, a = h * big_e * c, h * c * (1 + t * (big_e - 1)), h * c, h * (big_e - 1) * c
-    m, f, u = (p + q * (v - 1) + q_free * (k - v)) / k, a * (k - v) / k, (q - q_free) / a
-    return v * (m * (1 - m) + u * f * (u * (1 - f) - 2 * m)) / (p - q) ** 2 + (k - v) * (1 - a / k) / (a * k)
+    m, f, u = s / v * (p + q * (v - 1)) + q_free * (1 - s), a * (1 - s), (q - q_free) / a
+    of_others = (1 - s) / a * (1 - f / (k - v)) if k > v else 0
+    return v * (m * (1 - m) + u * f * (u * (1 - f) - 2 * m)) / (p - q) ** 2 + of_others
 
 
 @cache

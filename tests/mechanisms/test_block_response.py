@@ -1,23 +1,22 @@
 """uHR, uBD and uSS: their probabilities, enumerated, against what they promise and what the channel says of them."""
 
 import math
+from collections.abc import Iterable
 from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests import build
 from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.block_response import BlockResponse
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
 from uldp.mechanisms.plausibility import fit_counts
 from uldp.mechanisms.randomized_response import RandomizedResponse
 from uldp.mechanisms.randomness import SystemRandomness
 from uldp.mechanisms.subset_selection import SubsetSelection
 from uldp.schemas.arrays import Counts, Floats, Mask
-from uldp.schemas.designs import Design, best_subset, design_of, designs, total_variance
+from uldp.schemas.designs import Design, best_design, best_subset, design_of, designs
 
 EPSILON = 1.5
 E = math.exp(EPSILON)
@@ -219,23 +218,28 @@ def test_sums_of_the_most_reports_are_exact(design: HadamardDesign | CyclicDesig
         assert found[point] == counts[holding].sum()
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 4.0])
-def test_auto_has_the_least_variance_for_equal_shares(epsilon: float) -> None:
-    v, k = 20, 50
-    spec = {"domain": {"size": k}, "sensitive": [*range(v)]}
+@pytest.mark.parametrize(("v", "k"), [(1, 4), (2, 5), (7, 7), (15, 60), (20, 50)])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0, 3.0, 4.0])
+def test_auto_has_the_least_regret(epsilon: float, v: int, k: int) -> None:
+    """By brute force: the squared error of the channel of each w, at each share of users with a sensitive symbol."""
+    inside = mask(v, k)
+    shares = [step / 16 for step in range(17)] if v < k else [1.0]
+    populations = [np.where(inside, share / v, (1 - share) / max(k - v, 1)) for share in shares]
 
-    def variance(channel: Channel) -> float:
-        return channel.expected_l2(np.full(k, 1 / k), 1)
+    def regrets(mechanisms: Iterable[PureMechanism]) -> Floats:
+        errors = np.array([[each.channel.expected_l2(r, 1) for r in populations] for each in mechanisms])
+        found: Floats = (errors / errors.min(axis=0)).max(axis=1)
+        return found
 
-    def of(name: str) -> PureMechanism:
-        return build.pure_mechanism(build.spec(**spec, mechanism={"name": name, "epsilon": epsilon}))
-
-    of_designs = [variance(BlockResponse(mask(v, k), epsilon, CyclicDesign(d)).channel) for d in designs(v, k)]
-    assert variance(of("ubd").channel) == pytest.approx(min(of_designs), rel=1e-12)
-    of_sets = [variance(uss(w, v, k, epsilon).channel) for w in range(1, v)]
-    assert variance(of("uss").channel) == pytest.approx(min(of_sets), rel=1e-12)
-    w = best_subset(epsilon, v, k)
-    assert total_variance(epsilon, v, k, w / v, (w - 1) / (v - 1)) == pytest.approx(min(of_sets), rel=1e-9)
+    if v == 1:  # its errors are 0 where all users hold it
+        assert (best_subset(epsilon, v, k), best_design(epsilon, v, k).block) == (1, 1)
+        return
+    # Choices that are equally good differ by rounding.
+    of_sets = regrets(uss(w, v, k, epsilon) for w in range(1, v))
+    assert of_sets[best_subset(epsilon, v, k) - 1] == pytest.approx(of_sets.min(), rel=1e-9)
+    known = designs(v, k)
+    of_designs = regrets(BlockResponse(inside, epsilon, CyclicDesign(each)) for each in known)
+    assert of_designs[known.index(best_design(epsilon, v, k))] == pytest.approx(of_designs.min(), rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", [uhr(20, 40, 1.0), ubd(6, 31, 40, 1.0)], ids=["uhr", "ubd"])

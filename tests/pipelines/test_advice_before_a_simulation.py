@@ -53,5 +53,5 @@ def test_what_the_page_says_of_other_mechanisms() -> None:
     assert above_the_least("oue", 10, None, 1, 10**4) == pytest.approx(0.14, abs=0.05)
     assert above_the_least("oue", 5, None, 0.5, 10**4) == pytest.approx(0.26, abs=0.05)
     assert above_the_least("oue", 100, None, 0.5, 10**4) < 0.08
-    assert above_the_least("ubd", 2000, 1000, 6, 10**4) == pytest.approx(0.24, abs=0.05)
-    assert errors(2000, 200, 3, 10**4)["ubd"] / errors(2000, 200, 3, 10**4)["uhr"] == pytest.approx(1.12, abs=0.03)
+    assert above_the_least("ubd", 400, 200, 5, 10**6) == pytest.approx(0.15, abs=0.05)
+    assert errors(2000, 200, 3, 10**4)["ubd"] / errors(2000, 200, 3, 10**4)["uhr"] == pytest.approx(1.19, abs=0.03)

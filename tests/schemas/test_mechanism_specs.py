@@ -163,7 +163,7 @@ def test_olh_takes_a_domain_of_its_largest_size() -> None:
 
 def test_auto_is_a_number_of_what_devices_know() -> None:
     keys = {"domain": {"size": 400}, "sensitive": [*range(75)], "tags": [{"name": "home"}]}
-    for name, parameter, number in (("ubd", "w", 31), ("uss", "w", 15), ("urap", "theta", 148 / 256)):
+    for name, parameter, number in (("ubd", "w", 31), ("uss", "w", 14), ("urap", "theta", 148 / 256)):
         auto = build.spec(**keys, mechanism={"name": name, "epsilon": 2.0, parameter: "auto"})
         given = build.spec(**keys, mechanism={"name": name, "epsilon": 2.0, parameter: number})
         assert auto.device_half[f"mechanism.{parameter}"] == number

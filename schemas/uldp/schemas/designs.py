@@ -10,9 +10,13 @@ Privacy" (arXiv 2509.24173) for the family of mechanisms over designs. The crite
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats
 
 #: The most points of a design.
 MOST_POINTS = 1 << 17
@@ -105,24 +109,44 @@ def design_of(block: int, sensitive: int, size: int) -> Design:
 
 
 def best_design(epsilon: float, sensitive: int, size: int) -> Design:
-    """Return the design with the least ``total_variance``; of equal ones, the first of ``designs``."""
+    """Return the design with the least regret: of equal ones, the first of ``designs``.
+
+    The regret is how many times its error is that of the best design, at the worst share of users; the errors are
+    ``total_variances``.
+    """
     known = designs(sensitive, size)
-    return min(known, key=lambda design: total_variance(epsilon, sensitive, size, *shares_of(design)))
+    if sensitive == 1:
+        return known[0]  # its errors are 0 if all users hold the symbol
+    holding, together = np.array([shares_of(design) for design in known]).T[:, :, np.newaxis]
+    errors = total_variances(epsilon, sensitive, size, holding, together)
+    return known[int((errors / errors.min(axis=0)).max(axis=1).argmin())]
 
 
 def best_subset(epsilon: float, sensitive: int, size: int) -> int:
-    """Return the size w of a subset of v sensitive symbols with the least ``total_variance``, from 1 to v - 1."""
+    """Return the size w of a set of v sensitive symbols, 1 to v - 1, with the least regret; see ``best_design``."""
     if sensitive < 3:
         return 1
-    # The variance falls and then rises with w, and the best w is at most v/2.
-    low, high = 1, max(sensitive // 2, 1)
+
+    def errors(w: int) -> Floats:
+        return total_variances(epsilon, sensitive, size, w / sensitive, (w - 1) / (sensitive - 1))
+
+    # The variance falls and then rises with w at each share, so their largest multiple does too; the best w is at most
+    # v/2.
+    most = sensitive // 2
+
+    def least_at(share: int) -> float:
+        return float(errors(_lowest(lambda w: float(errors(w)[share]), most))[share])
+
+    least = np.array([least_at(share) for share in range(len(errors(1)))])
+    return _lowest(lambda w: float((errors(w) / least).max()), most)
+
+
+def _lowest(height: Callable[[int], float], most: int) -> int:
+    """Return the number from 1 to ``most`` where a function that falls and then rises is lowest."""
+    low, high = 1, most
     while low < high:
         middle = (low + high) // 2
-        one, other = (
-            total_variance(epsilon, sensitive, size, w / sensitive, (w - 1) / (sensitive - 1))
-            for w in (middle, middle + 1)
-        )
-        low, high = (low, middle) if one <= other else (middle + 1, high)
+        low, high = (low, middle) if height(middle) <= height(middle + 1) else (middle + 1, high)
     return low
 
 
@@ -131,11 +155,15 @@ def shares_of(design: Design) -> tuple[float, float]:
     return design.block / design.points, design.pairs / design.block
 
 
-def total_variance(epsilon: float, sensitive: int, size: int, holding: float, together: float) -> float:
-    """Return n times the sum of the variances of r-hat over k symbols with equal shares, v of them sensitive.
+def total_variances(
+    epsilon: float, sensitive: int, size: int, holding: float | Floats, together: float | Floats
+) -> Floats:
+    """Return n times the sum of the variances of r-hat over k symbols, v of them sensitive, by the share of users.
 
-    With E = e^epsilon, c = 1 / (h (E - 1) + 1), for blocks of which a share h holds a point and a share t of these
-    a given other one, the probabilities of ``Channel`` are
+    The users with a sensitive symbol are a share alpha of all: 0, 1/16, ..., 1; only 1 if v = k. They hold each of the
+    v symbols equally often, and the other users each of the other symbols. With E = e^epsilon,
+    c = 1 / (h (E - 1) + 1), for blocks of which a share h holds a point and a share t of these a given other one, the
+    probabilities of ``Channel`` are
 
         p = h E c      q = h c (1 + t (E - 1))      q' = h c      a = h (E - 1) c
 
@@ -145,18 +173,21 @@ def total_variance(epsilon: float, sensitive: int, size: int, holding: float, to
         epsilon: The budget of a report.
         sensitive: v.
         size: k.
-        holding: h.
-        together: t.
+        holding: h; or several, of shape (j, 1).
+        together: t, likewise.
+
+    Returns:
+        Shape (17,), or (1,) if v = k, by alpha; or (j, 17).
     """
-    gain = math.expm1(epsilon)
+    alpha = np.linspace(0.0, 1.0, 17) if sensitive < size else np.ones(1)
+    gain, free = math.expm1(epsilon), 1 - alpha
     c = 1 / (holding * gain + 1)
     p, q, q_free, a = holding * (gain + 1) * c, holding * c * (1 + together * gain), holding * c, holding * gain * c
-    free = (size - sensitive) / size
-    m = p / size + q * (sensitive - 1) / size + q_free * free
+    m = (p + q * (sensitive - 1)) * alpha / sensitive + q_free * free
     t, f = (q - q_free) / a, a * free
-    of_sensitive = (m * (1 - m) + t * f * (t * (1 - f) - 2 * m)) / (p - q) ** 2
-    of_others = (1 - a / size) / (a * size)
-    return sensitive * of_sensitive + (size - sensitive) * of_others
+    of_sensitive = sensitive * (m * (1 - m) + t * f * (t * (1 - f) - 2 * m)) / (p - q) ** 2
+    total: Floats = of_sensitive + free * (1 - f / max(size - sensitive, 1)) / a
+    return total
 
 
 def best_theta(epsilon: float, sensitive: int, size: int) -> float:
