@@ -23,6 +23,7 @@ from uldp.schemas.arrays import Floats, Mask
 #: The names of the paper, and those of specs; uBD is newer.
 MECHANISMS = {"RR": "rr", "RAP": "sue", "uRR": "urr", "uRAP": "urap", "uBD": "ubd"}
 NO_PRIVACY = "no privacy"
+COMPARED: Mapping[str, str] = MECHANISMS | {NO_PRIVACY: "identity"}
 #: Estimators of the paper, then ours: from counts alone.
 FROM_COUNTS: Mapping[str, str] = {"emp": "empirical", "emp+thr": "threshold", "wls": "wls", "auto": "auto"}
 #: The limit of EM reconstruction: from counts for randomized response, and from the reports themselves for bits.
@@ -74,16 +75,19 @@ class Effort:
         return points[max(middle - 1, 0) : middle + 1] if self.quick else points
 
 
-def losses(population: Population, x: float, epsilon: float, effort: Effort) -> Iterator[Loss]:
-    """Measure all mechanisms, and the error without privacy.
+def losses(
+    population: Population, x: float, epsilon: float, effort: Effort, mechanisms: Mapping[str, str] = COMPARED
+) -> Iterator[Loss]:
+    """Measure mechanisms; by default all of them, and the error without privacy.
 
     Args:
         population: The truth.
         x: The abscissa.
         epsilon: The budget of a report.
         effort: The realizations.
+        mechanisms: Some of ``COMPARED``.
     """
-    for name, mechanism in (MECHANISMS | {NO_PRIVACY: "identity"}).items():
+    for name, mechanism in mechanisms.items():
         built = protocol(population, {"name": mechanism}, epsilon)
         assert isinstance(built.decoder, PureDecoder)
         channel = built.decoder.channel
