@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.empirical_bayes import SMALLEST_CLASS, empirical_bayes
-from uldp.mechanisms.estimators import AUTO_BETWEEN, auto
+from uldp.mechanisms.estimators import AUTO_BETWEEN, auto, threshold
 from uldp.mechanisms.forecast import draw_counts, equal_shares, falling_shares
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.mechanisms.projection import wls
@@ -53,6 +53,15 @@ def test_the_noise_of_equal_shares_is_taken_for_noise(name: str) -> None:
     channel, n = MECHANISMS[name].channel, 20_000
     estimate = empirical_bayes(channel, window(channel, n, equal_shares(K)), n)
     assert np.abs(estimate - 1 / K).max() < np.sqrt(channel.variance(equal_shares(K), n)).max()
+
+
+def test_a_large_class_has_the_evidence_for_a_closer_prior() -> None:
+    """Most of 5,000 symbols have no share. The threshold of significant ones, which assumes so, is not half as near."""
+    channel, n = RandomizedResponse(np.ones(5000, dtype=np.bool_), 5.0).channel, 200_000
+    r = np.where(np.arange(5000) < 100, 0.01, 0.0)
+    counts = window(channel, n, r)
+    errors = [np.abs(estimator(channel, counts, n) - r).sum() for estimator in (empirical_bayes, threshold, wls)]
+    assert errors[0] < 0.5 * errors[1] < errors[2]
 
 
 def test_a_share_far_above_the_noise_stays() -> None:

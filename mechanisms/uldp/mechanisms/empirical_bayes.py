@@ -12,8 +12,10 @@ from uldp.schemas.arrays import Counts, Floats, Symbols
 
 #: A class with fewer symbols says nothing about what is usual in it, so its estimates stay unbiased.
 SMALLEST_CLASS = 10
-#: Steps of EM. More fit the prior closer to the noise of small classes, which they also take for differences.
-STEPS = 20
+# EM takes at least the first number of steps, and then goes on while a step makes the counts of the class more probable
+# by the factor exp(``_GAIN``), up to the last number. More steps fit the prior closer to noise, which they take for
+# differences. A class of a few hundred symbols seldom has the evidence for more than the first; one of thousands has.
+_LEAST_STEPS, _GAIN, _MOST_STEPS = 20, 0.03, 500
 # The grid has two points a standard deviation of a count, up to 4 standard deviations from some count.
 _POINTS_PER_DEVIATION, _REACH = 2, 8
 # A count is rounded to this part of the standard deviation of the noise: it bounds the number of different counts.
@@ -91,11 +93,30 @@ def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tupl
     inside = np.clip(m, 1e-300, 1 - 1e-16)
     log_likelihood = np.multiply.outer(different, np.log(inside)) + np.multiply.outer(n - different, np.log1p(-inside))
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    prior = 1 / (1 + shares / usual)
-    prior /= prior.sum()
-    for _ in range(STEPS):
-        prior *= (repeats / len(counts) / (likelihood @ prior)) @ likelihood
+    prior = fitted_prior(1 / (1 + shares / usual), likelihood, repeats)
     evidence = likelihood @ prior
     mean = likelihood @ (prior * shares) / evidence
     variance = np.maximum(likelihood @ (prior * shares**2) / evidence - mean**2, 0)
     return mean[of], variance[of]
+
+
+def fitted_prior(density: Floats, likelihood: Floats, repeats: Counts) -> Floats:
+    """Climb by EM from a prior towards the one that makes the counts of a class most probable.
+
+    Args:
+        density: Shape (points,): where EM starts; it need not sum to one.
+        likelihood: Shape (counts, points): the probability of each different count at each point, up to a factor.
+        repeats: Shape (counts,): how many symbols have each count.
+
+    Returns:
+        Shape (points,): probabilities.
+    """
+    prior: Floats = density / density.sum()
+    before, symbols = -np.inf, repeats.sum()
+    for step in range(_MOST_STEPS):
+        evidence = likelihood @ prior
+        now = float(repeats @ np.log(evidence))
+        if step >= _LEAST_STEPS and now - before < _GAIN:
+            break
+        prior, before = prior * ((repeats / evidence) @ likelihood) / symbols, now
+    return prior

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp.mechanisms.empirical_bayes import SMALLEST_CLASS, STEPS
+from uldp.mechanisms.empirical_bayes import SMALLEST_CLASS, fitted_prior
 from uldp.mechanisms.estimators import part_of_empirical_bayes
 from uldp.mechanisms.pooling import PooledShares
 from uldp.mechanisms.projection import onto_simplex
@@ -87,10 +87,7 @@ def _posterior(mean: PooledShares, members: Symbols, largest: float, usual: floa
     counts = np.array([part.cells[members] for part in parts])
     log_likelihood = counts.T @ np.log(m) + (n[:, np.newaxis] - counts).T @ np.log1p(-m)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    prior = 1 / (1 + grid / usual)
-    prior /= prior.sum()
-    for _ in range(STEPS):
-        prior *= (1 / (likelihood @ prior)) @ likelihood / len(members)
+    prior = fitted_prior(1 / (1 + grid / usual), likelihood, np.ones(len(members), dtype=np.int64))
     evidence = likelihood @ prior
     centre = likelihood @ (prior * grid) / evidence
     return centre, np.maximum(likelihood @ (prior * grid**2) / evidence - centre**2, 0)
