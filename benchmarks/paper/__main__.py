@@ -5,9 +5,9 @@
     python -m benchmarks.paper --quick               two points of each curve, to see that it runs
 
 ULDP paper (Murakami & Kawamoto, USENIX Security 2019): Figures 5 to 8, each with its MSE (Figures 10 to 13), Table 1,
-and the time of EM. Wang et al. (USENIX Security 2017): the variances of the protocols. Yoon et al. (arXiv 2509.24173):
-uBD. The data of the papers is not public, or not at hand as they have it; ``benchmarks/paper/populations.py`` says what
-takes its place.
+and the time of EM. Wang et al. (USENIX Security 2017): the variances of the protocols, and frequent values. Yoon et al.
+(arXiv 2509.24173): uBD. The data of the papers is not public, or not at hand as they have it;
+``benchmarks/paper/populations.py`` says what takes its place.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import manhattan
-from benchmarks.paper import block_designs, em_time, figures, variances
+from benchmarks.paper import block_designs, em_time, figures, frequent, variances
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import CENSUS_OF_NINE
 from uldp.mechanisms.bit_likelihood import GAP
 
 RowT = TypeVar("RowT")
-PARTS = (*figures.FIGURES, "table1", "time", "variances", "ubd")
+PARTS = (*figures.FIGURES, "table1", "time", "variances", "frequent", "ubd")
 
 _CENSUS = (
     "The joint distribution of the census is a model, a tree of pairs of attributes; that of each attribute is exact."
@@ -45,6 +45,7 @@ NOTES = {
     "table1": (_MANHATTAN, "Of the users 17.5 % hide their value, not 6.8 %, hence the larger second term.", _EM),
     "time": (_CENSUS, _EM),
     "variances": ("Variances are of a count, in users squared.",),
+    "frequent": ("Kosarak and Rockyou are not at hand; the values follow Zipf's law with s = 1.5.",),
     "ubd": (_CENSUS, _MANHATTAN, "Errors are n times the mean squared error, by formulas; estimates are unbiased."),
 }
 
@@ -61,6 +62,8 @@ def write(part: str, effort: Effort, out: Path) -> None:
         measured = list(_shown(variances.measure(effort)))
         lines = variances.table(measured)
         variances.draw(measured, out / "variances.png")
+    elif part == "frequent":
+        lines = frequent.table(list(_shown(frequent.measure(effort))))
     elif part == "ubd":
         compared = list(_shown(block_designs.measure(effort)))
         lines = block_designs.table(compared)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper import __main__ as paper
-from benchmarks.paper import block_designs, figures, variances
+from benchmarks.paper import block_designs, figures, frequent, variances
 from benchmarks.paper.losses import MECHANISMS, NO_PRIVACY, Effort, expected_variation, losses
 from benchmarks.paper.populations import Population, census, manhattan, protocol
 from benchmarks.paper.published_variances import PUBLISHED
@@ -86,6 +86,15 @@ def test_ubd_is_nearly_as_accurate_as_that_of_its_paper(population: Population) 
     assert [row.epsilon for row in rows] == [3.0, 4.0]  # where most depends on w
     at_most = 1.48 if len(population.p) == block_designs.SIZE else 1.02
     assert all(row.best <= row.ours <= at_most * row.paper for row in rows)
+
+
+def test_the_values_above_a_threshold_are_as_many_as_normal_errors_make_probable() -> None:
+    rows = list(frequent.measure(Effort(40), frequent.population(500, 1_000_000)))
+    assert len(rows) == len(frequent.NAMES) * len(frequent.EPSILONS) * len(frequent.THRESHOLDS)
+    for row in rows:
+        for found, expected in ((row.true, row.expected_true), (row.false, row.expected_false)):
+            # A sum of independent events has less variance than its mean; estimates of counts may depend on each other.
+            assert abs(found - expected) < 4 * np.sqrt((expected + 0.1) / 40), row
 
 
 def test_a_part_writes_its_table_and_its_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
