@@ -128,9 +128,10 @@ class _Taken(NamedTuple):
 
 
 def _follow(flink: Flink, results: Results, n: int) -> _Taken:
-    """Return what a report takes once the first are counted, until ``n`` are."""
+    """Return what a report takes once the first are counted, until ``n`` are; from the start if one pane has all."""
+    started = _spent(flink)
     first = wait_until(lambda: results.total().received, "there is a pane", SECONDS)
-    began = _spent(flink)
+    first, began = (first, _spent(flink)) if first < n else (0, started)
     wait_until(lambda: results.total().received >= n, "all is counted", SECONDS)
     return _Taken(*((end - start) / (n - first) * 1e6 for start, end in zip(began, _spent(flink), strict=True)))
 
