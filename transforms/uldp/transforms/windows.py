@@ -1,6 +1,7 @@
 """Event-time windows of a spec as Beam windows, with the triggers that publish their panes."""
 
 from datetime import timedelta
+from functools import lru_cache
 
 import apache_beam as beam
 from apache_beam.transforms import trigger
@@ -23,8 +24,15 @@ def at_time(milliseconds_utc: int, value: object) -> WindowedValue:
 
 def in_window(start: int, end: int, value: object) -> WindowedValue:
     """Put ``value`` into the window from ``start`` to ``end``, at its last millisecond."""
+    last, window = _interval(start, end)
+    return WindowedValue(value, last, (window,))
+
+
+@lru_cache(maxsize=1 << 12)
+def _interval(start: int, end: int) -> tuple[Timestamp, IntervalWindow]:
+    """Return a window and its last millisecond; kept, since Beam takes 10 us for them and collections share windows."""
     window = IntervalWindow(Timestamp(micros=start * 1000), Timestamp(micros=end * 1000))
-    return WindowedValue(value, Timestamp(micros=end * 1000 - 1000), (window,))
+    return Timestamp(micros=end * 1000 - 1000), window
 
 
 def window_label(window: WindowSpec) -> str:
