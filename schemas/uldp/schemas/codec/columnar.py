@@ -184,7 +184,7 @@ class _Padded:
             known = _Padded.of(Bodies.of(prefixes), np.arange(len(members)), length)
             hashes = known.hashes(length)
             by_hash = np.argsort(hashes)
-            at = np.searchsorted(hashes[by_hash], messages.hashes(length)).clip(max=len(members) - 1)
+            at = _places(hashes[by_hash], messages.hashes(length))
             # NumPy uses a radix sort for integers of 8 or 16 bits.
             candidates = by_hash.astype(np.min_scalar_type(len(members)))[at]
             prefix = known.fields(known.starts, length)[candidates]
@@ -203,6 +203,24 @@ class _Padded:
             hashed *= _ODD
             hashed ^= hashed >> np.uint64(32)
         return hashed
+
+
+def _places(ordered: Words, hashes: Words) -> Rows:
+    """Return where each hash is among one or more in ascending order, or belongs, but not behind the last.
+
+    The bits of hashes are random, so the first of them say where to begin, and few hashes need a second step. A binary
+    search takes five times as long.
+    """
+    last = len(ordered) - 1
+    bits = (4 * len(ordered)).bit_length()
+    shift = np.uint64(64 - bits)
+    ends = np.bincount((ordered >> shift).view(np.int64), minlength=1 << bits).cumsum()
+    at: Rows = np.concatenate([[0], ends[:-1]]).clip(max=last).take((hashes >> shift).view(np.int64))
+    behind = np.flatnonzero((ordered.take(at) < hashes) & (at < last))
+    while len(behind):
+        at[behind] += 1
+        behind = behind[(ordered.take(at[behind]) < hashes[behind]) & (at[behind] < last)]
+    return at
 
 
 def _decode_joined(joined: _Padded, layouts: Sequence[Layout]) -> Iterator[FastRows]:
