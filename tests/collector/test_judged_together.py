@@ -8,6 +8,7 @@ from tests.build import HOUR, START
 from tests.collector.decoding import outcomes, spec, take_path
 from uldp.collector.collections import serve
 from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.collection import CollectionKey
 from uldp.schemas.records import Message, Report
 
@@ -44,6 +45,18 @@ def messages(faults: bool) -> list[Message]:
     return made
 
 
+def batches() -> list[Message]:
+    """Batches of most collections, some of too many windows for a message; messages of a collection do not adjoin."""
+    rng = np.random.default_rng(6)
+    made = []
+    for number in range(24):
+        key, hours = SPECS[number % 4].key, 700 if number % 3 else 2
+        times = START - HOUR * rng.permutation(hours)
+        ids = rng.integers(0, 1 << 64, (hours, 2), np.uint64)
+        made.append(Message(encode_batch(*key, ids, times, rng.integers(0, 12, hours, np.uint32)), START + HOUR))
+    return made
+
+
 def columns(decoded: Decoded) -> dict[CollectionKey, tuple[object, ...]]:
     found: dict[CollectionKey, tuple[object, ...]] = {}
     for each in decoded.columns:
@@ -57,17 +70,17 @@ def key_of(message: Message) -> CollectionKey:
     return next(each.key for each in SPECS if each.collection.encode() in message.data[:20])
 
 
-@pytest.mark.parametrize("faults", [False, True])
+@pytest.mark.parametrize("sent", [messages(False), messages(True), batches()], ids=["honest", "faults", "batches"])
 @pytest.mark.parametrize("judge_lateness", [False, True])
-def test_the_outcome_is_that_of_each_collection_alone(faults: bool, judge_lateness: bool) -> None:
-    sent = messages(faults)
+def test_the_outcome_is_that_of_each_collection_alone(sent: list[Message], judge_lateness: bool) -> None:
     together = ReportDecoder(SPECS, judge_lateness=judge_lateness).decode(sent)
     alone = [ReportDecoder([each], judge_lateness=judge_lateness) for each in SPECS]
     of = {each.key: [message for message in sent if key_of(message) == each.key] for each in SPECS}
     apart = [decoder.decode(messages) for decoder, messages in zip(alone, of.values(), strict=True)]
     assert columns(together) == {key: each for decoded in apart for key, each in columns(decoded).items()}
     assert outcomes(together) == sum(map(outcomes, apart[1:]), outcomes(apart[0]))
-    assert (together.received, together.late_reports) == (400, sum(each.late_reports for each in apart))
+    assert together.received == sum(each.received for each in apart) >= 400
+    assert together.late_reports == sum(each.late_reports for each in apart)
     assert together.rejected_reports == sum(each.rejected_reports for each in apart) > 0
     assert {slot: partial.accounting for slot, partial in together.partials.items()} == {
         slot: partial.accounting for decoded in apart for slot, partial in decoded.partials.items()

@@ -170,8 +170,11 @@ def _excess(parsed: ParsedReports, slices: Times, admitted: Mask) -> Mask | None
     if not parsed.batched or len(slices) <= MAX_MESSAGE_SLICES or int(slices.max()) - int(slices.min()) < width:
         return None
     excess = np.zeros(len(slices), dtype=np.bool_)
-    for origin in np.flatnonzero(np.bincount(parsed.origins[admitted]) > MAX_MESSAGE_SLICES).tolist():
-        first, end = np.searchsorted(parsed.origins, [origin, origin + 1])
+    starts = np.flatnonzero(np.diff(parsed.origins, prepend=-1))
+    ends = np.append(starts[1:], len(slices))
+    reports = np.add.reduceat(admitted, starts, dtype=np.intp)
+    for message in np.flatnonzero(reports > MAX_MESSAGE_SLICES).tolist():
+        first, end = starts[message], ends[message]
         of_message = slices[first:end]
         found = np.unique(of_message[admitted[first:end]])
         if len(found) > MAX_MESSAGE_SLICES:

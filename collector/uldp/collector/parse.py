@@ -31,6 +31,9 @@ _FRAMING_REASONS: dict[type[ValueError], Reason] = {
     TruncatedBodyError: Reason.TRUNCATED,
     MalformedBodyError: Reason.MALFORMED,
 }
+#: Batches of collections with the same rules are joined up to the first number of reports. Those of a collection with
+#: the second number or more stay alone: a copy of them takes longer than to judge them apart.
+_JOINED, _WORTH_A_PART = 1 << 16, 1 << 14
 #: The reason why the collection cannot count a payload, and a detail for the reader of the rejected report.
 PayloadFault = tuple[Reason, str]
 #: The index of a message, and the record that was decoded from it.
@@ -42,7 +45,8 @@ class ParsedReports:
     """Reports of one collection and version after decoding, before any check.
 
     Attributes:
-        origins: Shape (n,): index of the message that held each report; ascending if the messages are batches.
+        origins: Shape (n,): index of the message that held each report. If the messages are batches, the reports of
+            each come one after the other, and the batches of one collection in ascending order.
         batched: Whether the messages are batches, which can hold several reports.
         fault: Why none of these payloads can be counted; None if they fit the collection.
     """
@@ -133,10 +137,26 @@ class MessageParser:
             chain(
                 (list(alike) for _, alike in groupby(map(self._from_columns, found), lambda each: each.served.rules)),
                 ([_from_reports(self._served[key], fault, records)] for (key, fault), records in singles.items()),
-                ([_from_batches(self._served[key], fault, records)] for (key, fault), records in batches.items()),
+                self._alike(batches),
             ),
             unparsed,
         )
+
+    def _alike(
+        self, batches: Mapping[tuple[CollectionKey, PayloadFault | None], list[Record]]
+    ) -> Iterator[list[ParsedReports]]:
+        """Yield the columns of batches, those of collections with the same rules together."""
+        waiting: dict[object, list[ParsedReports]] = defaultdict(list)
+        for (key, fault), records in batches.items():
+            reports = _from_batches(self._served[key], fault, records)
+            if fault is not None or len(reports) >= _WORTH_A_PART:
+                yield [reports]
+                continue
+            alike = waiting[reports.served.rules]
+            alike.append(reports)
+            if sum(map(len, alike)) >= _JOINED:
+                yield waiting.pop(reports.served.rules)
+        yield from waiting.values()
 
     def _from_columns(self, fast: FastRows) -> ParsedReports:
         served = self._by_layout[fast.layout]
