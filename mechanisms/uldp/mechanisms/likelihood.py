@@ -44,8 +44,8 @@ def exact_mle(channel: Channel, counts: Counts, n: int) -> Floats:
         lambda = sum_A f / (1 + sum_A b),    A = {z: f_z > lambda b_z}.
 
     Add symbols to A in the order of falling f_z/b_z. Each symbol that belongs to A raises lambda, and each other symbol
-    lowers it, so the right lambda is the largest. For RR, uRR and PUM over uRR, b is 1/(E-1) on Z_S and 0 on Z_N.
-    Without obfuscation, b = 0 and r = f.
+    lowers it, so the right lambda is the largest. For RR, uRR and PUM over uRR, b is 1/(E-1) on Z_S and 0 on Z_N: all
+    of Z_N come first, in any order. Without obfuscation, b = 0 and r = f.
 
     Args:
         channel: p and q of a mechanism that reports symbols.
@@ -60,8 +60,11 @@ def exact_mle(channel: Channel, counts: Counts, n: int) -> Floats:
     """
     f = _fractions(channel, counts, n)
     b = channel.q / channel.gain
-    falling = np.argsort(-np.divide(f, b, out=np.full_like(f, np.inf), where=b > 0))
-    rate = (np.cumsum(f[falling]) / (1 + np.cumsum(b[falling]))).max()
+    noisy = np.flatnonzero(b)
+    falling = noisy[np.argsort(-f[noisy] / b[noisy])]
+    certain = (n - counts[noisy].sum()) / n
+    sums = np.cumsum(np.concatenate([[certain], f[falling]]))
+    rate = (sums / (1 + np.cumsum(np.concatenate([[0.0], b[falling]])))).max()
     estimate: Floats = np.maximum(f / rate - b, 0.0)
     return estimate
 
