@@ -77,7 +77,8 @@ def counted(
     spec: CollectionSpec, reports: list[tuple[int, set[int]]]
 ) -> dict[int, tuple[list[int] | None, Accounting]]:
     """What ``count_support`` counts in each slice; each block begins at its origin."""
-    blocks = list(count_support(TARGETS[spec.key], [columns(spec, reports)]))
+    found = list(count_support(TARGETS[spec.key], [[columns(spec, reports)]])) if reports else []
+    blocks = [(origin, block) for _, origin, block in found]
     size = TARGETS[spec.key].block_size
     assert all(origin % size == 0 and (block.starts // size * size == origin).all() for origin, block in blocks)
     return {start: value(partial) for _, block in blocks for start, partial in block.slices()}
@@ -95,6 +96,17 @@ def test_symbols_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> No
 @given(st.lists(ANY_BITS, max_size=40))
 def test_bits_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
     assert counted(BITS, reports) == brute_force(reports)
+
+
+@given(st.lists(st.lists(ONE_SYMBOL, min_size=1, max_size=9), min_size=1, max_size=5), st.sampled_from(SPECS))
+def test_collections_are_counted_together_as_each_alone(
+    collections: list[list[tuple[int, set[int]]]], spec: CollectionSpec
+) -> None:
+    found: list[dict[int, tuple[list[int] | None, Accounting]]] = [{} for _ in collections]
+    halves = [[columns(spec, part) for part in (each[:3], each[3:]) if part] for each in collections]
+    for index, _, block in count_support(TARGETS[spec.key], halves):
+        found[index] |= {start: value(partial) for start, partial in block.slices()}
+    assert found == [brute_force(each) for each in collections]
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])

@@ -25,7 +25,8 @@ class ReportColumns:
     Attributes:
         collection: Name of the spec.
         version: Its version.
-        report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words.
+        report_ids: Shape (n, 2): the 16 bytes of each id as two little-endian words; shape (0, 2) if no step
+            needs them.
         slices: Shape (n,): start of the time slice that holds the report's event time, in milliseconds. A slice is
             the finest interval that windows are made of: the window's size, or the period of a sliding window.
         payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
@@ -60,6 +61,11 @@ class ReportColumns:
             self.payloads.take(rows, axis=0),
             self.signals.take(rows),
         )
+
+    def without_ids(self) -> "ReportColumns":
+        """Return the same reports without ids, which are a half of a symbol's bytes."""
+        none = self.report_ids[:0].copy()
+        return ReportColumns(self.collection, self.version, none, self.slices, self.payloads, self.signals)
 
     def cut(self, ends: Iterable[int]) -> Iterator["ReportColumns"]:
         """Cut into runs of consecutive reports, and yield the runs as views; the last of ``ends`` is n."""

@@ -109,7 +109,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             columns = deduplicated.columns
         else:
             columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(MixedColumns)
-        counted = columns | "Count" >> CountSupport(self._shared)
+        counted = columns | "Count" >> CountSupport(self._shared, coded=self.deduplicate)
         if counted.is_bounded:
             accounted = accounting | "Accounting" >> beam.Flatten()
             accounting = [accounted | "CollectAccounting" >> CollectBlocks(self._shared)]

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
 import apache_beam as beam
@@ -30,22 +31,40 @@ KeyedBlock = tuple[tuple[str, int], PartialBlock]
 BlockKey = tuple[tuple[str, int], int]
 
 
-def count_support(served: ServedCollection, parts: Sequence[ReportColumns]) -> Iterator[tuple[int, PartialBlock]]:
-    """Count the reports of each time slice; yield the start of each block of slices, and the block."""
-    slices = np.concatenate([part.slices for part in parts])
-    if not len(slices):
-        return
-    signals = np.concatenate([part.signals for part in parts])
-    starts, groups = slice_groups(slices, served.slice_size)
+def count_support(
+    served: ServedCollection, collections: Sequence[Sequence[ReportColumns]]
+) -> Iterator[tuple[int, int, PartialBlock]]:
+    """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
+
+    Args:
+        served: One of the collections.
+        collections: One or more reports of each, in one part or more.
+
+    Yields:
+        The index of a collection, the start of a block of its slices, and the block.
+    """
+    numbered = [
+        slice_groups(np.concatenate([part.slices for part in parts]), served.slice_size) for parts in collections
+    ]
+    offsets = np.cumsum([0, *(len(starts) for starts, _ in numbered)])
+    groups = np.concatenate([each + offset for (_, each), offset in zip(numbered, offsets[:-1], strict=True)])
+    # Leave out slices without reports: in many collections there may be many times more of them than reports.
+    occupied = np.bincount(groups, minlength=offsets[-1]) > 0
+    groups = (np.cumsum(occupied) - 1).take(groups)
+    starts = np.concatenate([each for each, _ in numbered])[occupied]
+    of = np.repeat(np.arange(len(collections)), np.diff(offsets))[occupied]
+    parts = [part for parts in collections for part in parts]
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
+    signals = np.concatenate([part.signals for part in parts])
     skews = skew_counts(signals, groups, k)
     improbable = improbable_counts(signals, groups, k)
-    filled = np.flatnonzero(skews.any(axis=1))  # each report has one skew
-    blocks = starts[filled] // served.block_size
-    for rows in np.split(filled, np.flatnonzero(blocks[1:] != blocks[:-1]) + 1):
-        block = PartialBlock.counted(starts[rows], [cells[row] for row in rows.tolist()], skews[rows], improbable[rows])
-        yield int(starts[rows[0]]) // served.block_size * served.block_size, block
+    blocks = starts // served.block_size
+    ends = np.flatnonzero((blocks[1:] != blocks[:-1]) | (of[1:] != of[:-1])) + 1
+    for first, end in pairwise([0, *ends.tolist(), k]):
+        rows = slice(first, end)
+        block = PartialBlock.counted(starts[rows], cells[rows], skews[rows], improbable[rows])
+        yield int(of[first]), int(blocks[first]) * served.block_size, block
 
 
 @dataclass
@@ -54,14 +73,18 @@ class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[Any]])
 
     Bounded columns give a ``KeyedBlock`` for each bundle and block of slices. Others give a ``KeyedStatistic`` for each
     bundle and slice, at the slice's time, because each window of a stream fires on its own.
+
+    Attributes:
+        coded: Whether the columns may come from a coder, which leaves them as views of one buffer.
     """
 
     specs: Iterable[CollectionSpec]
+    coded: bool = True
 
     def expand(self, columns: PCollection[MixedColumns]) -> PCollection[Any]:
         """Count within each bundle, so that little is shuffled."""
         specs = SharedSpecs.of(self.specs)
-        count = _CountBlocksFn(specs) if columns.is_bounded else _CountSlicesFn(specs)
+        count = (_CountBlocksFn if columns.is_bounded else _CountSlicesFn)(specs, coded=self.coded)
         counts: PCollection[Any] = columns | "CountColumns" >> beam.ParDo(count)
         return counts
 
@@ -77,8 +100,9 @@ class _CountFn(beam.DoFn):
     #: The maximum bytes of columns that wait to be counted with others.
     MAX_WAITING = 64 << 20
 
-    def __init__(self, specs: SharedSpecs) -> None:
+    def __init__(self, specs: SharedSpecs, *, coded: bool) -> None:
         self._specs = specs
+        self._coded = coded
         self._counted = counter("counted")
 
     def setup(self) -> None:
@@ -96,28 +120,41 @@ class _CountFn(beam.DoFn):
             self._take(columns)
 
     def _take(self, columns: ReportColumns) -> None:
+        if not len(columns):
+            return
         key = columns.collection, columns.version
+        if not self._coded:
+            columns = columns.without_ids()  # more of them can wait
         self._waiting[key].append(columns)
         self._reports[key] += len(columns)
         self._nbytes += columns.nbytes
         if self._reports[key] >= self._enough[key]:
-            self._count(key)
+            self._count([key])
         elif self._nbytes >= self.MAX_WAITING:
             self._count_all()
 
     def _count_all(self) -> None:
-        for key in list(self._waiting):
-            self._count(key)
+        by_rules: defaultdict[object, list[CollectionKey]] = defaultdict(list)
+        for key in self._waiting:
+            by_rules[self._served[key].rules].append(key)
+        for keys in by_rules.values():
+            # A new group begins with each collection at which the reports before it pass a multiple of AT_ONCE.
+            before = accumulate((self._reports[key] for key in keys), initial=0)
+            groups = groupby(zip(keys, before, strict=False), lambda each: each[1] // self.AT_ONCE)
+            for alike in [[key for key, _ in group] for _, group in groups]:
+                self._count(alike)
 
-    def _count(self, key: CollectionKey) -> None:
-        parts = self._waiting.pop(key)
-        self._counted.inc(self._reports.pop(key))
-        self._nbytes -= sum(columns.nbytes for columns in parts)
-        slices = 0
-        for origin, block in count_support(self._served[key], parts):
-            self._sums[key, origin] += block
-            slices += len(block)
-        self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices)
+    def _count(self, keys: Sequence[CollectionKey]) -> None:
+        """Count what waits of collections with the same rules."""
+        collections = [self._waiting.pop(key) for key in keys]
+        self._counted.inc(sum(self._reports.pop(key) for key in keys))
+        self._nbytes -= sum(columns.nbytes for parts in collections for columns in parts)
+        slices: Counter[CollectionKey] = Counter()
+        for index, origin, block in count_support(self._served[keys[0]], collections):
+            self._sums[keys[index], origin] += block
+            slices[keys[index]] += len(block)
+        for key in keys:
+            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[key])
 
     def _drain(self) -> Iterator[tuple[BlockKey, PartialBlock]]:
         """Count what waits, and yield each block once."""
