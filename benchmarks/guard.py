@@ -55,9 +55,9 @@ MARGINS = (
     Margin("uRR batches", "symbols", 2),
     Margin("uRAP batches", "bits, naive graph", 12),
     # Each pane and each collection has its price, and a quarter of the reports has as many; but no more than that.
-    Margin("symbols of 1,000 collections", "symbols", 0.2),
-    Margin("uRR batches of 1,000 collections", "uRR batches", 0.2),
-    Margin("symbols in 10,000 windows, no deduplication", "symbols in 100 windows, no deduplication", 0.2),
+    Margin("symbols of 1,000 collections", "symbols", 0.25),
+    Margin("uRR batches of 1,000 collections", "uRR batches", 0.35),
+    Margin("symbols in 10,000 windows, no deduplication", "symbols in 100 windows, no deduplication", 0.25),
     # A sender of reports that cannot be counted takes no more of a core than three who send others.
     Margin("uRR batches, forged", "uRR batches", 0.33),
 )
