@@ -4,6 +4,8 @@ from typing import cast
 
 import pytest
 
+pytest.importorskip("confluent_kafka", reason="pip install 'uldp-stream[kafka]'")
+
 from benchmarks import flink
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results

@@ -337,9 +337,23 @@ def logged() -> Iterator[tuple[str, bool]]:
     yield "Monitor task died due to exception.\n %s", False
 
 
+@pytest.fixture(params=[logging.INFO, logging.CRITICAL])
+def level_of_beam(request: pytest.FixtureRequest) -> Iterator[int]:
+    """The command line shows none of Beam's log without --verbose."""
+    beam, before = logging.getLogger("apache_beam"), logging.getLogger("apache_beam").level
+    beam.setLevel(request.param)
+    yield request.param
+    beam.setLevel(before)
+
+
 @pytest.mark.parametrize(("text", "goes_on"), list(logged()))
-def test_errors_of_the_runner_end_the_points(text: str, goes_on: bool, tmp_path: Path) -> None:
+def test_errors_of_the_runner_end_the_points(
+    text: str, goes_on: bool, level_of_beam: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runner = logging.getLogger(LOCAL_EXECUTOR_LOG)
     with ResumePoints(tmp_path / RESUME, "j", 5, None) as points:
-        logging.getLogger(LOCAL_EXECUTOR_LOG).error(text.replace("%r", "").replace("%s", ""))
+        runner.error(text.replace("%r", "").replace("%s", ""))
         points.begin(announced(0, None, 9), 10**9)
     assert (tmp_path / RESUME).exists() is goes_on
+    assert len(caplog.records) == (level_of_beam == logging.INFO)
+    assert (runner.level, runner.filters) == (logging.NOTSET, [])

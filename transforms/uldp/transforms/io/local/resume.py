@@ -116,16 +116,20 @@ class ResumePoints:
         self._path, self._job, self._reach = path, job, reach
         self._marks: deque[_Mark] = deque()
         self._latest = -YEAR_9000
-        self._failures = _Failures(logging.ERROR)
+        self._failures = _Failures()
+        self._log = logging.getLogger(LOCAL_EXECUTOR_LOG)
+        self._level = self._log.level
 
     def __enter__(self) -> Self:
-        logging.getLogger(LOCAL_EXECUTOR_LOG).addHandler(self._failures)
+        self._log.addFilter(self._failures)
+        self._log.setLevel(logging.ERROR)  # a log whose level is above that asks no filter
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        logging.getLogger(LOCAL_EXECUTOR_LOG).removeHandler(self._failures)
+        self._log.setLevel(self._level)
+        self._log.removeFilter(self._failures)
 
     def begin(self, event: Announced, present: int) -> None:
         """Write the point before the job reads an event; ``present`` is the latest that a message can be published.
@@ -159,8 +163,8 @@ def _distance(before: int | None, after: int | None) -> int:
     return YEAR_9000 if before is None else after - before
 
 
-class _Failures(logging.Handler):
-    """Notices that the runner gives up.
+class _Failures(logging.Filter):
+    """Notices that the runner gives up, and shows of its log what would be shown without this filter.
 
     The runner logs each error in the thread that runs all steps, before this thread takes the next event. But it may
     take the next event before the thread that waits for the end of the job hears of the error.
@@ -168,6 +172,7 @@ class _Failures(logging.Handler):
 
     seen = False
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def filter(self, record: logging.LogRecord) -> bool:
         """Take every error for an end, except that of an attempt: behind the last attempt follows another error."""
         self.seen |= not str(record.msg).startswith(RETRIED)
+        return logging.getLogger(LOCAL_EXECUTOR_LOG.rpartition(".")[0]).isEnabledFor(record.levelno)
