@@ -19,13 +19,13 @@ import yaml
 
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import draw_counts, equal_shares, falling_shares
-from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.estimators.by_name import estimate_intermediate
+from uldp.mechanisms.inference.forecast import draw_counts, equal_shares, falling_shares
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 WINDOWS = 20

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.cohort_channel import CohortChannel
-from uldp.mechanisms.strings import hash_positions, string_symbol
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats, Symbols
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 HELD, ASKED, NOT_HELD, TOP, EXPONENT = 2000, 100, 100, 16, 1.1
 EPSILONS, REPORTS, RUNS = (1.0, 2.0, 4.0), (10_000, 100_000, 1_000_000), 20

@@ -27,16 +27,16 @@ import numpy as np
 
 from benchmarks.options import read_options
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.tags.pum import Pum
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Counts, Floats, Mask
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Table, TableName
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"

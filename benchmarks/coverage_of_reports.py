@@ -30,13 +30,13 @@ from benchmarks.coverage import (
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.decoder import Decoder
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.arrays import Counts, Floats, Mask
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.variable import Variable
 from uldp.schemas.table import Table, TableName
-from uldp.schemas.variable import Variable
 
 USERS = (300, 3_000, 30_000)
 # Reports that are in memory at once.

@@ -16,11 +16,11 @@ import yaml
 
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.pure import PureDecoder
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 CENSUS = Path(__file__).parents[1] / "examples" / "census"
 PRIOR = ("urr", "urap", "uoue")

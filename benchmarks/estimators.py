@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.rows import Row, clock, in_turn, print_table, timed
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.estimators import empirical, norm_sub, threshold
-from uldp.mechanisms.likelihood import em, exact_mle
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureLinear
-from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.estimators.by_name import empirical, norm_sub, threshold
+from uldp.mechanisms.estimators.likelihood import em, exact_mle
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import Schema, parse_schema

@@ -19,10 +19,10 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from benchmarks.rows import clock
 from benchmarks.workloads import WINDOW, Workload
 from uldp.schemas.arrays import Counts
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import HEADER_SIZE, load_schema
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk, chunked

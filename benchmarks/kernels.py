@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.packed_bits import count_bits
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.kernels.packed_bits import count_bits
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Counts
 
 REPEATS = 15

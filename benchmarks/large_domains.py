@@ -15,14 +15,14 @@ import numpy as np
 from benchmarks.graphs import aggregate, run_graph
 from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE, Workload, batches
-from uldp.mechanisms.estimators import empirical
-from uldp.mechanisms.fold import FoldedMechanism
-from uldp.mechanisms.hadamard_response import HadamardResponse
-from uldp.mechanisms.linear_hashing import LinearHashing
-from uldp.mechanisms.local_hashing import LocalHashing
-from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
+from uldp.mechanisms.estimators.by_name import empirical
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
+from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 REPORTS, HASHED, REPEAT = 5_000_000, 100_000, 5
 MECHANISMS: tuple[MechanismName, ...] = ("urr", "hrr", "linear-olh", "pgr")

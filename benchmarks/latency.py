@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.rows import Row, alone, print_table
 from uldp.pipelines.jobs import local as jobs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
 #: Seconds between early panes, how long reports are published, and between segments.

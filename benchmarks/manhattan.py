@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from uldp.mechanisms.bit_likelihood import maximize_bits
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.likelihood import exact_mle
+from uldp.mechanisms.estimators.bit_likelihood import maximize_bits
+from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum, theorem1_terms
-from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
+from uldp.mechanisms.tags.pum import Pum, theorem1_terms
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS = 20, 179_527

@@ -17,17 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from uldp.mechanisms.estimators import empirical
-from uldp.mechanisms.fold import FoldedMechanism
-from uldp.mechanisms.hadamard_response import HadamardResponse
-from uldp.mechanisms.local_hashing import LocalHashing, default_buckets
+from uldp.mechanisms.estimators.by_name import empirical
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.summation import Summation
-from uldp.mechanisms.thresholding import best_threshold, thresholding
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing, default_buckets
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.summation import Summation
+from uldp.mechanisms.randomizers.thresholding import best_threshold, thresholding
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats, Payloads
 
 #: Values, a power of two because the Hadamard mechanism of pure-ldp needs one; reports; and the budgets in nats.

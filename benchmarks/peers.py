@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE
-from uldp.mechanisms.estimators import empirical
+from uldp.mechanisms.estimators.by_name import empirical
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Payloads
 
 #: Of symbols, and of bits: 625 numbers each for the peers.

@@ -16,12 +16,12 @@ import numpy as np
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.pooling import pool
-from uldp.mechanisms.projection import wls
-from uldp.mechanisms.pure import PureDecoder, PureLinear
+from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.pooling.versions import pool
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "census"
 SEEDS = 20

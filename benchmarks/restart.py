@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.rows import Row, alone, print_table, timed
 from uldp.pipelines.jobs import local as jobs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream, write_messages
 
 #: A report each second.

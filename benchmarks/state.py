@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.rows import Row, alone, clock, print_table
 from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.arrays import ReportIds
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, ReportBatch
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms import deduplicate
 from uldp.transforms.deduplicate import pack_ids, unexpired, unpack_ids
 from uldp.transforms.io.local.stream import LocalStream

@@ -15,24 +15,24 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.options import read_options
-from uldp.mechanisms.block import Block
-from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
-from uldp.mechanisms.block_response import BlockResponse
-from uldp.mechanisms.duchi import GRID, Duchi
-from uldp.mechanisms.fold import FoldedMechanism
-from uldp.mechanisms.hadamard_response import HadamardResponse
-from uldp.mechanisms.linear_hashing import LinearHashing
-from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.mechanism import Mechanism, PureMechanism
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomness import SystemRandomness
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.summation import Summation
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.numbers.block import Block
+from uldp.mechanisms.numbers.duchi import GRID, Duchi
+from uldp.mechanisms.randomizers.block_response import BlockResponse
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
+from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.summation import Summation
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask, Payloads
-from uldp.schemas.designs import design_of
+from uldp.schemas.specs.designs import design_of
 
 CALLS = 10_000
 SIZE = 17

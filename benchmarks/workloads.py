@@ -11,10 +11,10 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts, Payloads
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds
-from uldp.schemas.mechanism_names import MechanismName
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 #: Reports of a chunk, and of a message that holds many.
 CHUNK, BATCH_SIZE = 10_000, 1000

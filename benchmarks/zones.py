@@ -18,15 +18,15 @@ import numpy as np
 
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.nested_response import NestedResponse
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.zoned_decoder import ZonedDecoder
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.variable import Variable
 from uldp.schemas.table import TableName
-from uldp.schemas.variable import Variable
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS, FEWER_USERS, WINDOWS = 20, 179_527, 60_000, 24

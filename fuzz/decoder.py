@@ -13,10 +13,10 @@ from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.codec.columnar import Layout, report_schema
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import header, load_schema
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, NO_ATTRIBUTES, SENDER, Message
+from uldp.schemas.specs.collection import CollectionSpec
 
 START = 1_767_258_000_000  # 2026-01-01T09:00:00Z, the time in messages.json of the vectors
 MINUTE, HOUR = 60_000, 3_600_000

@@ -9,8 +9,8 @@ import numpy as np
 
 from fuzz.decoder import ATTEMPTS, CLOCKS, HOUR, MAX_MESSAGES, MINUTE, SPECS, START, frame
 from uldp.mechanisms.catalog import build_protocol
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Report, ReportBatch
+from uldp.schemas.specs.collection import CollectionSpec
 
 #: The first time of which no text has a year of four digits, in milliseconds.
 YEAR_10000 = 253_402_300_800_000

@@ -10,10 +10,10 @@ from uldp.collector.columns import ReportColumns
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Payloads, ReportIds
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Message, Report, ReportBatch
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 

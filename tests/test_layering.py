@@ -9,6 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
@@ -95,6 +96,23 @@ def test_imports_run_downwards(path: Path) -> None:
     package = package_of(path)
     lower_or_same = set(PACKAGES[: PACKAGES.index(package) + 1])
     assert top_level(path) & {*PACKAGES, *OUTBUILDINGS} <= lower_or_same
+
+
+def test_no_folders_of_mechanisms_import_each_other_in_a_circle() -> None:
+    inside = ROOT / "mechanisms" / "uldp" / "mechanisms"
+    folders = {path.parent.name for path in inside.glob("*/__init__.py")}
+    needs = {
+        folder: {
+            name.split(".")[2]
+            for path in (inside / folder).glob("*.py")
+            for name in imports(path)
+            if name.startswith("uldp.mechanisms.")
+        }
+        & folders - {folder}
+        for folder in folders
+    }
+    assert needs["decoders"]
+    TopologicalSorter(needs).prepare()  # raises CycleError
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "uldp.mechanisms"], ids=id_of)

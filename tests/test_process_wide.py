@@ -55,7 +55,8 @@ with beam.Pipeline("FnApiRunner") as pipeline:
     _ = pipeline | "Start" >> beam.Create([1]) | "Id" >> beam.Map(id)
 before = state()
 
-from uldp.schemas import CollectionSpec, Message
+from uldp.schemas import CollectionSpec
+from uldp.schemas import Message
 from uldp.schemas.records import Report
 from uldp.transforms import Aggregate
 

@@ -20,7 +20,8 @@ USE_AS_A_LIBRARY = """
 import apache_beam as beam
 from uldp.mechanisms import Device
 from uldp.pipelines.simulation.demo import example
-from uldp.schemas import CollectionSpec, Message
+from uldp.schemas import CollectionSpec
+from uldp.schemas import Message
 from uldp.transforms import Aggregate
 
 spec = CollectionSpec.load(example("manhattan") / "spec.yaml")
@@ -94,7 +95,7 @@ def test_it_hides_no_package_of_a_user_and_none_of_theirs_hides_it(environment: 
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(code, encoding="utf-8")
     printed = run(environment / "venv" / "bin" / "python", "use.py", cwd=project)
-    assert printed == "MINE ['a', 'b'] uldp.transforms.aggregate uldp.schemas.collection\n"
+    assert printed == "MINE ['a', 'b'] uldp.transforms.aggregate uldp.schemas.specs.collection\n"
 
 
 def test_it_works_as_a_library(environment: Path) -> None:

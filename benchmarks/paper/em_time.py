@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.paper.losses import MECHANISMS
 from benchmarks.paper.populations import census, protocol
-from uldp.mechanisms.bit_likelihood import GAP, maximize_bits
-from uldp.mechanisms.likelihood import exact_mle
+from uldp.mechanisms.estimators.bit_likelihood import GAP, maximize_bits
+from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Packed
 
 USERS, EPSILON = 240_000, 6.0

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.manhattan import measure
 from benchmarks.paper.losses import COMPARED, FROM_COUNTS, MAXIMUM, Effort, Loss, losses
 from benchmarks.paper.populations import CENSUS_OF_NINE, census, manhattan
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 SENSITIVE = (1, 5, 20, 50, 100, 200, 400, 625)

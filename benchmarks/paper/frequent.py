@@ -21,8 +21,8 @@ from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import Population, protocol
 from benchmarks.paper.variances import PROTOCOLS
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.forecast import draw_counts
-from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.inference.forecast import draw_counts
 from uldp.schemas.arrays import Floats
 
 SIZE, USERS, EXPONENT, ALPHA = 10_000, 10_000_000, 1.5, 0.05

@@ -12,12 +12,12 @@ from functools import partial
 import numpy as np
 
 from benchmarks.paper.populations import Population, protocol
-from uldp.mechanisms.bit_likelihood import maximize_bits
-from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import draw_counts
-from uldp.mechanisms.likelihood import exact_mle
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.estimators.bit_likelihood import maximize_bits
+from uldp.mechanisms.estimators.by_name import estimate_intermediate
+from uldp.mechanisms.estimators.likelihood import exact_mle
+from uldp.mechanisms.inference.forecast import draw_counts
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask
 
 #: The names of the paper, and those of specs; uBD is newer.

@@ -20,7 +20,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CENSUS_OF_NINE = Path(__file__).parents[3] / "shared" / "data" / "census12800_chowliu.npy"

@@ -23,11 +23,11 @@ from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import Population, protocol
 from benchmarks.paper.published_variances import PUBLISHED
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.pure import PureDecoder
 from uldp.schemas.arrays import Counts, Floats, Mask
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 #: The protocols, with the keys of their mechanisms. ``blh`` of specs has linear functions, and is HRR.
 PROTOCOLS: Mapping[str, Mapping[str, Any]] = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy import Setting, ratios
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 TRUTHS: list[tuple[str, MechanismName]] = [
     ("census", "urap"),

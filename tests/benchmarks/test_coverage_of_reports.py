@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from benchmarks.coverage_of_reports import SPECS, measure
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 
 def test_every_mechanism_that_a_spec_can_name_is_measured() -> None:

@@ -12,9 +12,9 @@ from benchmarks.graphs import Totals, aggregate, keyed, naive, run_graph, source
 from benchmarks.workloads import Workload, batches, singles
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from benchmarks.paper import block_designs, figures, frequent, variances
 from benchmarks.paper.losses import MECHANISMS, NO_PRIVACY, Effort, expected_variation, losses
 from benchmarks.paper.populations import Population, census, manhattan, protocol
 from benchmarks.paper.published_variances import PUBLISHED
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.summation import noise_variance
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.randomizers.summation import noise_variance
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 2.0, 6.0])

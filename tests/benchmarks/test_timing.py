@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.timing import MECHANISMS, area, measure
 from uldp.mechanisms.mechanism import Randomness
-from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.schemas.arrays import Values
 
 

@@ -15,8 +15,8 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Payloads, ReportIds, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.durations import milliseconds
 
 SPEC = build.spec(
     collection="crowd",

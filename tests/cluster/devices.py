@@ -10,9 +10,9 @@ import yaml
 from tests import build
 from tests.cluster.daemons import wait_until
 from tests.cluster.following import Results
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Report
+from uldp.schemas.specs.collection import CollectionSpec
 
 #: Of each batch, so many are sent again with the next, and so many are sent beside it that are late or impossible.
 COPIES, LATE, IMPOSSIBLE = 10, 2, 3

@@ -11,9 +11,9 @@ from tests.reports import reports_of
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 
 YEAR = 365 * 24 * HOUR
 ID = bytes(range(16))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 YEAR = 365 * 24 * HOUR
 

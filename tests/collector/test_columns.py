@@ -10,7 +10,7 @@ from tests import build
 from uldp.collector.columns import ReportColumns, by_shard, concatenate, ids_by_slice
 from uldp.collector.hashing import key_of
 from uldp.schemas.arrays import Payloads
-from uldp.schemas.collection import CollectionKey
+from uldp.schemas.specs.collection import CollectionKey
 
 
 def columns(

@@ -21,11 +21,11 @@ from tests.collector.decoding import (
 )
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.collector.signals import sender_digest
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.pane import SKEW_RANGES, Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import SENDER, Message, Report, ReportBatch
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 
 
 @both_paths

@@ -24,12 +24,12 @@ from tests.collector.decoding import (
 )
 from uldp.collector.collections import AMENDABLE_FOR, YEAR_9000
 from uldp.mechanisms.catalog import build_protocol
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import HEADER_SIZE, report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 
 
 class Outcome(NamedTuple):

@@ -9,8 +9,8 @@ from tests.collector.decoding import outcomes, spec, take_path
 from uldp.collector.collections import serve
 from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.schemas.codec.encode import encode_batch
-from uldp.schemas.collection import CollectionKey
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionKey
 
 SPECS = [
     spec("one", 1, "urr"),

@@ -5,7 +5,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.decoder import Decoded, ReportDecoder
-from uldp.mechanisms.device import Device
+from uldp.mechanisms.devices.device import Device
 from uldp.schemas.pane import SKEW_RANGES, Signals
 from uldp.schemas.records import Message
 

@@ -8,24 +8,24 @@ import numpy as np
 
 from tests import build
 from tests.conformance.draws import Recorded
-from uldp.mechanisms.block_designs import CyclicDesign
-from uldp.mechanisms.block_response import BlockResponse
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
-from uldp.mechanisms.ledger import MemoryLedger
-from uldp.mechanisms.linear_hashing import LinearHashing
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.kernels.block_designs import CyclicDesign
 from uldp.mechanisms.mechanism import Mechanism, UniformNoise
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.metric import MetricMechanism
-from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.randomizers.block_response import BlockResponse
+from uldp.mechanisms.randomizers.input_discriminative import InputDiscriminativeEncoding
+from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.metric import MetricMechanism
+from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Payloads
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.variable import Variable
 
 #: The devices of a case, but no further one after so many draws.
 DEVICES, MOST_DRAWS = 6, 300

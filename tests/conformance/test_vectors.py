@@ -11,11 +11,11 @@ import pytest
 from tests.conformance import client, functions, variable, vectors
 from tests.conformance.kept import BITS, UNIFORM
 from uldp.collector.decoder import Decoded, ReportDecoder
-from uldp.mechanisms.local_hashing import LocalHashing
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 NAMES = sorted(path.name for path in vectors.FOLDER.iterdir())
 CASES = {case["name"]: case for name in NAMES for case in vectors.read(name).get("cases", ())}

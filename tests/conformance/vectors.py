@@ -17,10 +17,10 @@ import numpy as np
 from tests.conformance.cases import MORE, case_of
 from tests.conformance.messages import messages_of
 from tests.mechanisms import protocols
-from uldp.mechanisms.local_hashing import hash_symbols
-from uldp.mechanisms.projective_response import ProjectiveResponse
-from uldp.mechanisms.strings import hash_positions, string_symbol
-from uldp.schemas.collection import CollectionSpec
+from uldp.mechanisms.randomizers.local_hashing import hash_symbols
+from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
+from uldp.mechanisms.zones.projective_response import ProjectiveResponse
+from uldp.schemas.specs.collection import CollectionSpec
 
 FOLDER = Path(__file__).parents[2] / "schemas" / "uldp" / "schemas" / "vectors"
 #: Numbers of a client may differ from those of a file by this share of them.

@@ -32,9 +32,9 @@ import pytest
 from uldp.pipelines.cli import cli
 from uldp.schemas import flags
 from uldp.schemas.framing import load_schema
-from uldp.schemas.mechanism_names import EstimatorName, MechanismName
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Report, ReportBatch
+from uldp.schemas.specs.mechanism_names import EstimatorName, MechanismName
 from uldp.transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]

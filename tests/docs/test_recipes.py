@@ -9,9 +9,9 @@ import pytest
 
 from tests import build
 from tests.conformance.vectors import read
-from uldp.mechanisms.block_designs import difference_set
 from uldp.mechanisms.catalog import build_protocol
-from uldp.schemas.designs import Design
+from uldp.mechanisms.kernels.block_designs import difference_set
+from uldp.schemas.specs.designs import Design
 
 ROOT = Path(__file__).parents[2]
 HOURS = {"number": {"low": 0, "high": 24}}

@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 import yaml
 
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "spec.md").read_text(encoding="utf-8")

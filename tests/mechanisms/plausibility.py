@@ -3,8 +3,8 @@
 import numpy as np
 
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Mask
 
 K = 8

@@ -16,11 +16,11 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.strata import Strata
-from uldp.mechanisms.strings import STRING_SYMBOLS
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.variable import Variable
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.mechanisms.bit_flip import DesignEncoding, FlippedBits, design_widths
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.design_decoder import DesignDecoder
-from uldp.mechanisms.device import Device
+from uldp.mechanisms.decoders.design_decoder import DesignDecoder
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.ledger import MemoryLedger
 from uldp.mechanisms.mechanism import Guarantee, Privacy
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.randomizers.bit_flip import DesignEncoding, FlippedBits, design_widths
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 
 def keys(bits: int, size: int = 10, **more: Any) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.block import Block, Width
-from uldp.mechanisms.randomness import SystemRandomness
-from uldp.schemas.epsilon import MIN_EPSILON
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.numbers.block import Block, Width
+from uldp.schemas.specs.epsilon import MIN_EPSILON
 
 WIDTHS: tuple[Width, ...] = ("piecewise", "square-wave", "auto")
 SMALL = [(e, bins, w) for e in (0.1, 1.0, 4.0, 50.0) for bins in (1, 5, 12) for w in WIDTHS]

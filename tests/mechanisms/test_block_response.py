@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
-from uldp.mechanisms.block_response import BlockResponse
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.inference.plausibility import fit_counts
+from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
-from uldp.mechanisms.plausibility import fit_counts
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomness import SystemRandomness
-from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.block_response import BlockResponse
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
 from uldp.schemas.arrays import Counts, Floats, Mask
-from uldp.schemas.designs import Design, best_design, best_subset, design_of, designs
+from uldp.schemas.specs.designs import Design, best_design, best_subset, design_of, designs
 
 EPSILON = 1.5
 E = math.exp(EPSILON)

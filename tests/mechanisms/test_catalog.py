@@ -8,10 +8,10 @@ import pytest
 
 from tests.build import pure_mechanism, spec
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.mechanism_family import names_where
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
+from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 EPSILON = 1.5
 E = math.exp(EPSILON)

@@ -19,8 +19,8 @@ from uldp.mechanisms.cells import (
     unstack_cells,
 )
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Payloads
 
 SIZE = 40

@@ -13,8 +13,8 @@ from scipy import stats
 
 from uldp.mechanisms.channel import Channel, normal_quantile
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Mask
 
 Z = 5.0  # every Monte Carlo comparison below: |simulated - formula| <= Z standard errors of the simulated

@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.coverage import draw
 from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum, preprocess
-from uldp.mechanisms.pum_intervals import pum_intervals
-from uldp.mechanisms.pure import PureLinear
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.tags.pum import Pum, preprocess
+from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.schemas.arrays import Counts, Floats
 
 #: The laws depend on no version of Python or of a library: once is enough.

@@ -5,23 +5,23 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import examples
-from uldp.mechanisms.bit_flip import FlippedBits
-from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
-from uldp.mechanisms.block_response import BlockResponse
-from uldp.mechanisms.bloom import BloomFilter
-from uldp.mechanisms.cohort_hashing import CohortHashing
-from uldp.mechanisms.hadamard_response import HadamardResponse
-from uldp.mechanisms.linear_hashing import LinearHashing
-from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
+from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
 from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.nested_response import NestedResponse
-from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.projective_response import ProjectiveResponse
-from uldp.mechanisms.projective_space import ProjectiveSpace
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.strata import Strata
-from uldp.mechanisms.unary_encoding import UnaryEncoding
-from uldp.schemas.designs import Design
+from uldp.mechanisms.randomizers.bit_flip import FlippedBits
+from uldp.mechanisms.randomizers.block_response import BlockResponse
+from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
+from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
+from uldp.mechanisms.strings.bloom import BloomFilter
+from uldp.mechanisms.strings.cohort_hashing import CohortHashing
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.projective_response import ProjectiveResponse
+from uldp.schemas.specs.designs import Design
 
 EXAMPLES = examples()
 THREE, MANY = np.ones(3, dtype=np.bool_), np.ones(1000, dtype=np.bool_)

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pytest
 
 from tests import build
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.pum import preprocess
-from uldp.schemas.collection import CollectionSpec
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
 
 NOON = 1_767_268_800_000
 HOME = 7777

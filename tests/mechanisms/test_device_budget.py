@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import FileLedger, Ledger, MemoryLedger
-from uldp.mechanisms.randomness import SystemRandomness
-from uldp.mechanisms.spending import BudgetExceededError, Spending
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import FileLedger, Ledger, MemoryLedger
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.devices.spending import BudgetExceededError, Spending
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
 
 DAY = 24 * HOUR
 SIZE = 9000

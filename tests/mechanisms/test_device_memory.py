@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
-from uldp.schemas.collection import CollectionSpec
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
 
 NOON = 1_767_268_800_000
 SIZE = 9000

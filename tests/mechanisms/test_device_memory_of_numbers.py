@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import FileLedger, MemoryLedger
-from uldp.mechanisms.randomness import KeptDraws
-from uldp.schemas.collection import CollectionSpec
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import FileLedger, MemoryLedger
+from uldp.mechanisms.devices.randomness import KeptDraws
 from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
 
 NOON = 1_767_268_800_000
 NUMBER: dict[str, Any] = {"number": {"low": 0.0, "high": 8.0}}

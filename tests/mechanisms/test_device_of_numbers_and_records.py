@@ -8,9 +8,9 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.device import Device
-from uldp.schemas.collection import CollectionSpec
+from uldp.mechanisms.devices.device import Device
 from uldp.schemas.framing import report_store
+from uldp.schemas.specs.collection import CollectionSpec
 
 NOON = 1_767_268_800_000
 HOURS: dict[str, Any] = {"number": {"low": -10, "high": 24}}

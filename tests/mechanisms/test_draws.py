@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 
 from tests.mechanisms.protocols import alternatives, examples
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 
 EXAMPLES = examples()
 

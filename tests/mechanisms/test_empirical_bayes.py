@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.empirical_bayes import SMALLEST_CLASS, empirical_bayes
-from uldp.mechanisms.estimators import AUTO_BETWEEN, auto, threshold
-from uldp.mechanisms.forecast import draw_counts, equal_shares, falling_shares
+from uldp.mechanisms.estimators.by_name import AUTO_BETWEEN, auto, threshold
+from uldp.mechanisms.estimators.empirical_bayes import SMALLEST_CLASS, empirical_bayes
+from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.inference.forecast import draw_counts, equal_shares, falling_shares
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.projection import wls
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
 K = 50

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.estimators import (
+from uldp.mechanisms.estimators.by_name import (
     THRESHOLD_ALPHA,
     auto,
     empirical,
@@ -18,13 +18,13 @@ from uldp.mechanisms.estimators import (
     project_to_simplex,
     threshold,
 )
-from uldp.mechanisms.likelihood import em, exact_mle
+from uldp.mechanisms.estimators.likelihood import em, exact_mle
+from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.projection import wls
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.mechanism_names import OF_SYMBOLS
+from uldp.schemas.specs.mechanism_names import OF_SYMBOLS
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)

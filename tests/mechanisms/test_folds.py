@@ -9,19 +9,19 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.fold import FoldedMechanism
-from uldp.mechanisms.folded_decoder import FoldedDecoder
-from uldp.mechanisms.hadamard_response import HadamardResponse
-from uldp.mechanisms.linear_hashing import LinearHashing
+from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
 from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.projective_space import ProjectiveSpace
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
+from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
+from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.flags import Flag
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 EPSILONS = (0.1, 1.0, math.log(4), 4.0)
 MECHANISMS: dict[str, FoldedMechanism] = {

@@ -7,16 +7,16 @@ import pytest
 
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.estimators import estimate_intermediate
-from uldp.mechanisms.forecast import LARGEST, draw_counts, equal_shares, falling_shares, rounded
-from uldp.mechanisms.forgery import forgery_text, least_flagged_share
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.estimators.by_name import estimate_intermediate
+from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, rounded
+from uldp.mechanisms.inference.forgery import forgery_text, least_flagged_share
+from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, fit_counts
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.plausibility import ALARM_LEVEL, fit_counts
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.tags.pum import Pum
 
 K, N = 20, 20_000
 SENSITIVE = np.arange(K) < 12

@@ -8,13 +8,13 @@ from numpy.random import default_rng
 
 from tests.mechanisms.protocols import examples
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.goodness_of_fit import checks, chi_square
-from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.inference.goodness_of_fit import checks, chi_square
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import UnaryEncoding
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Floats, Payloads
 
 EXAMPLES = examples()

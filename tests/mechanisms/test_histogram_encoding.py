@@ -9,13 +9,13 @@ from scipy.optimize import minimize_scalar
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.summation_decoder import _tail
+from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
-from uldp.mechanisms.randomness import SystemRandomness
-from uldp.mechanisms.summation import LARGEST_ENTRY, Summation, noise_variance
-from uldp.mechanisms.summation_decoder import _tail
-from uldp.mechanisms.thresholding import best_threshold, thresholding
+from uldp.mechanisms.randomizers.summation import LARGEST_ENTRY, Summation, noise_variance
+from uldp.mechanisms.randomizers.thresholding import best_threshold, thresholding
 from uldp.schemas.flags import Flag
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 EPSILONS = (0.01, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0)
 ALL = np.ones(3, dtype=np.bool_)

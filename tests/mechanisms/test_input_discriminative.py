@@ -10,11 +10,11 @@ import pytest
 from scipy import optimize
 
 from tests import build
-from uldp.mechanisms.input_discriminative import RESOLUTION, Bits, InputDiscriminativeEncoding, best_bits
 from uldp.mechanisms.mechanism import Privacy
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.input_discriminative import RESOLUTION, Bits, InputDiscriminativeEncoding, best_bits
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Symbols
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 CASES = [
     ((1.0,), (5,)),

@@ -14,7 +14,7 @@ from tests.mechanisms.protocols import Example, alternatives, examples
 from uldp.mechanisms.cells import SparseCells, add_cells, as_dense
 from uldp.mechanisms.decoder import Linear
 from uldp.schemas.arrays import Counts, Payloads
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanism_names import MechanismName
 from uldp.schemas.table import Basis
 
 #: The laws depend on no version of Python or of a library: once is enough.

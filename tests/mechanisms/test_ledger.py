@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from uldp.mechanisms.ledger import FileLedger, Ledger, MemoryLedger
-from uldp.mechanisms.spending import Spending
+from uldp.mechanisms.devices.ledger import FileLedger, Ledger, MemoryLedger
+from uldp.mechanisms.devices.spending import Spending
 
 
 @pytest.fixture

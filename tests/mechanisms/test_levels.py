@@ -7,19 +7,19 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.device import Device
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.ledger import MemoryLedger
-from uldp.mechanisms.levels import LevelEncoding, LevelsDecoder
-from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.spending import BudgetExceededError
-from uldp.mechanisms.strata import Strata
+from uldp.mechanisms.pooling.levels import LevelEncoding, LevelsDecoder
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.pipelines.report.page import guarantee
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import SpecError
 
 LEVELS: dict[str, Any] = {"strict": {"epsilon": 0.5}, "open": {"epsilon": 2.0}}
 

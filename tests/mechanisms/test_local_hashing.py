@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.local_hashing import MOST_BUCKETS, LocalHashing, default_buckets, hash_symbols
 from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.randomizers.local_hashing import MOST_BUCKETS, LocalHashing, default_buckets, hash_symbols
 from uldp.schemas.arrays import Counts, Floats, Packed, Symbols
 
 SEEDS = 1 << 20

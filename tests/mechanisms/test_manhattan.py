@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.manhattan import MECHANISMS, measure
 from uldp.schemas.arrays import Floats
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 Measured = dict[str, Floats]
 

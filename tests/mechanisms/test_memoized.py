@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Mask, Payloads
 
 BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]

@@ -9,12 +9,12 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from uldp.mechanisms.block import Block
-from uldp.mechanisms.duchi import Duchi
-from uldp.mechanisms.local_hashing import LocalHashing, hash_symbols
 from uldp.mechanisms.mechanism import UniformNoise
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.subset_selection import SubsetSelection
+from uldp.mechanisms.numbers.block import Block
+from uldp.mechanisms.numbers.duchi import Duchi
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing, hash_symbols
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
 from uldp.schemas.arrays import Floats, Mask, Payloads
 
 BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]

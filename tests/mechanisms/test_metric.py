@@ -10,14 +10,14 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.matrix_decoder import MatrixDecoder, em
+from uldp.mechanisms.decoders.matrix_decoder import MatrixDecoder, em
+from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.mechanism import Privacy
-from uldp.mechanisms.metric import MOST_NATS, RESOLUTION, MetricMechanism
-from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.randomizers.metric import MOST_NATS, RESOLUTION, MetricMechanism
 from uldp.pipelines.report.page import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 #: (size, epsilon, columns)
 CASES = [(2, 1.0, None), (7, 0.5, None), (7, 1e-6, None), (12, 1.0, 4), (12, 1e-3, 3), (9, 19.0, 3), (30, 10.0, None)]

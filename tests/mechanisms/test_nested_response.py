@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from uldp.mechanisms.nested_response import NestedResponse
-from uldp.mechanisms.projective_response import ProjectiveResponse
-from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Floats
 
 SENSITIVE = np.array([True, False, True, False, False])

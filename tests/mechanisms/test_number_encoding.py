@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.number import NumberEncoding
+from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.schemas.arrays import Floats
 
 GRIDS = st.integers(1, 2**16)

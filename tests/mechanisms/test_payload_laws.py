@@ -15,13 +15,13 @@ from numpy.random import default_rng
 
 from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.fold import FoldedMechanism
-from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Mechanism, Privacy, PureMechanism
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.nested_response import NestedResponse
-from uldp.mechanisms.strata import Strata
-from uldp.mechanisms.summation import Summation
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.randomizers.summation import Summation
+from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Mask
 
 #: The laws depend on no version of Python or of a library: once is enough.

@@ -10,9 +10,9 @@ from scipy import stats
 
 from tests.mechanisms.plausibility import MECHANISMS, K, mask
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.plausibility import Fit, fit_counts
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.inference.plausibility import Fit, fit_counts
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
 

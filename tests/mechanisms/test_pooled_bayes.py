@@ -5,12 +5,12 @@ import pytest
 from numpy.random import default_rng
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.empirical_bayes import empirical_bayes
-from uldp.mechanisms.pooled_bayes import pooled_auto, pooled_bayes
-from uldp.mechanisms.pooling import pool
-from uldp.mechanisms.pure import PureLinear
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
+from uldp.mechanisms.pooling.pooled_bayes import pooled_auto, pooled_bayes
+from uldp.mechanisms.pooling.versions import pool
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Floats
 
 SIZE = 100

@@ -5,7 +5,7 @@ import pytest
 from numpy.random import Generator, default_rng
 
 from tests.mechanisms.protocols import Example, examples
-from uldp.mechanisms.pooled_tables import VersionCounts, pooled_tables
+from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.schemas.table import Table, TableName
 
 EXAMPLES = examples()

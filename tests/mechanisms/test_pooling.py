@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.pooling import PooledShares, WeightedLinear, contradictions, pool
-from uldp.mechanisms.projection import wls
-from uldp.mechanisms.pure import PureLinear
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.pooling.versions import PooledShares, WeightedLinear, contradictions, pool
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts
 
 SIZE = 20

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import optimize
 
-from uldp.mechanisms.estimators import norm_sub
-from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.estimators.by_name import norm_sub
+from uldp.mechanisms.estimators.projection import nearest_fit, onto_simplex, squared_distance, wls
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.projection import nearest_fit, onto_simplex, squared_distance, wls
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.subset_selection import SubsetSelection
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
 K, N = 6, 2000

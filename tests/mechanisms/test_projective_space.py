@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from uldp.mechanisms.projective_space import ProjectiveSpace, best_space, number_of_points, primes
+from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space, number_of_points, primes
 from uldp.schemas.arrays import Symbols
 
 SPACES = [ProjectiveSpace(g, m) for g, m in [(2, 1), (2, 4), (3, 1), (3, 3), (5, 2), (5, 3), (7, 2), (11, 2)]]

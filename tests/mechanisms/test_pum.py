@@ -11,14 +11,14 @@ from hypothesis.extra import numpy as npst
 
 from tests.build import pure_mechanism
 from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum, preprocess, theorem1_terms
-from uldp.mechanisms.pum_intervals import pum_intervals
-from uldp.mechanisms.pure import PureLinear
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding, sue_theta
+from uldp.mechanisms.tags.pum import Pum, preprocess, theorem1_terms
+from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 #: X = {0, ..., 4}, X_S = {0}, and then the bots of home and others.
 SENSITIVE = np.array([True, False, False, False, False])

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from benchmarks.coverage import draw
+from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pum_intervals import Ends, pum_intervals
-from uldp.mechanisms.pure import PureDecoder, PureLinear
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.unary_encoding import UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding, sue_theta
+from uldp.mechanisms.tags.pum import Pum
+from uldp.mechanisms.tags.pum_intervals import Ends, pum_intervals
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.table import Basis, Table, TableName
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from uldp.mechanisms.mechanism import PayloadForm
-from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.schemas.arrays import Mask
 
 # (k, v, epsilon): |Z|, |Z_S|, budget. v = k is RR, (2, 2) is Warner's, (2, 1) is Mangat's.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uldp.mechanisms.randomness import SystemRandomness
+from uldp.mechanisms.devices.randomness import SystemRandomness
 
 
 @pytest.fixture

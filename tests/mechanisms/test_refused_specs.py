@@ -9,9 +9,9 @@ import pytest
 from tests import build
 from tests.mechanisms.protocols import specs
 from uldp.mechanisms.catalog import build_protocol
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.specfile import SpecError
 
 #: The first example of each mechanism.
 EXAMPLES: dict[str, dict[str, Any]] = {}

@@ -7,13 +7,13 @@ import pytest
 from scipy import optimize
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.estimators import empirical, norm_sub
-from uldp.mechanisms.likelihood import exact_mle
-from uldp.mechanisms.plausibility import fit_counts
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.estimators.by_name import empirical, norm_sub
+from uldp.mechanisms.estimators.likelihood import exact_mle
+from uldp.mechanisms.inference.plausibility import fit_counts
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.mechanism_names import OF_COUNTS
+from uldp.schemas.specs.mechanism_names import OF_COUNTS
 
 P = 0.7
 SIZES = [(3, 2), (4, 2), (5, 2), (6, 3), (7, 4)]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
-from uldp.mechanisms.spending import Spending, admitted_at, record
-from uldp.schemas.budget import Budget
+from uldp.mechanisms.devices.spending import Spending, admitted_at, record
+from uldp.schemas.specs.budget import Budget
 
 DAY = 24 * HOUR
 YEAR = 365 * DAY

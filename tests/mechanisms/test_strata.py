@@ -9,12 +9,12 @@ import pytest
 
 from uldp.mechanisms.cells import SparseCells, as_dense
 from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.local_hashing import LocalHashing
 from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism, Randomness
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.strata import RecordEncoding, Strata
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.strata import RecordEncoding, Strata
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Values
 
 

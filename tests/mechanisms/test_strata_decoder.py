@@ -8,14 +8,14 @@ import pytest
 
 from uldp.mechanisms.cells import as_dense
 from uldp.mechanisms.decoder import Decoder, Linear
-from uldp.mechanisms.local_hashing import LocalHashing
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
 from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.strata import Strata
-from uldp.mechanisms.strata_decoder import StrataDecoder, StrataLinear
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table

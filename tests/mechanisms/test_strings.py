@@ -10,16 +10,16 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.mechanisms.bloom import BloomFilter
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.cohort_hashing import CohortHashing
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import MemoryLedger
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.strings import hash_positions, string_symbol
+from uldp.mechanisms.strings.bloom import BloomFilter
+from uldp.mechanisms.strings.cohort_hashing import CohortHashing
+from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.framing import report_store
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 STRINGS = {"strings": {"longest": 8}}
 SECRET = "hunter2"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.zone_choice import best_zones, equal_zones, expected_l1, with_zones
+from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.variable import Variable
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
 VARIABLE = CollectionSpec.load(MANHATTAN / "spec.yaml").variables[""]

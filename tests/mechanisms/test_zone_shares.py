@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from uldp.mechanisms.nested_response import NestedResponse
-from uldp.mechanisms.projection import onto_simplex
-from uldp.mechanisms.projective_response import ProjectiveResponse
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.zone_shares import ZoneShares, learn, measured_shares
-from uldp.mechanisms.zoning import Zoning
+from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.tags.pum import Pum
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.projective_response import ProjectiveResponse
+from uldp.mechanisms.zones.zone_shares import ZoneShares, learn, measured_shares
+from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.zones import Zones
+from uldp.schemas.specs.zones import Zones
 
 #: Eight values, the first of them in X_S, in four zones; the last zone has one value.
 OF_VALUE = np.array([0, 0, 0, 1, 1, 2, 2, 3])

@@ -11,9 +11,9 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.zoned_decoder import ZonedDecoder
+from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table, TableName
 
 #: Of 30 values, 0 to 2 are in X_S, and users hide 10 to 29 behind one of two tags.

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoder import SharesDecoder
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.forecast import falling_shares
+from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.pipelines.advice.question import Question, keys_of_size, keys_of_spec
 from uldp.pipelines.advice.ranking import NOT_RANKED, PLAIN, UTILITY_OPTIMIZED, rank
 from uldp.pipelines.cli import cli
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TWO_HUNDRED = keys_of_size(200, 50)

@@ -21,11 +21,11 @@ from uldp.pipelines.results.read import newest, read_estimates, read_rejected, r
 from uldp.pipelines.results.tables import table_name
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 from uldp.transforms.io.archive import message_files

@@ -12,10 +12,10 @@ from uldp.collector.collections import serve
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.results.specs import read_specs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.seal import flags_of, seal

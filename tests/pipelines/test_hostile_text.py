@@ -8,9 +8,9 @@ import pytest
 
 from tests import build
 from tests.pipelines.command import Run
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mistakes import printable
 from uldp.schemas.records import Rejected
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import printable
 from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.results import estimate_file, kept_file, statistic_file
 

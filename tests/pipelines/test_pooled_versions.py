@@ -13,8 +13,8 @@ from tests.build import MINUTE, START
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
 SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])

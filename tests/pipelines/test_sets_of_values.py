@@ -9,7 +9,7 @@ import yaml
 
 from tests import build
 from tests.pipelines.command import Run
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 USERS, K = 20_000, 12
 ZIPF = 1 / np.arange(1, K + 1)

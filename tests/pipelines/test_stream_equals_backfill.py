@@ -14,9 +14,9 @@ from tests.build import MINUTE, START, spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_statistics
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.stream import LocalStream, read_messages

@@ -12,7 +12,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.encoding import Held
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.backgrounds import whole_weights
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import statistic_file

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.budget import Budget
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.specfile import SpecError
 
 
 def test_a_spec_names_a_budget_and_a_period() -> None:

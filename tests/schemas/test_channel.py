@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.channel import changed_key
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.channel import changed_key
+from uldp.schemas.specs.collection import CollectionSpec
 
 VALUES: dict[str, Any] = {
     "domain": {"labels": ["a", "b", "c"]},
@@ -149,5 +149,5 @@ def test_a_digest_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers of results compare it with that of each estimate."""
     given = build.spec()
     first = given.channel
-    monkeypatch.setattr("uldp.schemas.collection.digest", None)
+    monkeypatch.setattr("uldp.schemas.specs.collection.digest", None)
     assert given.channel == first

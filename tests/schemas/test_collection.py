@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests import build
-from uldp.schemas.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
 
 SAMPLE = """
 collection: manhattan-checkins        # [a-z0-9-]{1,64}

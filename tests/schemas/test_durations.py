@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.durations import format_duration, milliseconds, parse_duration
+from uldp.schemas.specs.durations import format_duration, milliseconds, parse_duration
 
 
 @given(st.integers(0, 999_999_999), st.sampled_from(["ms", "s", "m", "h", "d"]))

@@ -5,9 +5,9 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
-from uldp.mechanisms.device import Device
+from uldp.mechanisms.devices.device import Device
 from uldp.schemas.framing import report_store
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 DAY = 24 * HOUR
 MIDNIGHT = START - 9 * HOUR

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.build import spec
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 SOME: dict[str, Any] = {"domain": {"size": 5}, "sensitive": [0, 1]}
 EVERY: dict[str, Any] = SOME | {"sensitive": "all"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 NUMBER: dict[str, Any] = {"number": {"low": 0, "high": 1}}
 RECORD: dict[str, Any] = {"record": {"app": {"size": 3}}}

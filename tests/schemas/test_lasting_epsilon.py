@@ -7,10 +7,10 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.memoized import Memoized
-from uldp.schemas.mechanism_family import names_where
-from uldp.schemas.mechanism_names import MechanismName
-from uldp.schemas.specfile import SpecError
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.specfile import SpecError
 
 NUMBER = {"number": {"low": -1.0, "high": 3.0}}
 OF_TWO = {"warner", "mangat"}

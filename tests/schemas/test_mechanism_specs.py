@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.schemas.mechanism_family import names_where
-from uldp.schemas.mechanism_names import MECHANISM_TITLES, EstimatorName, MechanismName
-from uldp.schemas.mechanisms import MechanismSpec
-from uldp.schemas.specfile import SpecError
-from uldp.schemas.value_mechanisms import LocalHashingSpec
+from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.mechanism_names import MECHANISM_TITLES, EstimatorName, MechanismName
+from uldp.schemas.specs.mechanisms import MechanismSpec
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.specs.value_mechanisms import LocalHashingSpec
 
 NUMBER = {"number": {"low": 0, "high": 24}}
 

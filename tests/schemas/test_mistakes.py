@@ -2,7 +2,7 @@
 
 import pytest
 
-from uldp.schemas.mistakes import MAX_COMPARED, near, plain, quote
+from uldp.schemas.specs.mistakes import MAX_COMPARED, near, plain, quote
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.mechanism_family import names_where
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.specfile import SpecError
 
 DUCHI: dict[str, Any] = {"domain": {"number": {"low": -1, "high": 24}}, "mechanism": {"name": "duchi", "epsilon": 1.0}}
 

@@ -6,9 +6,9 @@ from typing import Any, get_args
 import pytest
 
 from tests import build
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mechanism_names import MechanismName
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.specfile import SpecError
 
 
 def message(**keys: Any) -> str:

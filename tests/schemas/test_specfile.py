@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import SpecError
 
 NOT_HERE = "is not allowed here; write the value in quotes, or check the indentation and the line before"
 OPEN = "here and not closed"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.build import MINIMAL
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import SpecError
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.channel import changed_key
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.specfile import SpecError
-from uldp.schemas.zones import MOST_ZONES, Zones, write_zones
+from uldp.schemas.specs.channel import changed_key
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.specs.zones import MOST_ZONES, Zones, write_zones
 
 ONE_ZONE = "there must be 2 to 1,024 zones, got 1; divide the values otherwise, or remove zones from the tag"
 FILE = "value,zone\n4,south\n0,north\n1,south\n"

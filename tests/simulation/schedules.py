@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import MINUTE, START
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
+from uldp.schemas.specs.collection import CollectionSpec
 
 #: Publish times end before it.
 END = 300

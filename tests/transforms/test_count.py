@@ -17,8 +17,8 @@ from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import (
     CollectBlocks,
     CountSupport,

@@ -21,8 +21,8 @@ from tests.build import HOUR, START
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import ReportIds
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
 

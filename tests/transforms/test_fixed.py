@@ -8,7 +8,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 
 from tests.transforms.test_slide import block, dated_windows
-from uldp.schemas.collection import WindowSpec
+from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.count import KeyedBlock
 from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.windows import at_time, window_fn

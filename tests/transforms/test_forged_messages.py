@@ -14,9 +14,9 @@ from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.signals import sender_digest
 from uldp.pipelines.results.read import current, read_estimates, read_statistics
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import SENDER, Message
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder

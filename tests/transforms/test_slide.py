@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.cells import as_dense
-from uldp.schemas.collection import WindowSpec
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.count import KeyedBlock, KeyedStatistic, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
 from uldp.transforms.windows import at_time

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR
 from uldp.collector.collections import AMENDABLE_FOR, serve
-from uldp.schemas.collection import WindowSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.pane import Pane, PaneKind
+from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
 
 #: From 1970 to 9999.

@@ -11,8 +11,8 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.schemas.arrays import Mask, Times
-from uldp.schemas.collection import CollectionKey, CollectionSpec
-from uldp.schemas.durations import milliseconds
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 
 #: Late reports can amend a window's accounting for this long after the window closes.
 AMENDABLE_FOR = timedelta(days=1)

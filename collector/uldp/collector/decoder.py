@@ -37,10 +37,10 @@ from uldp.collector.signals import (
 from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.codec.packed import PackedMessages
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 #: How many bytes of a message that is too large its rejected record keeps.
 KEPT_BYTES = 4096

@@ -13,7 +13,6 @@ from uldp.schemas.arrays import Payloads, ReportIds, Rows, Times
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns, report_schema
 from uldp.schemas.codec.packed import Bodies
-from uldp.schemas.collection import CollectionKey
 from uldp.schemas.framing import (
     MalformedBodyError,
     NotSingleObjectError,
@@ -22,6 +21,7 @@ from uldp.schemas.framing import (
     report_store,
 )
 from uldp.schemas.reasons import Reason
+from uldp.schemas.specs.collection import CollectionKey
 
 #: Pub/Sub's limit for a message. The parser rejects a longer message without decoding it.
 MAX_MESSAGE_BYTES = 10_000_000

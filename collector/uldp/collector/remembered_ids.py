@@ -10,7 +10,7 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ids_by_slice
 from uldp.collector.hashing import mask_of
 from uldp.schemas.arrays import Mask, ReportIds, Times
-from uldp.schemas.collection import CollectionKey
+from uldp.schemas.specs.collection import CollectionKey
 
 
 def masked_ids(parts: MixedColumns) -> ReportIds:

@@ -7,7 +7,7 @@ from functools import cached_property
 from weakref import WeakValueDictionary
 
 from uldp.collector.collections import ServedCollection, serve
-from uldp.schemas.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 
 class SharedSpecs:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from uldp.schemas.arrays import Counts, Digests, Mask, SignalBits, Times
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
+from uldp.schemas.specs.collection import CollectionSpec
 
 #: The fewest bytes of the key of ``sender_digest``.
 SENDER_KEY_BYTES = 32

@@ -5,12 +5,12 @@ This package uses NumPy and special functions, never Beam. Of this project it im
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
+from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.mechanism import Mechanism
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.spending import BudgetExceededError
+from uldp.mechanisms.tags.pum import Pum
 
 __all__ = [
     "BudgetExceededError",

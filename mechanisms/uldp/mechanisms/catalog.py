@@ -7,52 +7,52 @@ from typing import Any
 
 import numpy as np
 
-from uldp.mechanisms.bit_flip import DesignEncoding, FlippedBits, design_widths
-from uldp.mechanisms.block import Block
-from uldp.mechanisms.block_decoder import BlockDecoder
-from uldp.mechanisms.block_designs import CyclicDesign, HadamardDesign
-from uldp.mechanisms.block_response import BlockResponse
-from uldp.mechanisms.bloom import BloomFilter
-from uldp.mechanisms.candidate_decoder import CandidateDecoder
-from uldp.mechanisms.cohort_hashing import CohortHashing
-from uldp.mechanisms.design_decoder import DesignDecoder
-from uldp.mechanisms.duchi import GRID, Duchi, MeanDecoder
-from uldp.mechanisms.fold import FoldedMechanism
-from uldp.mechanisms.folded_decoder import FoldedDecoder
-from uldp.mechanisms.hadamard_response import HadamardResponse
-from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
-from uldp.mechanisms.levels import LevelEncoding, LevelsDecoder
-from uldp.mechanisms.linear_hashing import LinearHashing, best_linear_space
-from uldp.mechanisms.local_hashing import LocalHashing
-from uldp.mechanisms.matrix_decoder import MatrixDecoder
+from uldp.mechanisms.decoders.design_decoder import DesignDecoder
+from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
+from uldp.mechanisms.decoders.matrix_decoder import MatrixDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
+from uldp.mechanisms.decoders.summation_decoder import SummationDecoder
+from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism, PureMechanism
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.metric import MetricMechanism
-from uldp.mechanisms.nested_response import NestedResponse
-from uldp.mechanisms.number import NumberEncoding
-from uldp.mechanisms.projective_geometry import ProjectiveGeometryResponse, best_point_space
+from uldp.mechanisms.numbers.block import Block
+from uldp.mechanisms.numbers.block_decoder import BlockDecoder
+from uldp.mechanisms.numbers.duchi import GRID, Duchi, MeanDecoder
+from uldp.mechanisms.numbers.number import NumberEncoding
+from uldp.mechanisms.pooling.levels import LevelEncoding, LevelsDecoder
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.pum import Pum
-from uldp.mechanisms.pure import PureDecoder
-from uldp.mechanisms.randomized_response import RandomizedResponse
-from uldp.mechanisms.strata import MemoizedStrata, RecordEncoding, Strata
-from uldp.mechanisms.strata_decoder import StrataDecoder
-from uldp.mechanisms.strings import StringEncoding
-from uldp.mechanisms.subset_selection import SubsetSelection, best_chosen
-from uldp.mechanisms.summation import Summation
-from uldp.mechanisms.summation_decoder import SummationDecoder
-from uldp.mechanisms.thresholding import best_threshold, thresholding
-from uldp.mechanisms.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.zoned_decoder import ZonedDecoder
-from uldp.mechanisms.zoning import Zoning
+from uldp.mechanisms.randomizers.bit_flip import DesignEncoding, FlippedBits, design_widths
+from uldp.mechanisms.randomizers.block_response import BlockResponse
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
+from uldp.mechanisms.randomizers.input_discriminative import InputDiscriminativeEncoding
+from uldp.mechanisms.randomizers.linear_hashing import LinearHashing, best_linear_space
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.metric import MetricMechanism
+from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse, best_point_space
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.strata import MemoizedStrata, RecordEncoding, Strata
+from uldp.mechanisms.randomizers.subset_selection import SubsetSelection, best_chosen
+from uldp.mechanisms.randomizers.summation import Summation
+from uldp.mechanisms.randomizers.thresholding import best_threshold, thresholding
+from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.strings.bloom import BloomFilter
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.cohort_hashing import CohortHashing
+from uldp.mechanisms.strings.cohorts import StringEncoding
+from uldp.mechanisms.tags.pum import Pum
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
+from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Mask, Symbols
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.designs import design_of
-from uldp.schemas.groups import Group
-from uldp.schemas.mechanism_family import PrivateSpec
-from uldp.schemas.mechanism_names import MechanismName
-from uldp.schemas.mechanisms import LevelsSpec
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.designs import design_of
+from uldp.schemas.specs.groups import Group
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.mechanisms import LevelsSpec
+from uldp.schemas.specs.variable import Variable
 
 
 def build_protocol(spec: CollectionSpec) -> LdpProtocol:

@@ -24,7 +24,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.intervals import clopper_pearson
+from uldp.mechanisms.inference.intervals import clopper_pearson
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 #: Numbers of either kind; the result has the kind of the argument.

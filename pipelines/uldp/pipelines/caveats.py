@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from uldp.mechanisms.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.catalog import build_variable
-from uldp.mechanisms.forecast import equal_shares, falling_shares
-from uldp.mechanisms.input_discriminative import InputDiscriminativeEncoding
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.inference.forecast import equal_shares, falling_shares
 from uldp.mechanisms.mechanism import Mechanism, UniformNoise
-from uldp.mechanisms.memoized import Memoized
-from uldp.mechanisms.pure import PureDecoder
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import format_duration
-from uldp.schemas.mechanism_family import PrivateSpec
+from uldp.mechanisms.randomizers.input_discriminative import InputDiscriminativeEncoding
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.variable import Variable
 
 #: A window with fewer reports has no estimate that is of use.
 _FEW_REPORTS = 10

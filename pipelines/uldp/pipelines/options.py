@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from uldp.schemas.durations import milliseconds, parse_duration
+from uldp.schemas.specs.durations import milliseconds, parse_duration
 from uldp.transforms.io.schemes import scheme_of
 
 SPEC = click.Path(dir_okay=False, path_type=Path)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from uldp.mechanisms.catalog import build_variable
-from uldp.mechanisms.zone_choice import best_zones, equal_zones, expected_l1, with_zones
-from uldp.mechanisms.zoned_decoder import ZonedDecoder
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mistakes import near, notes, quote
-from uldp.schemas.variable import Variable
-from uldp.schemas.zones import Zones, write_zones
+from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
+from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import near, notes, quote
+from uldp.schemas.specs.variable import Variable
+from uldp.schemas.specs.zones import Zones, write_zones
 
 #: The budget of the answer about the zone that ``proposals`` tries.
 _ZONE_EPSILON = 1.0

@@ -3,12 +3,12 @@
 This package imports none of the other packages.
 """
 
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Rejected, Report, ReportBatch
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table
 

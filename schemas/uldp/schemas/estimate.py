@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.budget import Budget
 from uldp.schemas.pane import PaneHeader
+from uldp.schemas.specs.budget import Budget
 from uldp.schemas.table import Basis, Table, TableName
 
 _ARRAYS = ("values", "stderr", "low", "high")

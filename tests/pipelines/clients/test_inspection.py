@@ -10,9 +10,9 @@ from tests.conformance.vectors import read
 from tests.pipelines.command import Run
 from uldp.pipelines.clients.inspection import Inspection
 from uldp.pipelines.clients.sent import UNKNOWN, sent_messages
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
 SPEC = build.spec(domain={"labels": ["park", "shop", "clinic"]}, sensitive=["clinic"], tags=[{"name": "home"}])

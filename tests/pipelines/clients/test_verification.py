@@ -11,11 +11,11 @@ from numpy.random import default_rng
 from tests import build
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.device import Device
-from uldp.mechanisms.string_fit import string_checks
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.strings.string_fit import string_checks
 from uldp.pipelines.clients.verification import LEVEL, verify
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
 TAGS = {"domain": {"labels": ["park", "shop", "clinic"]}, "sensitive": ["clinic"], "tags": [{"name": "home"}]}

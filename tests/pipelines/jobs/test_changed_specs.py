@@ -10,8 +10,8 @@ from tests import build
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.designs import Design
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.designs import Design
 
 URR: dict[str, Any] = {"sensitive": [0], "tags": [{"name": "home"}]}
 RECORD: dict[str, Any] = {
@@ -129,9 +129,9 @@ def test_a_kept_spec_has_numbers_so_that_a_release_that_chooses_others_is_refuse
         keys = {"domain": {"record": fields}, "mechanism": of}
     begin(tmp_path, build.spec(**keys), resumes=True)
     begin(tmp_path, build.spec(**keys), resumes=True)
-    monkeypatch.setattr("uldp.schemas.utility_optimized.best_design", lambda *_: Design(10, 1, 0))
-    monkeypatch.setattr("uldp.schemas.utility_optimized.best_subset", lambda *_: 9)
-    monkeypatch.setattr("uldp.schemas.utility_optimized.best_theta", lambda *_: 0.25)
+    monkeypatch.setattr("uldp.schemas.specs.utility_optimized.best_design", lambda *_: Design(10, 1, 0))
+    monkeypatch.setattr("uldp.schemas.specs.utility_optimized.best_subset", lambda *_: 9)
+    monkeypatch.setattr("uldp.schemas.specs.utility_optimized.best_theta", lambda *_: 0.25)
     with pytest.raises(ResultsError, match=rf"another mechanism\.(of\.app\.)?{key};"):
         begin(tmp_path, build.spec(**keys), resumes=True)
 

@@ -17,7 +17,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
 

@@ -15,8 +15,8 @@ from uldp.pipelines.jobs.local import backfill, follow, pipeline_options, refuse
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
 

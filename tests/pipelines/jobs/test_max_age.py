@@ -6,7 +6,7 @@ import pytest
 
 from tests import build
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.specfile import SpecError
 
 YEAR, SLICES = timedelta(days=365), 10_000
 

@@ -14,10 +14,10 @@ from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
 from uldp.pipelines.results.json_lines import to_json
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import SchemaStore
 from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.records import Rejected
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import parse_endpoint
 
 COUNTS = pane([7, 3], "early", 3, start=HOUR, key=("c", 2))

@@ -22,8 +22,8 @@ from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.resuming import RESUME, resume_points
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.durable_files import write_file

@@ -14,7 +14,7 @@ from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broke
 from uldp.pipelines.jobs.identity import READABLE, STATE
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import UnboundedSource
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint

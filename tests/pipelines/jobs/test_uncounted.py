@@ -10,9 +10,9 @@ from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.read import current, newest, read_statistics
 from uldp.pipelines.results.selection import Selection
 from uldp.pipelines.results.specs import read_specs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
 NINE, MINUTE = 1_767_603_600_000, 60_000

@@ -28,11 +28,11 @@ from uldp.pipelines.report.page import ReportError, guarantee, write_report
 from uldp.pipelines.report.shares import Scale
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Rejected
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis
 

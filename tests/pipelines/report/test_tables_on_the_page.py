@@ -10,7 +10,7 @@ import pytest
 from tests import build
 from tests.pipelines.report.test_page import TRUTH, Fired, page, pum_fired, pum_spec, rr_fired, rr_spec, save
 from uldp.pipelines.simulation.truth import KnownShares
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table
 
 

@@ -13,8 +13,8 @@ from tests.pipelines.report.test_page import Fired, page, pum_spec, rr_fired, rr
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.report.page import ReportError
 from uldp.pipelines.simulation.truth import KnownShares
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
 
 SPEC = CollectionSpec.parse(pum_spec())

@@ -7,7 +7,7 @@ import pytest
 
 from tests import build
 from uldp.pipelines.report.page import guarantee
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import yaml
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.records import Rejected
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import estimate_file, statistic_file

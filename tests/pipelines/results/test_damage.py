@@ -20,8 +20,8 @@ from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.read import current, read_statistics
 from uldp.pipelines.results.specs import with_specs
 from uldp.pipelines.results.text import estimate_text
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import load_schema
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.results import estimate_file, statistic_file, window_folder
 
 

@@ -23,10 +23,10 @@ from tests.pipelines.results.samples import ESTIMATE
 from uldp.pipelines.results import export
 from uldp.pipelines.results.export import COLUMNS
 from uldp.pipelines.results.export_files import ExportError, write_rows
-from uldp.schemas.budget import Budget
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table
 
 SPEC = build.spec(domain={"labels": ["red", "green", "blue"]})

@@ -10,8 +10,8 @@ from uldp.collector.collections import serve
 from uldp.pipelines.report.page import guarantee
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.text import estimate_text, spec_text
-from uldp.schemas.budget import Budget
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.specs.budget import Budget
 from uldp.transforms.estimate import estimates_of
 
 LASTING: dict[str, Any] = {"mechanism": {"name": "urr", "epsilon": 1.0, "lasting_epsilon": 3.0}}

@@ -13,8 +13,8 @@ from uldp.collector.collections import serve
 from uldp.pipelines.results.pooled import Pooled, difference, pool_versions, pooled_json, pooled_text
 from uldp.pipelines.results.read import current
 from uldp.pipelines.results.specs import with_specs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
 from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.durable_files import write_file

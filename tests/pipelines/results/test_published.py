@@ -14,10 +14,10 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.published import published
 from uldp.pipelines.results.read import current
 from uldp.pipelines.results.selection import ALL, Selection
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import statistic_file
 

@@ -11,9 +11,9 @@ from tests.build import HOUR, START
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_rejected_folder, read_statistics
 from uldp.pipelines.results.replay import Replayed, replay
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected, Report
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 

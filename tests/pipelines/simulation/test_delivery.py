@@ -20,12 +20,12 @@ from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, count_reasons
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 
 START = build.START + 7 * MINUTE  # inside of a window, as is the end
 

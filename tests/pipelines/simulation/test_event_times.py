@@ -13,10 +13,10 @@ from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
 
 
 def sent(spec: CollectionSpec, **settings: Any) -> list[Message]:

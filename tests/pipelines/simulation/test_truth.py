@@ -14,7 +14,7 @@ from tests import build
 from uldp.mechanisms.encoding import Held
 from uldp.pipelines.simulation.truth import Truth, TruthError
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -12,9 +12,9 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message, Rejected
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import CollectBlocks, CountSupport, KeyedBlock, KeyedStatistic, SumCounts
 from uldp.transforms.decode import DecodeReports

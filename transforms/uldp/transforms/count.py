@@ -17,7 +17,7 @@ from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
-from uldp.schemas.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialStatisticCoder
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter

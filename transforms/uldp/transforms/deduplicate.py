@@ -36,8 +36,8 @@ from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, skew_counts
 from uldp.schemas.arrays import Mask, ReportIds
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import Timestamp, no_annotations
 from uldp.transforms.kept import Kept

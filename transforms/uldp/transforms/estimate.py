@@ -8,9 +8,9 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 
 

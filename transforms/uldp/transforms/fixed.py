@@ -15,7 +15,7 @@ from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.blocks import PartialBlock
-from uldp.schemas.collection import WindowSpec
+from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.coders import PartialBlockCoder
 from uldp.transforms.count import BlockKey, KeyedBlock
 from uldp.transforms.internals import WindowedValue

@@ -17,12 +17,12 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
-from uldp.mechanisms.plausibility import ALARM_LEVEL, excess_p_value
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedBlock, KeyedStatistic
 from uldp.transforms.internals import WindowedValue

@@ -19,8 +19,8 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
-from uldp.schemas.collection import CollectionKey, WindowSpec
-from uldp.schemas.durations import milliseconds
+from uldp.schemas.specs.collection import CollectionKey, WindowSpec
+from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.count import BlockKey, KeyedBlock, KeyedStatistic
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.windows import at_time, in_window, window_into

@@ -8,9 +8,9 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, SlidingWindows, WindowFn
 
 from uldp.collector.collections import AMENDABLE_FOR
-from uldp.schemas.collection import WindowSpec
-from uldp.schemas.durations import format_duration, milliseconds
 from uldp.schemas.pane import Pane, PaneKind
+from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.durations import format_duration, milliseconds
 from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue
 
 #: State is kept for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.

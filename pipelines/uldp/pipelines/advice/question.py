@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uldp.mechanisms.forecast import falling_shares
+from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.specfile import read_spec
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.specfile import read_spec
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ import numpy.typing as npt
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoder import SharesDecoder
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.forecast import Errors, forecast_errors
+from uldp.mechanisms.inference.forecast import Errors, forecast_errors
 from uldp.mechanisms.mechanism import Mechanism, PayloadForm, UniformNoise
 from uldp.mechanisms.protocol import LdpProtocol
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.epsilon import MAX_EPSILON
-from uldp.schemas.mechanism_names import MechanismName
-from uldp.schemas.specfile import SpecError
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.epsilon import MAX_EPSILON
+from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.specfile import SpecError
 
 #: The mechanisms that are compared: those that protect all values alike, and those that protect sensitive ones.
 PLAIN: tuple[MechanismName, ...] = (

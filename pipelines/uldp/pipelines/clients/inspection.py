@@ -10,16 +10,16 @@ import numpy as np
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
 from uldp.collector.judge import COUNTED, Judged, judge, reason_of
 from uldp.collector.parse import MessageParser, Unparsed
-from uldp.mechanisms.memoized import Memoized
 from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.randomized_response import RandomizedResponse
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks
 from uldp.schemas.codec.packed import Bodies
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.framing import HEADER_SIZE, report_store
-from uldp.schemas.mistakes import quote
 from uldp.schemas.reasons import MEANING, REMEDY, Reason
 from uldp.schemas.records import Message, iso
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.mistakes import quote
 
 #: Verdicts on reports, other than the reasons for which a collector rejects them.
 GOOD, NOT_JUDGED = "counted", "not judged"

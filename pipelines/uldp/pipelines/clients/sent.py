@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from uldp.collector.parse import MAX_MESSAGE_BYTES
-from uldp.schemas.mistakes import quote
 from uldp.schemas.records import Message
+from uldp.schemas.specs.mistakes import quote
 from uldp.transforms.io.local.stream import opened, read_messages
 
 #: The publish time of a message whose publish time is unknown.

@@ -7,16 +7,16 @@ from typing import cast
 import numpy as np
 
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.goodness_of_fit import Check, checks
-from uldp.mechanisms.levels import at_level
-from uldp.mechanisms.string_fit import string_checks
+from uldp.mechanisms.inference.goodness_of_fit import Check, checks
+from uldp.mechanisms.pooling.levels import at_level
+from uldp.mechanisms.strings.string_fit import string_checks
 from uldp.pipelines.clients.inspection import Inspection
 from uldp.pipelines.clients.sent import in_chunks, sent_messages
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.arrays import Payloads, ReportIds
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mistakes import near, notes, quote
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import near, notes, quote
+from uldp.schemas.specs.variable import Variable
 
 #: A right client fails in about this share of all runs.
 LEVEL = 1e-5

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mistakes import printable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import printable
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.files import ResultsError

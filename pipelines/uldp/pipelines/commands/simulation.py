@@ -8,7 +8,7 @@ import click
 
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here_or_topic, time_ms
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 if TYPE_CHECKING:
     pass

@@ -8,7 +8,7 @@ import click
 
 from uldp.pipelines.commands.output import name_damaged, say
 from uldp.pipelines.options import FOLDER, SPEC, time_ms
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.files import ResultsError

@@ -16,7 +16,7 @@ from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import PublishEstimates, PublishRejected
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.remote import is_remote

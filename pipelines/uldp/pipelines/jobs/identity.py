@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
-from uldp.schemas.collection import MAX_AGE, CollectionSpec
-from uldp.schemas.durations import format_duration
+from uldp.schemas.specs.collection import MAX_AGE, CollectionSpec
+from uldp.schemas.specs.durations import format_duration
 
 Command = Literal["backfill", "stream"]
 

@@ -27,7 +27,7 @@ from uldp.pipelines.jobs.progress import (
     position,
 )
 from uldp.pipelines.jobs.resuming import Unwritten, resume_points
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregate, Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk

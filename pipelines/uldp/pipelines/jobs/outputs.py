@@ -20,11 +20,11 @@ from uldp.pipelines.jobs.sender_key import kept_sender_key, read_sender_key
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_panes
 from uldp.schemas.arrays import Floats
-from uldp.schemas.channel import changed_key
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
-from uldp.schemas.zones import write_zones
+from uldp.schemas.specs.channel import changed_key
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import JOB, Kind, kind_of

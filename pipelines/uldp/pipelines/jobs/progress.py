@@ -14,13 +14,13 @@ from uldp.pipelines.results.read import newest, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
-from uldp.schemas.collection import CollectionSpec, WindowSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld
-from uldp.schemas.mistakes import printable
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import count_reasons, iso
+from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS
 

@@ -17,10 +17,10 @@ import apache_beam as beam
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.outputs import Claim, spec_files
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Message, Rejected
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from uldp.collector.signals import SENDER_KEY_BYTES
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.mistakes import plain
+from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.remote import is_remote
 

@@ -24,17 +24,17 @@ from uldp.pipelines.results.tables import (
 from uldp.pipelines.results.text import accounting_text, number_of, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mechanism_names import MECHANISM_TITLES
-from uldp.schemas.mistakes import printable
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import count_reasons
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.mechanism_names import MECHANISM_TITLES
+from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.specs.utility_optimized import UrapSpec
+from uldp.schemas.specs.value_mechanisms import RapporSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
-from uldp.schemas.utility_optimized import UrapSpec
-from uldp.schemas.value_mechanisms import RapporSpec
 
 
 class ReportError(ValueError):

@@ -12,8 +12,8 @@ from uldp.pipelines.report.coverage import Covered, covered
 from uldp.pipelines.results.tables import decimals, intervals_text, of_attributes, shown, unit_of, value_labels
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table, TableName
 
 #: How many of the largest values the page lists.

@@ -10,19 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol, build_variable
-from uldp.mechanisms.strata import Strata
-from uldp.mechanisms.zone_shares import ZoneShares
-from uldp.mechanisms.zoned_decoder import ZonedDecoder
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.zones.zone_shares import ZoneShares
+from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.results.files import Damaged, ResultsError
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.pipelines.results.selection import Selection, require
 from uldp.pipelines.results.specs import Specs
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mistakes import quote
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.values import WEIGHT_OF_A_DRAW
+from uldp.schemas.specs.variable import Variable
 from uldp.schemas.statistic import Statistic
-from uldp.schemas.values import WEIGHT_OF_A_DRAW
-from uldp.schemas.variable import Variable
 from uldp.transforms.io.durable_files import write_file
 
 #: A stronger background differs from an exact one by less than the rounding of its weights.

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from uldp.pipelines.results.tables import value_labels
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mistakes import printable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import Table, TableName
 
 #: The most rows of a batch; bounds the memory, together with one estimate.

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.pipelines.results.export import COLUMNS, Batch, Kind, Rows, Texts
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mistakes import plain
 from uldp.schemas.records import iso
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import plain
 
 #: How a spreadsheet recognises a formula in a cell.
 _FORMULA = ("=", "+", "-", "@")

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 from uldp.pipelines.jobs.identity import READABLE, JobIdentity
 from uldp.schemas.codec.blocks import Container, ContainerError, EarlierLayoutError, open_file
-from uldp.schemas.mistakes import plain
+from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import JOB, KINDS, Kind, mismatch
 
 Read = TypeVar("Read")

@@ -3,9 +3,9 @@
 from typing import Any
 
 from uldp.pipelines.results.tables import entry_names
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.estimate import Estimate, table_to_json
 from uldp.schemas.records import iso
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 

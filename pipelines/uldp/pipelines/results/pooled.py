@@ -10,15 +10,15 @@ from typing import Any
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoder import Decoder
-from uldp.mechanisms.pooled_tables import VersionCounts, pooled_tables
+from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.read import Current
 from uldp.pipelines.results.tables import tables_text
 from uldp.pipelines.results.text import mechanism_text, number_of, window_text
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mistakes import printable
 from uldp.schemas.pane import Accounting, Signals
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import Table
 
 #: The estimator that a pooled estimate names.

@@ -18,10 +18,10 @@ from uldp.pipelines.results.read import (
 )
 from uldp.pipelines.results.selection import ALL, Selection
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mistakes import plain
 from uldp.schemas.pane import PaneHeader
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import COUNTS
 
 _HEADERS = Panes(COUNTS, "statistic", lambda value: PaneHeader(**sound_counts(value).header()))

@@ -28,12 +28,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
-from uldp.schemas.mistakes import plain
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Rejected, iso
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from uldp.schemas.mistakes import near, quote
+from uldp.schemas.specs.mistakes import near, quote
 
 #: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
 Key = tuple[str, int, int, int]

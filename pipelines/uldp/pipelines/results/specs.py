@@ -6,8 +6,8 @@ from pathlib import Path
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, refuse
 from uldp.pipelines.results.read import ESTIMATES, estimator_of
 from uldp.pipelines.results.selection import Selection, require
-from uldp.schemas.collection import CollectionKey, CollectionSpec
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.table import TableName
 from uldp.transforms.io.folders import Kind, mismatch
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.domains import Number
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mistakes import printable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.domains import Number
+from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import Table, TableName
 
 #: The tables of shares: they belong together.

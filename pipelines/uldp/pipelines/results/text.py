@@ -8,14 +8,14 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoder import DEPENDS_ON_N
 from uldp.pipelines.results.tables import tables_text
-from uldp.schemas.budget import Budget
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.durations import format_duration
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.mechanism_names import SEVERAL_EPSILONS
-from uldp.schemas.mistakes import printable
 from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
 from uldp.schemas.records import iso
+from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.mechanism_names import SEVERAL_EPSILONS
+from uldp.schemas.specs.mistakes import printable
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 

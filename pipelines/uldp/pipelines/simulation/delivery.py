@@ -21,8 +21,8 @@ from uldp.schemas.arrays import Floats, Payloads, ReportIds, Rows, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.encode import encode_batch, encode_columns, encode_messages
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.records import Message
+from uldp.schemas.specs.durations import milliseconds
 
 #: Mean delays in milliseconds: the delay of the network, and the delay of a second copy after the first.
 NETWORK_DELAY = 2_000

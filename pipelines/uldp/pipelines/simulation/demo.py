@@ -13,7 +13,7 @@ from uldp.pipelines.results.read import current
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
 #: One report in a hundred is a duplicate, late or malformed.

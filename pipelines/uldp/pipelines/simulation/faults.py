@@ -8,8 +8,8 @@ import numpy.typing as npt
 from uldp.collector.collections import ServedCollection
 from uldp.schemas.arrays import Payloads, Times
 from uldp.schemas.codec.columnar import Layout, report_schema
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import HEADER_SIZE, MAGIC
+from uldp.schemas.specs.durations import milliseconds
 
 Faults = npt.NDArray[np.int8]
 

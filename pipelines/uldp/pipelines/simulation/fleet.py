@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from uldp.pipelines.simulation.truth import Truth
-from uldp.schemas.collection import CollectionSpec
 from uldp.schemas.pane import Accounting
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.variable import Variable
 
 
 @dataclass(frozen=True, eq=False)

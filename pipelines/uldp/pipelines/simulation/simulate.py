@@ -10,7 +10,7 @@ import numpy as np
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.durations import milliseconds
+from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.io.endpoints import Writer
 
 #: The largest number of messages in a segment; this bounds memory.

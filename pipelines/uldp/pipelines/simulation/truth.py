@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.pum import preprocess
+from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.arrays import Floats, Values
-from uldp.schemas.collection import CollectionSpec
-from uldp.schemas.mistakes import near, quote
-from uldp.schemas.specfile import read_rows, read_weight
-from uldp.schemas.variable import Variable
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mistakes import near, quote
+from uldp.schemas.specs.specfile import read_rows, read_weight
+from uldp.schemas.specs.variable import Variable
 
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
 #: number of cells, and the table still fits a cache.

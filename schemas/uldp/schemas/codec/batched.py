@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from uldp.schemas.codec.columnar import Layout
-from uldp.schemas.collection import CollectionKey
 from uldp.schemas.framing import load_schema
+from uldp.schemas.specs.collection import CollectionKey
 
 #: A length of four bytes can express up to 2^27 bytes, which is more than any message has.
 _LENGTH_SHIFTS = (0, 7, 14, 21)

@@ -21,7 +21,7 @@ from typing import IO, Any, Self, cast
 import fastavro
 
 from uldp.schemas.framing import Schema, load_schema, parse_schema
-from uldp.schemas.mistakes import quote
+from uldp.schemas.specs.mistakes import quote
 
 #: The largest block of messages or rejected reports, and the largest compressed block, in bytes when inflated. A writer
 #: ends a block behind the record that fills it: a message at the limit of 10,000,000 bytes, behind the 2 MB that Flume

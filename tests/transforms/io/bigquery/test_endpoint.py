@@ -13,7 +13,7 @@ from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
-from uldp.schemas.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
 from uldp.transforms.io.bigquery.rows import estimates_table
 from uldp.transforms.io.bigquery.table import PERMISSION, BigQueryError, check_table

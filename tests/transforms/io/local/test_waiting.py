@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.build import HOUR, MINUTE, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_statistics
-from uldp.schemas.collection import CollectionSpec, WindowSpec
-from uldp.schemas.durations import milliseconds
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
+from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.events import LocalStreamEvents

@@ -11,7 +11,7 @@ from typing import Any, Self
 import grpc
 from apache_beam.coders import StrUtf8Coder
 
-from uldp.schemas.collection import WindowSpec
+from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.local.resume import Announced, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, read_header

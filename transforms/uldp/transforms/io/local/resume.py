@@ -16,8 +16,8 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import Field, ValidationError, model_validator
 
 from uldp.collector.collections import YEAR_9000
-from uldp.schemas.mistakes import plain
-from uldp.schemas.strict import Strict
+from uldp.schemas.specs.mistakes import plain
+from uldp.schemas.specs.strict import Strict
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.durable_files import write_file
 

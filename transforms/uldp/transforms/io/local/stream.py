@@ -23,8 +23,8 @@ from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
-from uldp.schemas.mistakes import plain
 from uldp.schemas.records import Message
+from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import KINDS, STREAM_SETTINGS, Kind, mismatch
 
 _CLOSED = "closed"

@@ -1,0 +1,132 @@
+"""The decoder of mechanisms with a fold: cells become support counts, and covariances follow from the cells."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from uldp.mechanisms.estimators.by_name import project_to_simplex
+from uldp.mechanisms.inference.intervals import lower_tail
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+
+# A transform of so many numbers takes some hundredths of a second, and a simulation two for each window.
+_MOST_NUMBERS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedLinear(PureLinear):
+    """The unbiased estimate over Z from support counts that a fold gave; see ``Linear``.
+
+    Variances and covariances are exact for the distribution that is nearest to the estimate.
+
+    Attributes:
+        mechanism: The mechanism.
+    """
+
+    mechanism: FoldedMechanism
+
+    @cached_property
+    def _nearest(self) -> Floats:
+        return project_to_simplex(self.values)
+
+    @property
+    def variance(self) -> Floats:
+        """Shape (|Z|,)."""
+        return self.channel.variance(self._nearest, self.reports)
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w.
+
+        r-hat = L C/n, where L = (M - q 1^T)/(p - q) and M is the matrix of the fold. The cells C are multinomial with
+        the probabilities f that follow from r, so n Cov[r-hat] = L diag(f) L^T - r r^T.
+        """
+        r, fold = self._nearest, self.mechanism.fold
+        q, gain = self.channel.q[:, np.newaxis], self.channel.gain[:, np.newaxis]
+        # L^T w, then diag(f) of this, then L of that.
+        of_payloads = fold.transpose(w / gain) - (q * w / gain).sum(axis=0)
+        of_payloads *= self.mechanism.law(r)[:, np.newaxis]
+        moments = (fold.apply(of_payloads) - q * of_payloads.sum(axis=0)) / gain
+        product: Floats = (moments - np.outer(r, r @ w)) / self.reports
+        return product
+
+
+class FoldedDecoder(PureDecoder):
+    """Reads the cells of a mechanism with a fold.
+
+    The estimators take the supports of two symbols as uncorrelated given the true symbol. They are, but for linear
+    hashes and points of symbols on one line, so the estimates lose a little there. The covariances lose nothing.
+
+    Args:
+        mechanism: The mechanism.
+        pum: The values.
+        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+    """
+
+    def __init__(self, mechanism: FoldedMechanism, pum: Pum, *, simultaneous: bool = False) -> None:
+        super().__init__(mechanism.channel, pum, chance_support=mechanism.chance_support, simultaneous=simultaneous)
+        self._mechanism = mechanism
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells."""
+        size = self._mechanism.statistic_size
+        if cells.shape != (size,):
+            raise ValueError(f"the cells have shape {cells.shape}, but there are {size} payloads")
+        if cells.min() < 0 or cells.sum() != n:
+            raise ValueError(f"the cells are not the numbers of {n} reports: they sum to {cells.sum()}")
+
+    def linear(self, cells: Counts, n: int) -> FoldedLinear:
+        """Return the unbiased estimate over Z."""
+        return FoldedLinear(self.channel, self.supports(cells), n, self._mechanism)
+
+    def supports(self, cells: Counts) -> Counts:
+        """Return the support counts over Z."""
+        return self._mechanism.fold.supports(cells)
+
+    def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
+        """Draw the support counts of n reports: by way of their cells, on which they depend, where this is fast.
+
+        For many values, the supports of a report are almost independent.
+        """
+        if self._mechanism.fold.numbers > _MOST_NUMBERS:
+            return super().draw_counts(r, n, rng)
+        law = self._mechanism.law(r)
+        return self.supports(np.asarray(rng.multinomial(n, law / law.sum()), dtype=np.int64))
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the facts of every pure mechanism, and before them the payloads."""
+        yield "payloads", self._mechanism.payload_text
+        yield from super().describe(n, estimator)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Test the cells and the support counts; see ``test``.
+
+        Every payload has a probability between the least one and e^epsilon times this, under every distribution. So a
+        payload that too many reports repeat is improbable, whatever it supports.
+        """
+        if not n:
+            return {}
+        least, epsilon = self._mechanism.least_probability, self._mechanism.guarantee.epsilon
+        assert epsilon is not None  # a mechanism with a fold has noise
+        of_cells = _p_value(cells, n, least, min(least * math.exp(epsilon), 1.0))
+        return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * min(of_cells, self.test(self.supports(cells), n)))}
+
+    def test(self, supports: Counts, n: int) -> float:
+        """Return an upper bound of the p-value of support counts, at every n.
+
+        A symbol is supported with a probability between q and p, under every distribution. The chi-square of
+        ``fit_counts`` would need independent supports, which those of symbols on one line are not.
+        """
+        return _p_value(supports, n, float(self.channel.q[0]), float(self.channel.p[0]))
+
+
+def _p_value(counts: Counts, n: int, least: float, most: float) -> float:
+    """Return an upper bound of the probability of counts so far outside of n times these probabilities (Bonferroni)."""
+    below, above = lower_tail(int(counts.min()), n, least), lower_tail(n - int(counts.max()), n, 1 - most)
+    return min(1.0, 2 * len(counts) * min(below, above))

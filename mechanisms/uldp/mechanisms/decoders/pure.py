@@ -1,0 +1,183 @@
+"""The decoder of mechanisms whose cells are support counts: each symbol of Z has a p and a q.
+
+Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Channel`` has the formulas.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.decoder import SharesDecoder
+from uldp.mechanisms.decoders.share_tables import share_tables
+from uldp.mechanisms.estimators.by_name import estimate_intermediate
+from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
+from uldp.mechanisms.inference.forgery import forgery_text
+from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.specs.mechanism_names import OF_COUNTS, OF_SYMBOLS
+from uldp.schemas.table import Basis, Table
+
+# ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
+_WINDOWS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class PureLinear:
+    """The unbiased estimate over Z; see ``Linear``. Covariances are those of users' values that are drawn i.i.d."""
+
+    channel: Channel
+    cells: Counts
+    reports: int
+
+    @cached_property
+    def values(self) -> Floats:
+        """Shape (|Z|,): r-hat."""
+        return self.channel.unbiased(self.cells, self.reports)
+
+    @cached_property
+    def _within_bounds(self) -> Floats:
+        return np.clip(self.values, 0.0, 1.0)
+
+    @property
+    def variance(self) -> Floats:
+        """Shape (|Z|,): evaluated at r-hat cut to [0, 1]."""
+        return self.channel.variance(self._within_bounds, self.reports)
+
+    @property
+    def n(self) -> Counts:
+        """Shape (|Z|,): the number of all reports, for each symbol."""
+        return np.full(self.channel.size, self.reports)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
+        return self.channel.confidence_interval(self.cells, self.reports, level)
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w; see ``Channel.covariance_times``."""
+        return self.channel.covariance_times(self._within_bounds, w) / self.reports
+
+
+class PureDecoder(SharesDecoder):
+    """Reads support counts over Z by a channel, and redistributes the tags of PUM over X.
+
+    Args:
+        channel: p and q of the mechanism over Z.
+        pum: The values and tags behind the symbols.
+        chance_support: See ``PureMechanism``.
+        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+    """
+
+    def __init__(self, channel: Channel, pum: Pum, *, chance_support: float = 0.0, simultaneous: bool = False) -> None:
+        self.channel = channel
+        self.pum = pum
+        self._chance_support = chance_support
+        self.simultaneous = simultaneous
+        self.estimators = OF_SYMBOLS if channel.one_symbol else OF_COUNTS
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells."""
+        if self.channel.blocks is not None:
+            _check_partition(cells, n, self.channel.blocks.cells)
+            return
+        if cells.shape != (self.channel.size,):
+            raise ValueError(f"the cells have shape {cells.shape}, but there are {self.channel.size} symbols")
+        if cells.min() < 0 or cells.max() > n:
+            raise ValueError(f"a support count is outside of 0 to n = {n}")
+        if self.channel.independent_bits:
+            return
+        # A report that supports no sensitive symbol names another one.
+        supported, named = self.channel.supported, int(cells[self.channel.q == 0].sum())
+        if cells.sum() - named != (n - named) * supported:
+            raise ValueError(f"a report supports {supported} symbols, but the counts sum to {cells.sum()} with n = {n}")
+
+    def supports(self, cells: Counts) -> Counts:
+        """Return the support counts over Z; they are the cells, unless a cell supports a block of symbols."""
+        return cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
+
+    def linear(self, cells: Counts, n: int) -> PureLinear:
+        """Return the unbiased estimate over Z."""
+        return PureLinear(self.channel, self.supports(cells), n)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Test whether any distribution explains the support counts."""
+        p_value = self.test(self.supports(cells), n)
+        return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
+
+    def test(self, supports: Counts, n: int) -> float | None:
+        """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``."""
+        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+        from uldp.mechanisms.inference.plausibility import counts_p_value
+
+        return counts_p_value(self.channel, supports, n)
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors over Z at n reports of uniform symbols."""
+        return np.sqrt(self.channel.variance(equal_shares(self.channel.size), n))
+
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """See the base class. For "em", which climbs towards "mle", the errors are those of "mle"."""
+        name = "mle" if estimator == "em" else estimator
+        r_hat = estimate_intermediate(name, self.channel, self.draw_counts(r, n, rng), n, len(self.pum.tags))
+        return self.pum.distribution(r_hat) - self.pum.distribution(r)
+
+    def draw_counts(self, r: Floats, n: int, rng: Generator) -> Counts:
+        """Draw the support counts of n reports of devices whose true symbols are distributed as ``r``."""
+        return draw_counts(self.channel, r, n, rng)
+
+    def stderr(self, r: Floats, n: int) -> Floats:
+        """See the base class."""
+        return np.sqrt(self.pum.visible(self.channel.variance(r, n)))
+
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return float(1 / self.channel.gain[self.channel.q > 0].min())
+
+    def expected_l1(self, r: Floats, n: int, estimator: str) -> float:
+        """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
+
+        For more than ``LARGEST`` symbols, it is that of the unbiased estimate, which is larger.
+        """
+        if self.channel.size > LARGEST:
+            return min(self.channel.expected_l1(r, n), 2.0)
+        return forecast_errors(self, r, n, estimator, min(_WINDOWS, LARGEST // self.channel.size)).l1
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield p and q of the symbols that are protected and of the others, and what n reports can do."""
+        for q in np.unique(self.channel.q)[::-1].tolist():
+            of_q = self.channel.q == q
+            p, noise = self.channel.p[of_q], self.channel.noise(np.where(self.channel.q > 0, 0.0, 1.0))[of_q]
+            symbols = "1 symbol" if len(p) == 1 else f"{len(p):,} symbols"
+            behind = f", {float(noise[0]):.6g} from behind the others" if noise[0] < q else ""
+            yield "sensitive" if q > 0 else "others", f"{symbols}: p {float(p[0]):.6g}, q {q:.6g}{behind}"
+        yield (
+            "forged",
+            forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support, self.test),
+        )
+        falling, equal = (
+            self.expected_l1(shares(self.channel.size), n, estimator) for shares in (falling_shares, equal_shares)
+        )
+        at_most = "at most " if self.channel.size > LARGEST else ""
+        l1 = f"expected l1 {at_most}{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
+        worst = f"standard error of the unbiased estimate at most {self.forecast(n).max():.3g} a symbol"
+        yield "errors", f"of {estimator} at n = {n:,}: {l1}; {worst}"
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables of shares of an estimate of r; see ``share_tables``."""
+        r_hat = estimate_intermediate(estimator, self.channel, self.supports(cells), n, len(self.pum.tags))
+        linear = self.linear(cells, n)
+        return share_tables(self.pum, r_hat, linear, basis=Basis.EXACT, simultaneous=self.simultaneous)
+
+
+def _check_partition(cells: Counts, n: int, size: int) -> None:
+    if cells.shape != (size,):
+        raise ValueError(f"the cells have shape {cells.shape}, but there are {size} payloads")
+    if cells.min() < 0 or cells.sum() != n:
+        raise ValueError(
+            f"each report is in one cell, but the cells sum to {cells.sum()} with n = {n}, or are negative"
+        )

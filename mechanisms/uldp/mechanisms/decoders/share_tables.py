@@ -1,0 +1,85 @@
+"""The tables of shares: what is published of an estimate over Z, and the intervals of the unbiased one beside it."""
+
+from functools import partial
+
+import numpy as np
+
+from uldp.mechanisms.decoder import Linear
+from uldp.mechanisms.tags.pum import Pum
+from uldp.mechanisms.tags.pum_intervals import Ends, pum_intervals
+from uldp.schemas.arrays import Floats
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+
+def share_tables(
+    pum: Pum, r_hat: Floats, linear: Linear, *, basis: Basis, simultaneous: bool = False
+) -> tuple[Table, ...]:
+    """Return the shares of values by eq. (22) over the estimate of r; with tags, also what is behind them.
+
+    The intervals lie around the unbiased estimate, for each estimator, and are cut to [0, 1].
+
+    Args:
+        pum: The values and tags behind the symbols.
+        r_hat: Shape (|Z|,): the published estimate of r.
+        linear: The unbiased estimate of r.
+        basis: The method behind the intervals of ``linear``.
+        simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
+    """
+
+    def level_of_each(intervals: int) -> float:
+        return 1 - (1 - INTERVAL_LEVEL) / intervals if simultaneous else INTERVAL_LEVEL
+
+    n = int(linear.n[0])
+    ends = pum_intervals(pum, linear, level_of_each(pum.size))
+    table = partial(_table, n=n, simultaneous=simultaneous)
+    shares, stderr = pum.distribution(r_hat), pum.stderr(linear)
+    if not pum.tags:
+        return (table(TableName.SHARE, shares, stderr, ends.share, basis, whole=True),)
+    of_shares = Basis.ANY_BACKGROUND if np.isnan(pum.strength).all() else Basis.NORMAL
+    errors, most = pum.visible(np.sqrt(linear.variance)), pum.most_stderr(linear)
+    masses, of_masses = pum.tag_masses(r_hat, linear)
+    low, high = linear.interval(level_of_each(len(pum.tags)))
+    hidden = low[pum.size :], high[pum.size :]
+    return (
+        table(TableName.SHARE, shares, stderr, ends.share, of_shares, whole=True),
+        table(TableName.HIDDEN, masses, of_masses, hidden, basis, keys=pum.tags),
+        Table(TableName.BOUND, np.array([pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
+        table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, basis),
+        table(TableName.BAND, pum.most(r_hat), most, ends.band, Basis.ANY_BACKGROUND),
+    )
+
+
+def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, simultaneous: bool = False) -> Table:
+    """Return the table of shares where no value is hidden; see ``share_tables``."""
+    level = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
+    ends, stderr = linear.interval(level), np.sqrt(linear.variance)
+    return _table(TableName.SHARE, shares, stderr, ends, basis, n=n, simultaneous=simultaneous, whole=True)
+
+
+def _table(
+    name: TableName,
+    values: Floats,
+    stderr: Floats,
+    ends: Ends,
+    basis: Basis,
+    *,
+    n: int,
+    simultaneous: bool,
+    keys: tuple[str, ...] | None = None,
+    whole: bool = False,
+) -> Table:
+    """Return a table of one dimension, whose intervals are cut to [0, 1]."""
+    low, high = (end.clip(0.0, 1.0) for end in ends)
+    return Table(
+        name,
+        values,
+        stderr,
+        n,
+        shape=values.shape,
+        keys=keys,
+        low=low,
+        high=high,
+        whole=whole,
+        basis=basis,
+        simultaneous=simultaneous,
+    )

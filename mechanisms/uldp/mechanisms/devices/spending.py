@@ -1,0 +1,79 @@
+"""What a user has spent over time, and when a budget admits the next report.
+
+The times are those of the observations that the reports are about, by the device's clock.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from uldp.schemas.records import iso
+from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.durations import milliseconds
+
+_HOUR, _DAY, _YEAR = 3_600_000, 86_400_000, 365 * 86_400_000
+# Sums of floats may be off by this part of the budget, so that ten reports of 0.1 fit a budget of 1.
+_ROUNDING = 1e-9
+
+
+class Spending(NamedTuple):
+    """What some reports have spent together.
+
+    Attributes:
+        time: The time of the last of them, in milliseconds since 1970-01-01 UTC.
+        epsilon: The sum of their budgets, in nats.
+    """
+
+    time: int
+    epsilon: float
+
+
+class BudgetExceededError(ValueError):
+    """The device refuses a report, because it would exceed the budget of its spec.
+
+    Attributes:
+        until: The first time at which the same report would not exceed it, in milliseconds since 1970-01-01 UTC, if
+            the device sends no others before.
+    """
+
+    def __init__(self, spec: CollectionSpec, until: int) -> None:
+        self.until = until
+        super().__init__(
+            f"{spec.collection}: this report would exceed the budget of the user, {spec.budget}; the device can report"
+            f" again from {iso(until)} on"
+        )
+
+
+def admitted_at(spent: Iterable[Spending], epsilon: float, time: int, budget: Budget) -> int:
+    """Return the first time, from ``time`` on, at which a report that spends ``epsilon`` keeps a budget.
+
+    What was spent at a time counts until the period of the budget has passed since then. What was spent at later times,
+    as the clock said then, counts too. So a clock that is set back frees nothing, and in no period of this length, the
+    spendings that were admitted for the budget exceed it. A report that spends nothing is always admitted.
+    """
+    if not epsilon:
+        return time
+    every, left = milliseconds(budget.every), budget.epsilon * (1 + _ROUNDING) - epsilon
+    for earlier in sorted(spent, reverse=True):
+        left -= earlier.epsilon
+        if not left >= 0:
+            return max(time, earlier.time + every)
+    return time
+
+
+def record(spent: Sequence[Spending], epsilon: float, time: int) -> list[Spending]:
+    """Return what was spent before and now, in the order of time.
+
+    Spendings of one hour become one, at the time of the last of them, so that a device that reports each second has at
+    most 8,760 in a year; those that are a year older than the newest become one for each day. None is ever forgotten:
+    a clock that was a year ahead may be set back. Reports that spend nothing, as from a kept response, leave none.
+    """
+    all_of_them = [*spent, Spending(time, epsilon)]
+    newest = max(each.time for each in all_of_them)
+    merged: dict[tuple[int, int], Spending] = {}
+    for each in all_of_them:
+        span = _HOUR if newest - each.time < _YEAR else _DAY
+        slot = span, each.time // span
+        before = merged.get(slot, Spending(each.time, 0.0))
+        merged[slot] = Spending(max(before.time, each.time), before.epsilon + each.epsilon)
+    return sorted(each for each in merged.values() if each.epsilon)

@@ -1,0 +1,1 @@
+"""The estimators: each computes published shares from the support counts of a window."""

@@ -1,0 +1,163 @@
+"""Estimators compute the distribution r of the devices' true symbols over Z from the support counts of a window.
+
+Each estimator is a function of (channel, counts, n). ``estimate_intermediate`` selects it by its name in a spec.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from uldp.mechanisms.channel import Channel, normal_quantile
+from uldp.mechanisms.estimators import likelihood
+from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
+from uldp.mechanisms.estimators.projection import wls
+from uldp.schemas.arrays import Counts, Floats
+
+#: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
+THRESHOLD_ALPHA = 0.05
+#: The estimator "auto" is ``wls`` where the unbiased estimate has at most the first l1 error, empirical Bayes where it
+#: has the second or more, and a mixture in between.
+AUTO_BETWEEN = (0.4, 4.0)
+
+
+def empirical(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Estimate r without bias; entries may be negative, and for bit reports they need not sum to one.
+
+    Source: Murakami & Kawamoto, section 2.5; equation (1) of Wang et al. (USENIX Security 2017).
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+
+    Returns:
+        Shape (|Z|,).
+
+    Raises:
+        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
+    """
+    return channel.unbiased(counts, n)
+
+
+def threshold(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Keep the significant empirical estimates, and share the remaining probability equally among the other symbols.
+
+    The estimator cuts an estimate below T_z = Phi^-1(1 - alpha/|Z|) sd_z, where sd_z is its standard deviation if
+    r_z = 0. This is a one-sided test of each symbol with Bonferroni's correction, so with probability 1 - alpha the
+    estimator keeps no symbol that no device holds. A symbol with q = 0 has no noise (one report proves that a device
+    holds it), so its threshold is 0 and the estimator never cuts it.
+
+    Finally, the estimator scales the result to sum to one. If the sum of the kept estimates exceeds one, no probability
+    remains: the cut estimates become 0 and the scaling shrinks the kept ones.
+
+    Source: "emp+thr" of Murakami & Kawamoto, section 6.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: under the same conditions as ``empirical``.
+    """
+    estimate = channel.unbiased(counts, n)
+    deviation = np.sqrt(channel.variance(np.zeros(channel.size), n))
+    cut = estimate < normal_quantile(1 - THRESHOLD_ALPHA / channel.size) * deviation
+    kept = np.where(cut, 0.0, estimate)
+    shared: Floats = np.where(cut, max(1 - kept.sum(), 0.0) / max(cut.sum(), 1), kept)
+    shared /= shared.sum()
+    return shared
+
+
+def norm_sub(channel: Channel, counts: Counts, n: int) -> Floats:
+    """Return the distribution nearest to the empirical estimate, in Euclidean distance.
+
+    The estimator subtracts one constant from every entry and raises negative entries to zero. If all symbols are
+    equally noisy (RAPPOR, SUE, OUE), the result is close to the result of expectation-maximization over the reports
+    themselves, but needs only the counts. Under uRAP and uOUE it is wrong, because the estimator shifts the precise
+    estimates on Z_N as far as the noisy estimates on Z_S; ``wls`` does not.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: under the same conditions as ``empirical``.
+    """
+    return project_to_simplex(channel.unbiased(counts, n))
+
+
+def project_to_simplex(vector: Floats) -> Floats:
+    """Return the point of the probability simplex that is nearest to ``vector``, in O(k log k).
+
+    The solution is max(vector - tau, 0), and tau makes it sum to one. If the solution is positive at the j largest
+    entries, tau = (their sum - 1)/j. This quotient is largest for the right j.
+    """
+    descending = np.sort(vector)[::-1]
+    tau = ((np.cumsum(descending) - 1) / np.arange(1, len(vector) + 1)).max()
+    projection: Floats = np.maximum(vector - tau, 0.0)
+    return projection
+
+
+def auto(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
+    """Return ``wls`` where n suffices, ``empirical_bayes`` where it is small, and a mixture of both in between.
+
+    The forecast of the unbiased estimate's l1 error for equal shares, ``Channel.expected_l1``, decides. It follows from
+    channel and n alone, so windows of as many reports use the same estimator. The part of empirical Bayes grows with
+    the logarithm of this forecast from 0 to 1 ``AUTO_BETWEEN``, so no window jumps.
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+        bots: The number of bots, which are the last symbols of Z.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: under the same conditions as ``wls``.
+    """
+    nearest = wls(channel, counts, n)
+    part = part_of_empirical_bayes(channel.expected_l1(np.full(channel.size, 1 / channel.size), n))
+    return (1 - part) * nearest + part * empirical_bayes(channel, counts, n, bots) if part else nearest
+
+
+def part_of_empirical_bayes(error: float) -> float:
+    """Return the part of empirical Bayes in ``auto``, from 0 to 1, if the unbiased estimate has this l1 error."""
+    low, high = AUTO_BETWEEN
+    return float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
+
+
+_ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
+    "empirical": empirical,
+    "threshold": threshold,
+    "norm-sub": norm_sub,
+    "wls": wls,
+    "mle": likelihood.exact_mle,
+    "em": lambda channel, counts, n: likelihood.em(channel, counts, n).distribution,
+}
+
+
+def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
+    """Estimate r over Z with the estimator of this name.
+
+    Without tags, Z = X and the result estimates the distribution of values. With tags, ``Pum.distribution`` turns the
+    result into this estimate.
+
+    Args:
+        estimator: The name of an estimator in a spec.
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+        bots: The number of bots, which are the last symbols of Z.
+
+    Returns:
+        Shape (|Z|,). The results of all estimators except ``empirical`` lie on the probability simplex.
+
+    Raises:
+        ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
+    """
+    if estimator == "auto":
+        return auto(channel, counts, n, bots)
+    if estimator not in _ESTIMATORS:
+        raise ValueError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
+    return _ESTIMATORS[estimator](channel, counts, n)

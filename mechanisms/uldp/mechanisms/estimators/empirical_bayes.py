@@ -1,0 +1,122 @@
+"""Empirical Bayes: estimates that the other symbols of a class pull towards what is usual in this class.
+
+Where n is small, the noise of most symbols is larger than their shares, and every projection onto the simplex keeps the
+noise of those that are high by chance. A prior learnt from the counts of the window itself says how far to trust them.
+"""
+
+import numpy as np
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.estimators.projection import onto_simplex, wls
+from uldp.schemas.arrays import Counts, Floats, Symbols
+
+#: A class with fewer symbols says nothing about what is usual in it, so its estimates stay unbiased.
+SMALLEST_CLASS = 10
+# EM takes at least the first number of steps, and then goes on while a step makes the counts of the class more probable
+# by the factor exp(``_GAIN``), up to the last number. More steps fit the prior closer to noise, which they take for
+# differences. A class of a few hundred symbols seldom has the evidence for more than the first; one of thousands has.
+_LEAST_STEPS, _GAIN, _MOST_STEPS = 20, 0.03, 500
+# The grid has two points a standard deviation of a count, up to 4 standard deviations from some count.
+_POINTS_PER_DEVIATION, _REACH = 2, 8
+# A count is rounded to this part of the standard deviation of the noise: it bounds the number of different counts.
+_ROUNDING = 1 / 16
+# The variances of a projection are at least this part of the largest, so that it is stable.
+_LEAST_VARIANCE = 1e-6
+
+
+def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
+    """Estimate r by posterior means, and project these onto the simplex, weighted by the posterior variances.
+
+    The symbols of a class have the same p and q. The prior of a class is any distribution of shares. EM climbs from a
+    prior with the density 1/(r + mean share) towards the one that makes the counts of the class most probable; the
+    count of a symbol with the share r is binomial, with n and m = q + (p - q) r.
+
+    The estimates of other symbols are the unbiased ones before the projection: of symbols without noise (q = 0), so
+    that a value that no report names keeps the share 0; of bots, which are no values, and may hide many users; and of
+    classes of fewer than ``SMALLEST_CLASS`` symbols.
+
+    Source: Robbins, "An Empirical Bayes Approach to Statistics" (Berkeley Symposium 3, 1956); Laird, "Nonparametric
+    Maximum Likelihood Estimation of a Mixing Distribution" (JASA 73, 1978).
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts.
+        n: Number of counted reports.
+        bots: The number of bots, which are the last symbols of Z.
+
+    Returns:
+        Shape (|Z|,), on the probability simplex.
+
+    Raises:
+        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
+    """
+    rough = wls(channel, counts, n)
+    means = channel.unbiased(counts, n).copy()
+    variances = channel.variance(np.clip(means, 0, 1), n)
+    noise = channel.noise(means)
+    for members in _classes(channel, channel.size - bots):
+        q = float(noise[members[0]])
+        p = q + float(channel.gain[members[0]])
+        usual = max(float(rough[members].sum()), 1 / n) / len(members)
+        means[members], variances[members] = _posterior(counts[members], n, p, q, usual)
+    # A symbol with q = 0 and without reports stays at 0.
+    kept = (channel.q > 0) | (counts > 0)
+    a = np.maximum(variances, _LEAST_VARIANCE * (variances.max() or 1.0))[kept]
+    nearest = np.zeros(channel.size)
+    nearest[kept] = onto_simplex(means[kept], a, np.zeros_like(a))
+    return nearest
+
+
+def _classes(channel: Channel, values: int) -> list[Symbols]:
+    """Return the noisy values with the same p and q, for each such pair that is not rare."""
+    pairs = (channel.p + 1j * channel.q)[:values]
+    different, of, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
+    kept = np.flatnonzero((different.imag > 0) & (sizes >= SMALLEST_CLASS))
+    return [np.flatnonzero(of == each) for each in kept]
+
+
+def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tuple[Floats, Floats]:
+    """Return the posterior mean and variance of each share of a class, both of shape (len(counts),)."""
+    step = max(round(np.sqrt(n * q * (1 - q)) * _ROUNDING), 1)
+    rounded = np.rint(counts / step) * step
+    different, of, repeats = np.unique(np.minimum(rounded, n), return_inverse=True, return_counts=True)
+
+    # The standard deviation of arcsin(sqrt(C/n)) is 1 / (2 sqrt(n)), whatever m is.
+    spacing = 1 / (2 * np.sqrt(n) * _POINTS_PER_DEVIATION)
+    floor, ceiling = np.arcsin(np.sqrt([q, p]))
+    near = np.rint((np.arcsin(np.sqrt(different / n)) - floor) / spacing)
+    points = np.unique(np.clip(np.add.outer(near, np.arange(-_REACH, _REACH + 1)), 0, None))
+    m = np.sin(np.minimum(floor + spacing * points, ceiling)) ** 2
+    shares = np.maximum((m - q) / (p - q), 0)
+
+    # m is inside (0, 1), so that the logarithms are finite: the count of a symbol with the share 0 may be 0 alone.
+    inside = np.clip(m, 1e-300, 1 - 1e-16)
+    log_likelihood = np.multiply.outer(different, np.log(inside)) + np.multiply.outer(n - different, np.log1p(-inside))
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    prior = fitted_prior(1 / (1 + shares / usual), likelihood, repeats)
+    evidence = likelihood @ prior
+    mean = likelihood @ (prior * shares) / evidence
+    variance = np.maximum(likelihood @ (prior * shares**2) / evidence - mean**2, 0)
+    return mean[of], variance[of]
+
+
+def fitted_prior(density: Floats, likelihood: Floats, repeats: Counts) -> Floats:
+    """Climb by EM from a prior towards the one that makes the counts of a class most probable.
+
+    Args:
+        density: Shape (points,): where EM starts; it need not sum to one.
+        likelihood: Shape (counts, points): the probability of each different count at each point, up to a factor.
+        repeats: Shape (counts,): how many symbols have each count.
+
+    Returns:
+        Shape (points,): probabilities.
+    """
+    prior: Floats = density / density.sum()
+    before, symbols = -np.inf, repeats.sum()
+    for step in range(_MOST_STEPS):
+        evidence = likelihood @ prior
+        now = float(repeats @ np.log(evidence))
+        if step >= _LEAST_STEPS and now - before < _GAIN:
+            break
+        prior, before = prior * ((repeats / evidence) @ likelihood) / symbols, now
+    return prior

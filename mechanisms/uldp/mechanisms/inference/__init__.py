@@ -1,0 +1,1 @@
+"""Inference beside the estimates: intervals, tests of reports, and forecasts of errors."""

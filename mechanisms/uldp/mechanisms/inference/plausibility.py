@@ -1,0 +1,122 @@
+"""Plausibility: how improbable the reports of a window are, if every device follows the mechanism.
+
+A small p-value is a signal to an operator, who then looks for a broken client, a wrong spec or an attack. The job
+corrects nothing. Over many windows, some p-values are small by chance: a bound of 0.01 flags up to one honest window in
+a hundred.
+
+No test can detect a device that follows the mechanism with a value that it does not hold, because its reports look like
+the reports of an honest device with this value. The tests can detect reports that no mixture of true symbols explains:
+
+- The counts of a window (``fit_counts``). Under symbol reports, the mechanism's noise sets a floor of n q, and a count
+  falls below it only by chance. Forged reports without perturbation, even if all name one symbol, add no noise, so the
+  counts of symbols that no device holds fall below the floor. If each symbol has more honest holders than the forgers
+  take from its floor, the forged reports pass. Under bit reports, the estimates must also sum to one. Devices that set
+  all bits, no bit, or only their own bit violate this condition.
+- The number of set bits in one report (``randomizers.plausible_totals``), and the number of reports in a window with an
+  improbable one (``excess_p_value``). A careful forger sets as many bits as the mechanism would.
+
+Sources: Cheu, Smith & Ullman, "Manipulation Attacks in Local Differential Privacy" (IEEE S&P 2021), and Cao, Jia &
+Gong, "Data Poisoning Attacks to Local Differential Privacy Protocols" (USENIX Security 2021), for the effects of forged
+values and forged reports; Susko, "Likelihood ratio tests with boundary constraints using data-dependent degrees of
+freedom" (Biometrika 100, 2013) for the degrees of freedom.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance
+from uldp.schemas.arrays import Counts
+
+#: ``fit_counts`` requires at least this variance for the count of a symbol that no device holds. Below it, the count is
+#: far from normal.
+MIN_NOISE_VARIANCE = 10.0
+#: A window is flagged if a p-value is below this level. Honest devices cause a false alarm in one window of a million;
+#: in up to 30 of a million, if there are just enough reports for ``fit_counts`` to judge.
+ALARM_LEVEL = 1e-6
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The distance of the support counts of a window from the distributions that the channel can produce.
+
+    Attributes:
+        statistic: Chi-square distance of the counts from the nearest of these distributions.
+        degrees: Degrees of freedom: the number of active constraints, which separate the fit from the counts.
+        p_value: Upper bound of the probability that honest reports are this far or farther; 1 if no constraint is
+            active.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
+    """Test whether any distribution of true symbols explains the support counts of a window.
+
+    The test finds the nearest r on the probability simplex, and the distance of the counts from it, by ``nearest_fit``:
+
+    - Symbol reports: Pearson's distance. The counts sum to n, as the n m_z do for every r on the simplex, so only the
+      constraint r >= 0 can separate r from the counts.
+    - Bit reports: here r must be >= 0 and sum to one, though the r-hat_z do not.
+    - Reports of w > 1 symbols: the r-hat_z sum to one.
+    - Reports of blocks of symbols: they sum to one if supports have a constant sum. Otherwise r must, as for bits.
+
+    The degrees of freedom are the number of active constraints: one for each noisy symbol with r_z = 0, and one for the
+    sum, unless the r-hat_z sum to one anyway. The p-value is conservative. Given the symbols with r_z = 0 and the
+    direction of the residual, the length of the residual has a chi distribution if the truth lies on the same boundary.
+    If the truth lies inside, the mean of the residual points back into the simplex, and the length is stochastically
+    smaller. Counts are not exactly normal: with the smallest testable number of reports, and one or two symbols, a
+    p-value of 1e-3 is in truth up to 2e-3, and one of 1e-6 up to 3e-5.
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (|Z|,): support counts of possible reports.
+        n: Number of counted reports.
+
+    Returns:
+        The fit; or None if some noisy symbol (q > 0) has n q (1 - q) < ``MIN_NOISE_VARIANCE``, so that its count is far
+        from normal, or if no symbol is noisy, as without obfuscation, so that there is nothing to test.
+
+    Raises:
+        ValueError: if ``counts`` does not fit the channel and ``n``.
+    """
+    if not MIN_NOISE_VARIANCE <= n * channel.least_noise < np.inf:
+        return None
+    r = nearest_fit(channel, counts, n)
+    statistic = squared_distance(channel, counts, n, r)
+    sums_freely = channel.independent_bits or (channel.blocks is not None and not channel.blocks.fixed)
+    degrees = int(np.count_nonzero((channel.q > 0) & (r == 0))) + sums_freely
+    return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)
+
+
+def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
+    """Return the p-value of ``fit_counts``, or None without a fit."""
+    fit = fit_counts(channel, counts, n)
+    return None if fit is None else fit.p_value
+
+
+def excess_p_value(observed: int, n: int, tail: float) -> float:
+    """Return an upper bound of the probability that ``observed`` or more of n honest reports are improbable.
+
+    Args:
+        observed: Number of improbable reports, for example reports with fewer or more bits than
+            ``plausible_bit_totals`` allows.
+        n: Number of all reports.
+        tail: Upper bound of the probability that an honest report is improbable, for every true symbol.
+
+    Returns:
+        The upper tail of the binomial distribution of n and ``tail``.
+
+    Raises:
+        ValueError: if ``observed`` is not in 0..n, or ``tail`` is not inside (0, 1).
+    """
+    if not 0 <= observed <= n:
+        raise ValueError(f"observed must be from 0 to n={n}, got {observed}")
+    if not 0 < tail < 1:
+        raise ValueError(f"tail must be inside (0, 1), got {tail}")
+    # Use the incomplete beta function: SciPy's bdtrc computes the same tail, but with half the digits if it is small.
+    return float(special.betainc(observed, n - observed + 1, tail)) if observed else 1.0

@@ -1,0 +1,1 @@
+"""Linear maps over large arrays, which several mechanisms share."""

@@ -1,0 +1,230 @@
+"""Block designs as linear maps: sums over the blocks of each point, and draws of a block that holds a point.
+
+Sources: Acharya, Sun & Zhang, "Hadamard Response" (AISTATS 2019) for the design of a Hadamard matrix; Hall,
+"Combinatorial Theory" (2nd edition, 1986), section 11, for cyclic difference sets, and Singer (1938) for those of
+projective spaces.
+"""
+
+from abc import ABC, abstractmethod
+from functools import cache, cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
+from uldp.schemas.arrays import Counts, Floats, Symbols
+from uldp.schemas.specs.designs import Design, prime_power
+
+# A sum of integers by FFT is exact if they have at most this many bits and there are at most 2^17.
+_EXACT_BITS = 20
+
+
+class BlockDesign(ABC):
+    """Points and blocks, where each point is in the same number of blocks, and so is each pair of points.
+
+    Attributes:
+        points: The number of points.
+        blocks: The number of blocks.
+        holding: The number of blocks that hold a point.
+        together: The number of blocks that hold two points.
+        equal_blocks: Whether all blocks hold the same number of points.
+        draws: ``holding_block`` needs a uniform number below this.
+    """
+
+    points: int
+    blocks: int
+    holding: int
+    together: int
+    equal_blocks: bool
+    draws: int
+
+    @abstractmethod
+    def sums(self, counts: Counts) -> Counts:
+        """Sum counts of blocks, shape (blocks,), over the blocks that hold each point; shape (points,), exactly."""
+
+    @abstractmethod
+    def over_blocks(self, x: Floats) -> Floats:
+        """Sum vectors, shape (blocks, j), over the blocks that hold each point; shape (points, j)."""
+
+    @abstractmethod
+    def over_points(self, x: Floats) -> Floats:
+        """Sum vectors, shape (points, j), over the points of each block; shape (blocks, j)."""
+
+    @abstractmethod
+    def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
+        """Return a block that holds each point; uniform among these if ``drawn`` is uniform below ``draws``."""
+
+
+class HadamardDesign(BlockDesign):
+    """The design of Sylvester's Hadamard matrix of order V, a power of 2: the entry (i, j) is (-1)^popcount(i & j).
+
+    Point i is row i + 1, and block j is column j. A block holds the rows with an entry of 1.
+    """
+
+    equal_blocks = False
+
+    def __init__(self, least: int) -> None:
+        """Build the smallest design with at least this many points."""
+        self.blocks = self.draws = 1 << least.bit_length()
+        self.points, self.holding, self.together = self.blocks - 1, self.blocks // 2, self.blocks // 4
+
+    def sums(self, counts: Counts) -> Counts:
+        """See the base class; a sum of signed counts stays in 64 bits."""
+        summed: Counts = (counts.sum() + walsh_hadamard(counts)[1:]) // 2
+        return summed
+
+    def over_blocks(self, x: Floats) -> Floats:
+        """See the base class."""
+        summed: Floats = (x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2
+        return summed
+
+    def over_points(self, x: Floats) -> Floats:
+        """See the base class."""
+        rows = np.concatenate([np.zeros_like(x[:1]), x])
+        summed: Floats = (x.sum(axis=0) + walsh_hadamard(rows)) / 2
+        return summed
+
+    def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
+        """Return the drawn column, with the lowest bit of the row flipped if its entry is -1."""
+        rows = points + 1
+        odd = np.bitwise_count(rows & drawn).astype(np.int64) & 1
+        columns: Symbols = drawn ^ (odd * (rows & -rows))
+        return columns
+
+
+class CyclicDesign(BlockDesign):
+    """The design of a difference set D modulo V: block t holds the points D + t."""
+
+    equal_blocks = True
+
+    def __init__(self, parameters: Design) -> None:
+        """Build the design with these parameters."""
+        self.set = difference_set(parameters)
+        self.points = self.blocks = parameters.points
+        self.holding = self.draws = parameters.block
+        self.together = parameters.pairs
+
+    @cached_property
+    def _transformed(self) -> npt.NDArray[np.complex128]:
+        """The Fourier transform of the indicator of D."""
+        inside = np.zeros(self.points)
+        inside[self.set] = 1
+        return np.fft.rfft(inside)
+
+    def _convolve(self, x: Floats, transformed: npt.NDArray[np.complex128]) -> Floats:
+        spectrum = np.fft.rfft(x, axis=0) * transformed.reshape(-1, *[1] * (x.ndim - 1))
+        return np.fft.irfft(spectrum, n=self.points, axis=0)
+
+    def sums(self, counts: Counts) -> Counts:
+        """See the base class. Counts are added by parts of 20 bits, so that rounding gives exact integers."""
+        total: Counts = np.zeros(self.points, dtype=np.int64)
+        shift, rest = 0, counts
+        while rest.any():
+            part = (rest & ((1 << _EXACT_BITS) - 1)).astype(np.float64)
+            total += np.rint(self.over_blocks(part)).astype(np.int64) << shift
+            shift, rest = shift + _EXACT_BITS, rest >> _EXACT_BITS
+        return total
+
+    def over_blocks(self, x: Floats) -> Floats:
+        """See the base class; point i is in the blocks i - D."""
+        return self._convolve(x, self._transformed)
+
+    def over_points(self, x: Floats) -> Floats:
+        """See the base class; block t holds the points t + D."""
+        return self._convolve(x, self._transformed.conj())
+
+    def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
+        """Return block i - D[drawn] modulo V for point i."""
+        return (points - self.set[drawn]) % self.points
+
+
+@cache
+def difference_set(design: Design) -> Symbols:
+    """Return D in ascending order, shape (w,).
+
+    Residues are the powers of all numbers modulo V but 0. Singer's set has the i below V with Tr(a^i) = 0, where a
+    generates the field of g^m elements, and Tr(y) = sum_j y^(g^j), j < m, is its trace. With g = p^e for a prime p, a
+    is x modulo the first primitive polynomial of degree em over the integers modulo p, in the order of the number that
+    its coefficients below x^(em) are in base p, from the highest.
+    """
+    if design.power:
+        numbers = np.arange(1, design.points)
+        residues = numbers * numbers % design.points
+        found: Symbols = np.unique(residues if design.power == 2 else residues * residues % design.points)
+    elif design.field:
+        found = _singer_set(design)
+    else:
+        found = np.zeros(1, dtype=np.int64)
+    assert len(found) == design.block
+    found.flags.writeable = False
+    return found
+
+
+def _singer_set(design: Design) -> Symbols:
+    factors = prime_power(design.field)
+    assert factors is not None  # so the design was chosen
+    p, exponent = factors
+    degree = exponent * design.dimension
+    modulus = _primitive(p, degree)
+    # Row k of the trace is that of x^k, which is linear over the integers modulo p.
+    trace = np.array(
+        [
+            np.sum([_power(_x(degree, k), design.field**j, modulus, p) for j in range(design.dimension)], axis=0) % p
+            for k in range(degree)
+        ]
+    )
+    powers = np.array([_x(degree, 0)])
+    while len(powers) < design.points:
+        # The next powers are these times a^len: multiply each row by the matrix of that factor.
+        factor = _power(_x(degree, 1), len(powers), modulus, p)
+        matrix = np.array([_times(_x(degree, k), factor, modulus, p) for k in range(degree)])
+        powers = np.concatenate([powers, powers @ matrix % p])
+    found: Symbols = np.flatnonzero(~(powers[: design.points] @ trace % p).any(axis=1))
+    return found
+
+
+def _x(degree: int, power: int) -> Symbols:
+    """Return x^power as its coefficients, from that of x^0 on."""
+    coefficients: Symbols = np.eye(degree, dtype=np.int64)[power]
+    return coefficients
+
+
+def _times(one: Symbols, other: Symbols, modulus: Symbols, p: int) -> Symbols:
+    """Multiply polynomials modulo x^degree + modulus, and modulo p."""
+    product, degree = np.convolve(one, other) % p, len(modulus)
+    for at in range(len(product) - 1, degree - 1, -1):
+        product[at - degree : at] = (product[at - degree : at] - product[at] * modulus) % p
+    return product[:degree]
+
+
+def _power(base: Symbols, exponent: int, modulus: Symbols, p: int) -> Symbols:
+    result = _x(len(modulus), 0)
+    while exponent:
+        if exponent & 1:
+            result = _times(result, base, modulus, p)
+        base, exponent = _times(base, base, modulus, p), exponent >> 1
+    return result
+
+
+def _primitive(p: int, degree: int) -> Symbols:
+    """Return the coefficients below x^degree of the first primitive polynomial, from that of x^0 on."""
+    order = p**degree - 1
+    divisors = [order // prime for prime in _prime_factors(order)]
+    one, x = _x(degree, 0).tolist(), _x(degree, 1)
+    for number in range(1, p**degree):
+        modulus: Symbols = np.array([number // p**k % p for k in range(degree)], dtype=np.int64)
+        powers = (_power(x, divisor, modulus, p).tolist() for divisor in divisors)
+        if modulus[0] and _power(x, order, modulus, p).tolist() == one and one not in powers:
+            return modulus
+    raise AssertionError("each field has a primitive polynomial")
+
+
+def _prime_factors(number: int) -> list[int]:
+    factors, divisor = [], 2
+    while divisor * divisor <= number:
+        if number % divisor == 0:
+            factors.append(divisor)
+            while number % divisor == 0:
+                number //= divisor
+        divisor += 1
+    return factors + ([number] if number > 1 else [])

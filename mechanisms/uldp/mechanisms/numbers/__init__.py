@@ -1,0 +1,1 @@
+"""Numbers of a range: their encoding, their mechanisms, and their mean and quantiles."""

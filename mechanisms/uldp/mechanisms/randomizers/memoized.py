@@ -1,0 +1,153 @@
+"""A mechanism for devices that report again: a permanent response that the device keeps, perturbed for each report.
+
+Source: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response" (CCS 2014),
+for the permanent and the instantaneous randomized response. The noise of the second is solved for here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from uldp.mechanisms.cells import Cells
+from uldp.mechanisms.kernels.packed_bits import pack_rows
+from uldp.mechanisms.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
+from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
+
+# again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 17
+
+# Solving for a probability of 0 may give less by the rounding of floats.
+_ROUNDING = 1e-12
+
+
+class Memoized(WithMemory):
+    """A permanent response by one mechanism, and noise on top, such that a report has the law of another mechanism.
+
+    The device draws ``permanent`` once for a symbol, and keeps it. Each report is ``again`` of what it kept. Both
+    mechanisms have ``UniformNoise``, or both have ``BitNoise``. The noise of ``again`` is all that is missing from
+    the law of the first to that of the second. So a collector needs only the second.
+
+    Uniform noise: if the mechanisms send a uniform payload with probability a and a', ``again`` replaces the permanent
+    payload with probability (a' - a) / (1 - a) by a uniform one. A report is then uniform with the probability
+
+        a + (1 - a) (a' - a) / (1 - a) = a'.
+
+    So the mechanisms must differ by their noise alone: they have sets of one size, hashes of one number of buckets, or
+    blocks of one width, although others would be better for the larger epsilon.
+
+    Bits: if a bit of the permanent response is set with probability p for the true symbol and q for others, and a bit
+    of a report with p' and q', ``again`` sets a bit that is not set with probability (p q' - p' q) / (p - q). It clears
+    a bit that is set with probability ((1 - p') (1 - q) - (1 - p) (1 - q')) / (p - q). These solve
+
+        p' = p (1 - cleared) + (1 - p) set          q' = q (1 - cleared) + (1 - q) set.
+
+    For a symbol of Z_N, q = q' = 0, so ``again`` never sets its bit.
+
+    Guarantee: one report has that of the second mechanism. All reports of one symbol together have the budget of the
+    first, however many they are, because they follow from its one response: they are (Z_S, Y_P, lasting)-ULDP, where
+    Y_P are the sequences of reports that some symbol of Z_S can produce. Reports of several symbols spend the lasting
+    budget of each, and a reader may see that the symbol has changed.
+
+    Attributes:
+        once: The mechanism that has the law of one report.
+        noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
+            payload. Bits: shape (2, bits), that it sets and clears each bit.
+    """
+
+    once: Mechanism
+    noise: Floats
+
+    def __init__(self, inner: Mechanism, once: Mechanism) -> None:
+        """Build the mechanism.
+
+        Args:
+            inner: The mechanism of the permanent response.
+            once: The mechanism that has the law of one report.
+
+        Raises:
+            ValueError: if no noise on the response of ``inner`` gives the law of ``once``. With one theta, there is
+                such noise if the epsilon of ``once`` is at most that of ``inner``.
+        """
+        self._inner, self.once = inner, once
+        if _structure(inner) != _structure(once):
+            raise ValueError("the permanent response and the reports must differ by their noise alone")
+        if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
+            replaced = (once.uniform_probability - inner.uniform_probability) / (1 - inner.uniform_probability)
+            self.noise = _positive(np.array([replaced]))
+        elif isinstance(inner, BitNoise) and isinstance(once, BitNoise):
+            self.noise = _positive(_bit_noise(inner, once))
+        else:
+            raise ValueError("a memoized mechanism needs uniform noise, or bits with noise of their own")
+        self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
+        self.size, self.form, self.largest_step = once.size, once.form, once.largest_step
+        self.statistic_size, self.partitions = once.statistic_size, once.partitions
+
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        return self._inner.perturb(symbols, randomness)
+
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+        n = len(permanent)
+        if isinstance(self.once, UniformNoise):
+            replaced = randomness.random(n) < self.noise[0]
+            drawn = self.once.uniform(n, randomness)
+            payloads: Payloads = np.where(replaced.reshape(-1, *[1] * (drawn.ndim - 1)), drawn, permanent)
+            return payloads
+        size = self.noise.shape[1]
+        head, kept = np.split(cast(Packed, permanent), [permanent.shape[1] + -size // 8], axis=1)
+        bits = pack_rows(n, size, lambda block: self._bits_again(kept[block], randomness), _BITS_AT_ONCE)
+        return np.concatenate([head, bits], axis=1)
+
+    def _bits_again(self, permanent: Packed, randomness: Randomness) -> Mask:
+        bits = np.unpackbits(permanent, axis=1, count=self.noise.shape[1])
+        becomes_set, cleared = self.noise
+        drawn = randomness.random(bits.shape)
+        kept: Mask = np.where(bits, drawn >= cleared, drawn < becomes_set)
+        return kept
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads the mechanism of one report can produce."""
+        return self.once.possible(payloads)
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which are improbable, by the mechanism of one report."""
+        return self.once.inspect(payloads)
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return what a payload says, by the mechanism of one report."""
+        return self.once.describe(payload)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Return the statistic of each group, by the mechanism of one report."""
+        return self.once.tally(parts, groups, k)
+
+
+def _structure(mechanism: Mechanism) -> tuple[object, ...]:
+    """Return the symbols and payloads of a mechanism, and in ``chance_support`` the size of its sets or buckets."""
+    structure = (type(mechanism), mechanism.size, mechanism.form, mechanism.structure)
+    if isinstance(mechanism, PureMechanism):
+        return (*structure, mechanism.chance_support, mechanism.sensitive.tobytes())
+    return structure
+
+
+def _bit_noise(inner: BitNoise, once: BitNoise) -> Floats:
+    """Return the probabilities that ``again`` sets and clears each bit, shape (2, bits)."""
+    (unset, q), (unset_once, q_once) = inner.bit_law, once.bit_law
+    p = 1 - unset
+    becomes_set = p * q_once - (1 - unset_once) * q
+    cleared = unset_once * (1 - q) - unset * (1 - q_once)
+    return np.stack([becomes_set, cleared]) / (p - q)
+
+
+def _positive(noise: Floats) -> Floats:
+    """Check probabilities, and round them up to 0."""
+    if not (noise >= -_ROUNDING).all():
+        raise ValueError("no noise gives the law of one report; its epsilon must be at most the lasting one")
+    return np.maximum(noise, 0.0)

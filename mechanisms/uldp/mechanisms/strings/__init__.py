@@ -1,0 +1,1 @@
+"""Strings that nobody lists beforehand: their mechanisms by cohorts, and the shares of candidates."""

@@ -1,0 +1,222 @@
+"""The shares of candidates among strings that nobody lists beforehand, and the share of all other strings."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from statistics import NormalDist
+
+import numpy as np
+
+from uldp.mechanisms.decoder import Decoder, require_reports
+from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.inference.intervals import lower_tail
+from uldp.mechanisms.strings.bloom import BloomFilter
+from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates, CohortChannel
+from uldp.mechanisms.strings.cohort_hashing import CohortHashing
+from uldp.mechanisms.strings.cohorts import string_symbol
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+#: The probability that any candidate is found which nobody holds.
+FALSELY_FOUND = 0.05
+
+
+class CandidateDecoder(Decoder):
+    """Estimates which share of the users holds each candidate, from the cells of cohorts.
+
+    - ``share``: the share of each candidate. "empirical" is unbiased, and "auto" is the nearest to it of all shares
+      that are 0 or more and sum, with the unexplained one, to 1, weighted by the variances. The intervals lie around
+      the unbiased estimate, and are cut to [0, 1].
+    - ``unexplained``: the share of users who hold none of the candidates.
+    - ``p_value``: the probability of so large an estimate, or a larger one, if nobody holds the candidate.
+    - ``found``: 1 for the candidates whose p-value is at most 0.05 / K, else 0. So the probability that any is found
+      which nobody holds is at most 5 % (Bonferroni).
+
+    The candidates may change at any time, because no cell depends on them.
+    """
+
+    estimators = ("auto", "empirical")
+
+    def __init__(
+        self,
+        mechanism: BloomFilter | CohortHashing,
+        candidates: Sequence[str],
+        longest: int,
+        *,
+        simultaneous: bool = False,
+    ) -> None:
+        """Build the decoder.
+
+        Args:
+            mechanism: The mechanism of the reports.
+            candidates: The strings to ask for, K of them.
+            longest: The bytes of the longest string of the domain.
+            simultaneous: Whether all intervals of the shares are to cover the truth at once, or each alone.
+
+        Raises:
+            ValueError: if a candidate is too long.
+        """
+        self.channel = _channel_of(mechanism)
+        self.names = tuple(candidates)
+        self.simultaneous = simultaneous
+        self._longest = longest
+        self._counted = not mechanism.partitions
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The candidates; found when the first statistic is read, because devices build this decoder too."""
+        symbols = np.array([string_symbol(name, self._longest) for name in self.names], dtype=np.int64)
+        return Candidates(self.channel, symbols)
+
+    def _split(self, cells: Counts, n: int) -> tuple[Counts, Counts]:
+        """Return the supports, shape (M, L), and the number of reports of each cohort, shape (M,).
+
+        Raises:
+            ValueError: if no n reports give these cells.
+        """
+        columns = self.channel.positions + self._counted
+        if cells.shape != (self.channel.cohorts * columns,):
+            raise ValueError(f"the cells have shape {cells.shape}, not {self.channel.cohorts} x {columns}")
+        of_cohorts = cells.reshape(self.channel.cohorts, columns)
+        supports = of_cohorts[:, int(self._counted) :]
+        sizes = of_cohorts[:, 0] if self._counted else supports.sum(axis=1)
+        if cells.min() < 0 or sizes.sum() != n or (supports > sizes[:, np.newaxis]).any():
+            raise ValueError(f"no {n} reports give these cells of {self.channel.cohorts} cohorts")
+        return supports, sizes
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells."""
+        self._split(cells, n)
+
+    def linear(self, cells: Counts, n: int) -> CandidateLinear:
+        """Return the unbiased estimate of the shares of the candidates.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        supports, sizes = self._split(cells, n)
+        require_reports(n)
+        return CandidateLinear(self.candidates, supports, sizes)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return how probable it is that n honest reports give a cell so small or so large a count.
+
+        A report is in each cohort with the probability 1/M, and supports a position of it with one from q to p,
+        whatever the string is. So each cell is stochastically between binomial ones. The test takes all cells, with
+        Bonferroni's bound, at every n.
+        """
+        supports, sizes = self._split(cells, n)
+        if n <= 0:
+            return {}
+        channel = self.channel
+        p, q = channel.p / channel.cohorts, channel.q / channel.cohorts
+        tails = [lower_tail(int(supports.min()), n, q), lower_tail(n - int(supports.max()), n, 1 - p)]
+        if channel.cohorts > 1:
+            alone = 1 / channel.cohorts
+            tails += [lower_tail(int(sizes.min()), n, alone), lower_tail(n - int(sizes.max()), n, 1 - alone)]
+        return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * (supports.size + sizes.size) * min(tails))}
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the shares of K rare candidates at n reports, shape (K,).
+
+        Leaves out the collisions with other strings, which depend on their shares.
+        """
+        return np.full(len(self.names), self._error(n))
+
+    def _error(self, n: int) -> float:
+        """Return the standard error of the share of a rare candidate."""
+        channel = self.channel
+        beta = channel.covered
+        of_score = float(channel.row_variance(np.array(beta)))
+        unit = channel.positions * beta * (1 - beta) * channel.left(len(self.names))
+        return math.sqrt(of_score / unit / n)
+
+    def least_found(self, n: int) -> float:
+        """Return the share of a candidate that n reports find with a probability of one half."""
+        return -NormalDist().inv_cdf(FALSELY_FOUND / max(len(self.names), 1)) * self._error(n)
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the sizes of the mechanism, the number of candidates, and the least share that n reports show."""
+        channel = self.channel
+        kind = "buckets" if channel.one_position else f"bits, {channel.hashes} hashes"
+        yield (
+            "cohorts",
+            f"{channel.cohorts:,} of {channel.positions:,} {kind}: p {channel.p:.6g}, q {channel.q:.6g}",
+        )
+        yield "candidates", f"{len(self.names):,} of the strings" if self.names else "none; estimates need candidates"
+        shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
+        yield "errors", f"of the share of a rare string at n = {n:,}: {self._error(n):.3g}; {shown}"
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """
+        self.require(estimator)
+        linear = self.linear(cells, n)
+        k = len(self.names)
+        if not k:
+            return (Table(TableName.UNEXPLAINED, np.ones(1), np.zeros(1), n, shape=(1,)),)
+        variance, of_sum = linear.variance, float(linear.times(np.ones((k, 1))).sum())
+        share, rest = linear.values, 1 - linear.values.sum()
+        low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / k if self.simultaneous else INTERVAL_LEVEL)
+        half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * math.sqrt(of_sum)
+        ends = np.clip([[rest - half], [rest + half]], 0.0, 1.0)
+        p_value = self._chance(share / np.sqrt(variance), n)
+        if estimator == "auto":
+            nearest = onto_simplex(np.append(share, rest), np.append(variance, of_sum), np.zeros(k + 1))
+            share, rest = nearest[:-1], nearest[-1]
+        table = partial(Table, n=n, shape=(k,), keys=self.names)
+        return (
+            table(
+                TableName.SHARE,
+                share,
+                np.sqrt(variance),
+                low=low.clip(0.0, 1.0),
+                high=high.clip(0.0, 1.0),
+                basis=Basis.NORMAL,
+                simultaneous=self.simultaneous,
+            ),
+            Table(
+                TableName.UNEXPLAINED,
+                np.array([rest]),
+                np.array([math.sqrt(of_sum)]),
+                n,
+                shape=(1,),
+                low=ends[0],
+                high=ends[1],
+                basis=Basis.NORMAL,
+            ),
+            table(TableName.P_VALUE, p_value, np.zeros(k)),
+            table(TableName.FOUND, (p_value <= FALSELY_FOUND / k).astype(np.float64), np.zeros(k)),
+        )
+
+    def _chance(self, z: Floats, n: int) -> Floats:
+        """Return the probability of such estimates, or larger ones, of strings that nobody holds.
+
+        Args:
+            z: Shape (K,): the estimates, in standard errors.
+            n: The number of reports.
+
+        The supports of a string that nobody holds are about binomial, n H trials of the probability by which chance
+        supports a position. Where they are few, their law is less even than the normal one.
+        """
+        from scipy import special  # takes a quarter of a second, and devices need none
+
+        channel, trials = self.channel, n * self.channel.hashes
+        chance = channel.q + (channel.p - channel.q) * channel.covered
+        supports = trials * chance + z * math.sqrt(trials * chance * (1 - chance))
+        inside = np.clip(supports, np.finfo(np.float64).tiny, trials)
+        tail: Floats = np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance))
+        return tail
+
+
+def _channel_of(mechanism: BloomFilter | CohortHashing) -> CohortChannel:
+    if isinstance(mechanism, BloomFilter):
+        return CohortChannel(
+            mechanism.cohorts, mechanism.bits, mechanism.hashes, mechanism.theta, mechanism.q, one_position=False
+        )
+    noise, g = mechanism.noise_probability, mechanism.buckets
+    return CohortChannel(mechanism.cohorts, g, 1, 1 - noise, noise / (g - 1), one_position=True)

@@ -1,0 +1,230 @@
+"""Least squares for the shares of strings, the candidates, from the reports of cohorts with hash functions.
+
+Source: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response" (CCS 2014),
+section 4, for the regression of the corrected counts of all cohorts on the positions of candidates. The errors are
+ours.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.strings.cohorts import hash_positions
+from uldp.schemas.arrays import Counts, Floats, Symbols
+
+# The matrix of the design has this many entries at once.
+_ENTRIES_AT_ONCE = 1 << 24
+# Added to the diagonal of the normal matrix: strings that no cohort tells apart then share what they have together.
+_RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class CohortChannel:
+    """The law of the cells: M cohorts of H hash functions into L positions, which a report supports or not.
+
+    Attributes:
+        cohorts: M.
+        positions: L, the buckets of local hashing or the bits of a Bloom filter.
+        hashes: H.
+        p: The probability that a report supports a position of its string.
+        q: The probability that it supports any other.
+        one_position: Whether each report supports exactly one position; else, each is drawn alone.
+    """
+
+    cohorts: int
+    positions: int
+    hashes: int
+    p: float
+    q: float
+    one_position: bool
+
+    @property
+    def covered(self) -> float:
+        """beta, the probability that a position is one of a random string: 1 - (1 - 1/L)^H."""
+        return 1 - (1 - 1 / self.positions) ** self.hashes
+
+    @property
+    def both(self) -> float:
+        """The covariance of two positions of a random string, which is 0 or less."""
+        return (
+            1 - 2 * (1 - 1 / self.positions) ** self.hashes + (1 - 2 / self.positions) ** self.hashes - self.covered**2
+        )
+
+    @property
+    def scatter(self) -> float:
+        """The variance of a position of a random string, after what all positions have in common."""
+        return self.covered * (1 - self.covered) - self.both
+
+    def left(self, candidates: int) -> float:
+        """Return the part of the independent cells that least squares on some candidates leaves."""
+        independent = self.cohorts * (self.positions - self.one_position)
+        return max(independent - candidates, 1) / independent
+
+    def row_variance(self, covered: Floats) -> Floats:
+        """Return the variance of a position in one report of its cohort, divided by (p - q)^2.
+
+        Args:
+            covered: The share of users whose string has the position, of any shape.
+        """
+        gain = self.p - self.q
+        if self.one_position:
+            return (self.q + gain * covered) / gain**2
+        noise = self.q * (1 - self.q) + gain * (1 - self.p - self.q) * covered
+        return noise / gain**2 + self.scatter
+
+
+class Candidates:
+    """The positions of candidates in each cohort, and the normal matrix of least squares.
+
+    With B_x(c, j) = 1 if j is a position of x in cohort c, and D_x = B_x - beta, the normal matrix is
+    G_xz = (1/M) sum_cj D_x(c, j) D_z(c, j).
+
+    Args:
+        channel: The law of the cells.
+        symbols: Shape (K,): the symbols of the candidates.
+    """
+
+    def __init__(self, channel: CohortChannel, symbols: Symbols) -> None:
+        self.channel, self.size = channel, len(symbols)
+        found = hash_positions(np.arange(channel.cohorts), symbols[:, np.newaxis], channel.hashes, channel.positions)
+        found.sort(axis=2)
+        # A position of two functions is one position.
+        self._first: npt.NDArray[np.bool_] = np.diff(found, axis=2, prepend=-1) > 0
+        self._rows = (found + np.arange(channel.cohorts)[:, np.newaxis] * channel.positions).astype(np.int32)
+
+    def sums(self, of_rows: Floats) -> Floats:
+        """Return sum_cj B_x(c, j) a(c, j) for each candidate x, shape (K,)."""
+        sums: Floats = (of_rows.ravel()[self._rows] * self._first).sum(axis=(1, 2))
+        return sums
+
+    def covered(self, shares: Floats) -> Floats:
+        """Return the share of users with each position, shape (M, L), if all other strings are like random ones."""
+        channel = self.channel
+        weights = (shares[:, np.newaxis, np.newaxis] * self._first).ravel()
+        of_candidates = np.bincount(self._rows.ravel(), weights, channel.cohorts * channel.positions)
+        covered: Floats = of_candidates + channel.covered * (1 - shares.sum())
+        return covered.reshape(channel.cohorts, channel.positions)
+
+    @cached_property
+    def normal(self) -> Floats:
+        """G, shape (K, K)."""
+        channel = self.channel
+        # float32 counts the common positions exactly: there are at most 2^24.
+        common = np.zeros((self.size, self.size), dtype=np.float32)
+        at_once = max(_ENTRIES_AT_ONCE // max(self.size * channel.positions, 1), 1)
+        for start in range(0, channel.cohorts, at_once):
+            stop = min(start + at_once, channel.cohorts)
+            bits = np.zeros((self.size, (stop - start) * channel.positions), dtype=np.float32)
+            at = self._rows[:, start:stop].reshape(self.size, -1) - start * channel.positions
+            np.put_along_axis(bits, at, 1, axis=1)
+            common += bits @ bits.T
+        beta, own = channel.covered, np.diag(common).astype(np.float64)
+        centred: Floats = common.astype(np.float64) - beta * (own[:, np.newaxis] + own)
+        normal: Floats = centred / channel.cohorts + channel.positions * beta**2
+        return normal
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """The inverse of G, shape (K, K)."""
+        return np.asarray(np.linalg.inv(self.normal + _RIDGE * np.eye(self.size)), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLinear:
+    """The least squares estimate of the shares of candidates; see ``Linear``.
+
+    A report of cohort c scores psi_x = sum_j D_x(c, j) ((y_j - q)/(p - q) - beta), where y_j is 1 if it supports j. The
+    mean score b has the expectation G f, plus the collisions of all other strings. So f-hat = G^-1 b is unbiased over
+    the hash functions, and over the reports alone if each user holds a candidate.
+
+    Three parts add to its covariance:
+
+    - the noise and the draw of the cohort: G^-1 R G R G^-1 / n, where R is diagonal and makes the variance of each
+      score exact, by the probability that each position is supported;
+    - the draw of the users: (diag(f) - f f^T) / n, of which local hashing has diag(f) in the first part;
+    - collisions with the strings that are no candidates, sum f^2 = tau^2: their hashes are fixed but unknown, so they
+      have the covariance tau^2 s G^-1 / M, with s = ``CohortChannel.scatter``. It does not fall with n. The residuals
+      of the cells show tau^2 (by moments).
+
+    Attributes:
+        candidates: The candidates.
+        supports: Shape (M, L): the reports of each cohort that support each position.
+        sizes: Shape (M,): the reports of each cohort.
+    """
+
+    candidates: Candidates
+    supports: Counts
+    sizes: Counts
+
+    @cached_property
+    def reports(self) -> int:
+        """The number of all reports."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def values(self) -> Floats:
+        """Shape (K,): f-hat; may be negative."""
+        channel = self.candidates.channel
+        sizes = self.sizes[:, np.newaxis]
+        corrected = (self.supports - channel.q * sizes) / (channel.p - channel.q) - channel.covered * sizes
+        scores = (self.candidates.sums(corrected) - channel.covered * corrected.sum()) / self.reports
+        values: Floats = self.candidates.inverse @ scores
+        return values
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """Shape (K,): f-hat, cut to shares that sum to at most 1."""
+        positive = np.maximum(self.values, 0.0)
+        shares: Floats = positive / max(positive.sum(), 1.0)
+        return shares
+
+    @cached_property
+    def collisions(self) -> float:
+        """tau^2, the estimated sum of the squared shares of all other strings."""
+        channel = self.candidates.channel
+        gain, sizes = channel.p - channel.q, self.sizes[:, np.newaxis]
+        expected = channel.q + gain * self.candidates.covered(self.values)
+        probable = np.clip(expected, channel.q, channel.p)
+        residual = ((self.supports - sizes * expected) ** 2).sum() / channel.left(self.candidates.size)
+        excess = residual - (sizes * probable * (1 - probable)).sum()
+        unit = gain**2 * channel.covered * (1 - channel.covered) * channel.positions * (self.sizes**2.0).sum()
+        return max(float(excess / unit), 0.0)
+
+    @cached_property
+    def _ratio(self) -> Floats:
+        """Shape (K,): the diagonal of R."""
+        candidates, channel = self.candidates, self.candidates.channel
+        variance, beta = channel.row_variance(candidates.covered(self._shares)), channel.covered
+        of_scores = (candidates.sums(variance) * (1 - 2 * beta) + beta**2 * variance.sum()) / channel.cohorts
+        ratio: Floats = np.sqrt(of_scores / np.diag(candidates.normal))
+        return ratio
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w for w of shape (K, j)."""
+        candidates, channel = self.candidates, self.candidates.channel
+        inverse, f, ratio = candidates.inverse, self._shares, self._ratio[:, np.newaxis]
+        solved = inverse @ w
+        noise: Floats = inverse @ (ratio * (candidates.normal @ (ratio * solved)))
+        noise -= f[:, np.newaxis] * (f @ w)
+        if not channel.one_position:
+            noise += f[:, np.newaxis] * w
+        return noise / self.reports + self.collisions * channel.scatter / channel.cohorts * solved
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Shape (K,): the diagonal of Cov."""
+        return np.diag(self.times(np.eye(self.candidates.size))).copy()
+
+    @property
+    def n(self) -> Counts:
+        """Shape (K,): the number of all reports, for each candidate."""
+        return np.full(self.candidates.size, self.reports)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return normal intervals."""
+        from scipy import special  # takes a quarter of a second, and devices need none
+
+        half = special.ndtri((1 + level) / 2) * np.sqrt(self.variance)
+        return self.values - half, self.values + half

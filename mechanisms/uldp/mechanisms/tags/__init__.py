@@ -1,0 +1,1 @@
+"""The Personalized ULDP Mechanism (PUM): values that a user hides behind semantic tags."""

@@ -1,0 +1,1 @@
+"""The collection spec and its parts, as strict models of one YAML file."""

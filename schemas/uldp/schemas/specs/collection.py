@@ -1,0 +1,356 @@
+"""The collection spec: the domain, mechanism, windows and limits of a collection, in one YAML file per version.
+
+Validation is strict: an unknown key, a value of a wrong type or a contradiction raises an error that names file, key,
+value and remedy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+
+from uldp.schemas.arrays import Floats, Mask, Times
+from uldp.schemas.specs.budget import Budget
+from uldp.schemas.specs.channel import device_half, digest
+from uldp.schemas.specs.domains import Domain, Sensitive, Tag
+from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.mechanism_names import EstimatorName
+from uldp.schemas.specs.mechanisms import LevelsSpec, MechanismSpec, SampleOneSpec, not_a_name
+from uldp.schemas.specs.mistakes import explain, near, notes, quote
+from uldp.schemas.specs.other_domains import MAX_EMS_BINS, BlockSpec
+from uldp.schemas.specs.specfile import SpecError, read_spec
+from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.value_mechanisms import InputDiscriminativeSpec, MetricSpec
+from uldp.schemas.specs.variable import Variable, read_variable
+
+#: A collection and one of its versions.
+CollectionKey = tuple[str, int]
+
+#: One time, or many.
+AnyTime = TypeVar("AnyTime", int, Times)
+
+#: Default of ``limits.max_age``, the largest age of a report. A report with an event time in seconds seems older than
+#: this, so the decoder rejects it.
+MAX_AGE = timedelta(days=365)
+#: The default is no more time slices than this, because a sender can open a window for each slice of that time.
+MAX_SLICES = 10_000
+#: The longest window. Reports may be of any time before the year 9000, and text of times has years of four digits.
+MAX_WINDOW = timedelta(days=365_000)
+
+#: Advice for the keys that take a word or a list.
+_UNIONS = {
+    "sensitive": "write all, or a list of values of the domain",
+    "estimator": f"write one of {', '.join(get_args(EstimatorName))}, or a list of them",
+}
+
+
+class WindowSpec(Strict):
+    """Event-time windows: fixed, or sliding by ``period``."""
+
+    size: Duration
+    period: Duration | None = None
+    early_every: Duration | None = None
+    allowed_lateness: Duration = timedelta(0)
+
+    @property
+    def slice(self) -> timedelta:
+        """The length of a time slice: windows begin and end at multiples of it."""
+        return self.period or self.size
+
+    @model_validator(mode="after")
+    def _fits(self) -> "WindowSpec":
+        if not self.size:
+            raise ValueError("size must be more than 0")
+        if self.size > MAX_WINDOW:
+            raise ValueError(f"size must be {format_duration(MAX_WINDOW)} or less")
+        if self.early_every is not None and (not self.early_every or self.early_every.microseconds):
+            raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
+        if self.period is not None and (not self.period or self.size % self.period):
+            raise ValueError(f"size must be a multiple of period; {format_duration(self.period)} does not divide it")
+        return self
+
+
+class Limits(Strict):
+    """Limits at which the job withholds or flags an estimate, or rejects a report."""
+
+    min_reports: int = Field(default=100, ge=1)
+    max_rejected_ratio: float | None = Field(default=None, gt=0, le=1)
+    #: The reaction to a window above ``max_rejected_ratio``: flag its estimate, or publish no estimate.
+    when_exceeded: Literal["flag", "stop"] = "flag"
+    #: No default, because each transport has its own share of copies: devices and brokers send again.
+    max_duplicate_ratio: float | None = Field(default=None, gt=0, le=1)
+    max_reports_per_sender: int | None = Field(default=None, ge=1)
+    max_clock_skew: Duration = timedelta(minutes=10)
+    max_age: Duration | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Limits":
+        if self.when_exceeded == "stop" and self.max_rejected_ratio is None:
+            raise ValueError("when_exceeded: stop needs max_rejected_ratio, the share of rejected reports to stop at")
+        return self
+
+
+class CollectionSpec(Strict):
+    """One version of one collection. Build it with ``load`` from a file, or with ``parse`` from a mapping."""
+
+    collection: str = Field(pattern=r"^[a-z0-9-]{1,64}$", description="1 to 64 of the characters a-z, 0-9 and -")
+    version: int = Field(ge=1, lt=1 << 31)
+    domain: Domain
+    sensitive: Sensitive = "all"
+    mechanism: Annotated[MechanismSpec, Field(discriminator="name"), BeforeValidator(not_a_name)]
+    tags: list[Tag] = Field(default_factory=list)
+    #: The strings whose shares are asked for, of a domain of strings.
+    candidates: list[str] | None = None
+    candidates_file: str | None = None
+    window: WindowSpec
+    #: What a device sends of the time of its observation: the beginning of its time slice, or the millisecond.
+    event_time: Literal["slice", "exact"] = "slice"
+    #: What a user may spend over all collections before devices refuse to report to this one.
+    budget: Budget | None = None
+    estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "auto"
+    #: Whether each interval of a table alone covers the truth with the level of the table, or all of them together.
+    intervals: Literal["each", "simultaneous"] = "each"
+    limits: Limits = Limits()
+    retired: bool = False
+
+    _variables: dict[str, Variable] = PrivateAttr()
+    _channel: str | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "CollectionSpec":
+        lasting = self.window.size + self.window.allowed_lateness
+        if self.limits.max_age is not None and self.limits.max_age < lasting:
+            raise ValueError(
+                f"limits.max_age must be {format_duration(lasting)} or more, which is window.size +"
+                " window.allowed_lateness, because a window counts reports of this age"
+            )
+        self._check_budget()
+        if len(set(self.estimators)) != len(self.estimators):
+            raise ValueError(f"estimators must differ, got {self.estimators}")
+        return self
+
+    def _check_budget(self) -> None:
+        if self.budget is None:
+            return
+        if isinstance(self.mechanism, MetricSpec):
+            raise ValueError(
+                "budget: the epsilon of metric is for a unit of distance, and a budget is for all values; remove budget"
+            )
+        spent, key = self.mechanism.epsilon, "epsilon"
+        if isinstance(self.mechanism, PrivateSpec | LevelsSpec) and self.mechanism.lasting_epsilon is not None:
+            spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"
+        if spent is None:
+            raise ValueError("budget: identity gives no privacy, so nothing bounds what it spends; remove budget")
+        if self.budget.epsilon < spent:
+            raise ValueError(
+                f"budget.epsilon must be {spent:g} or more, which is mechanism.{key}: a first report spends this much"
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> "CollectionSpec":
+        """Read a spec file and the files that it names, whose paths are relative to the spec file.
+
+        Raises:
+            SpecError: if the spec or one of these files is invalid.
+        """
+        path = Path(path)
+        return cls.parse(read_spec(path), base=path.parent, source=str(path))
+
+    @classmethod
+    def parse(cls, data: object, *, base: Path = Path(), source: str = "spec") -> "CollectionSpec":
+        """Check ``data`` and read the files that it names, relative to ``base``.
+
+        Raises:
+            SpecError: one line per problem, each beginning with ``source``.
+        """
+        if not isinstance(data, dict):
+            given = "nothing" if data is None else "a list" if isinstance(data, list) else quote(data)
+            raise SpecError(
+                f"{source}: a spec must be a mapping with the key collection (got {given}); is this a spec?"
+            )
+        try:
+            spec = cls.model_validate(data)
+        except ValidationError as error:
+            raise SpecError("\n".join(explain(source, error, cls, _UNIONS))) from error
+        try:
+            spec._variables = spec._read_variables(base)
+            spec._check_estimators()
+            spec._check_intervals()
+        except ValueError as error:
+            raise SpecError(f"{source}: {error}") from error
+        return spec
+
+    def _read_variables(self, base: Path) -> dict[str, Variable]:
+        record, mechanism = self.domain.record, self.mechanism
+        if mechanism.share is not None:
+            raise ValueError("mechanism.share: only the attributes of a record have shares; remove it")
+        if record is None:
+            if isinstance(mechanism, SampleOneSpec):
+                raise ValueError("mechanism: sample-one is for a record; give domain.record, or another mechanism")
+            only = read_variable(
+                self.domain,
+                self.sensitive,
+                self.tags,
+                mechanism,
+                base,
+                simultaneous=self._simultaneous,
+                candidates=self.candidates,
+                candidates_file=self.candidates_file,
+            )
+            return {"": only}
+        if not isinstance(mechanism, SampleOneSpec):
+            raise ValueError(
+                f"mechanism: a record needs sample-one, not {mechanism.name}; give each attribute a mechanism in of"
+            )
+        beside = [name for name in ("tags", "candidates", "candidates_file") if getattr(self, name)]
+        if self.sensitive != "all" or beside:
+            key = beside[0] if beside else "sensitive"
+            raise ValueError(f"{key}: the attributes of a record have their own; move {key} to domain.record")
+        if others := [name for name in mechanism.of if name not in record]:
+            suggestion = notes(near(others[0], record))
+            raise ValueError(f"mechanism.of.{others[0]}: not an attribute of domain.record; remove it{suggestion}")
+        if missing := [name for name in record if name not in mechanism.of]:
+            raise ValueError(f"mechanism.of.{missing[0]}: missing; add the mechanism of this attribute")
+        return {
+            name: read_variable(
+                attribute,
+                attribute.sensitive,
+                attribute.tags,
+                mechanism.of[name],
+                base,
+                attribute=name,
+                share=mechanism.share_of(name),
+                simultaneous=self._simultaneous,
+                candidates=attribute.candidates,
+                candidates_file=attribute.candidates_file,
+            )
+            for name, attribute in record.items()
+        }
+
+    def with_intervals(self, intervals: Literal["each", "simultaneous"]) -> Self:
+        """Return this spec with other intervals; those of numbers stay as they are."""
+        spec = self.model_copy(update={"intervals": intervals})
+        spec._variables = {
+            name: replace(variable, simultaneous=spec._simultaneous) for name, variable in self.variables.items()
+        }
+        return spec
+
+    @property
+    def _simultaneous(self) -> bool:
+        return self.intervals == "simultaneous"
+
+    def _check_intervals(self) -> None:
+        if self._simultaneous and all(variable.domain.number is not None for variable in self.variables.values()):
+            raise ValueError("intervals: simultaneous is for shares of values, and no domain has values; remove it")
+
+    def _check_estimators(self) -> None:
+        names = ", ".join(dict.fromkeys(variable.mechanism.name for variable in self.variables.values()))
+        known = {name for variable in self.variables.values() for name in variable.mechanism.estimators}
+        for estimator in sorted(set(self.estimators) - known):
+            if estimator in {"mle", "em"} and "wls" in known:
+                raise ValueError(
+                    f"estimator {estimator} needs each report of {names}, but a job keeps only counts; use wls"
+                )
+            fitting = ", ".join(name for name in get_args(EstimatorName) if name in known)
+            raise ValueError(f"estimator {estimator} does not fit {names}; choose from {fitting}")
+        for variable in self.variables.values() if self.estimators[0] == "norm-sub" else ():
+            some_only = variable.mechanism.name in {"urap", "uoue"} and not variable.sensitive_mask.all()
+            if some_only or isinstance(variable.mechanism, InputDiscriminativeSpec):
+                precise = "are not sensitive" if some_only else "have little noise"
+                raise ValueError(
+                    f"estimator norm-sub cannot be the first of {variable.mechanism.name}: it shifts values that"
+                    f" {precise} as far as the noisy ones, out of their own intervals; write wls first, and norm-sub"
+                    " behind it to compare"
+                )
+        for name, variable in self.variables.items() if "ems" in self.estimators else ():
+            if isinstance(variable.mechanism, BlockSpec) and variable.mechanism.bins > MAX_EMS_BINS:
+                raise ValueError(
+                    f"mechanism.{f'of.{name}.' if name else ''}bins: estimator ems takes at most {MAX_EMS_BINS:,} bins,"
+                    f" got {variable.mechanism.bins:,}; write bins: {MAX_EMS_BINS}, or remove estimator ems"
+                )
+
+    @property
+    def key(self) -> CollectionKey:
+        """The collection and version, which each report names."""
+        return self.collection, self.version
+
+    @property
+    def estimators(self) -> list[EstimatorName]:
+        """The estimators to publish for each window."""
+        return self.estimator if isinstance(self.estimator, list) else [self.estimator]
+
+    @property
+    def max_age(self) -> timedelta:
+        """Largest age of a report: ``limits.max_age``, or a default.
+
+        The default is a year or, if shorter, ``MAX_SLICES`` time slices; but not less than the time a window counts.
+        A slice is the period of sliding windows, or the size of others.
+        """
+        if self.limits.max_age is not None:
+            return self.limits.max_age
+        window = self.window
+        # A year is no more slices than that if a slice is longer; a product of all sizes would overflow.
+        slices = MAX_SLICES * min(window.slice, MAX_AGE)
+        return max(min(MAX_AGE, slices), window.size + window.allowed_lateness)
+
+    def sent_time(self, time: AnyTime) -> AnyTime:
+        """Return the event time that a device sends of an observation; both are milliseconds since 1970-01-01 UTC."""
+        if self.event_time == "exact":
+            return time
+        size = milliseconds(self.window.slice)
+        return time // size * size
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The attributes of the record by name, in its order; "" is the name of the only variable without a record."""
+        return self._variables
+
+    @property
+    def device_half(self) -> dict[str, Any]:
+        """The facts that devices need, by key of the spec; see ``uldp.schemas.specs.channel``."""
+        return device_half(self.mechanism, self.variables)
+
+    @property
+    def channel(self) -> str:
+        """A digest of the device half. Statistics may be added if theirs are equal."""
+        if self._channel is None:
+            self._channel = digest(self.device_half)  # takes long if there are many labels
+        return self._channel
+
+    @property
+    def _only(self) -> Variable:
+        if self.domain.record is not None:
+            raise ValueError(f"{self.collection} collects a record; name one of its variables")
+        return self.variables[""]
+
+    @property
+    def size(self) -> int:
+        """|X|, the number of values in the domain of the only variable; 0 for a number."""
+        return self._only.size
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each value of the only variable."""
+        return self._only.labels
+
+    @property
+    def sensitive_mask(self) -> Mask:
+        """Shape (|X|,): whether each value of the only variable is in X_S."""
+        return self._only.sensitive_mask
+
+    @property
+    def background(self) -> Floats:
+        """Shape (kappa, |X|): see ``Variable.background``, of the only variable."""
+        return self._only.background
+
+    def index(self, value: int | str) -> int:
+        """Return the position of a value of the only variable; see ``Values.index``."""
+        return self._only.index(value)
+
+    def read_value(self, text: str) -> int:
+        """Return the position of a value of the only variable in a table; see ``Values.read_value``."""
+        return self._only.read_value(text)

@@ -1,0 +1,165 @@
+"""Read spec files and the tables that they name, with limits on size, and with errors that name the line."""
+
+import csv
+import io
+import re
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from uldp.schemas.specs.mistakes import plain, quote
+
+#: The largest size of a spec and of a table in bytes; a longer file is probably the wrong file.
+MAX_SPEC_BYTES = 16 << 20
+MAX_TABLE_BYTES = 1 << 30
+
+#: Plain words for PyYAML's errors about unclosed keys, quotes and brackets. PyYAML notices these errors some lines
+#: later, or at the end of the file.
+_LEFT_OPEN = {
+    "while scanning a simple key": "the key has no colon after it",
+    "while scanning a quoted scalar": "a quote is opened here and not closed",
+    "while parsing a flow (sequence|mapping)": "a bracket is opened here and not closed, or a comma is missing in it",
+}
+#: Plain words for PyYAML's errors about other common mistakes.
+_PHRASES = {
+    "mapping values are not allowed": (
+        "a colon is not allowed here; write the value in quotes, or check the indentation and the line before"
+    ),
+    r"'\\t' that cannot start": "the line is indented with a tab; use spaces",
+    "cannot start any token": "no value can begin with this character; write the value in quotes",
+    "expected <block end>": "the indentation of the line does not match the lines around it; correct it",
+    "constructor for the tag|base64": "no value can begin with an exclamation mark; write it in quotes",
+    "undefined alias": "no value can begin with an asterisk; write it in quotes",
+    "recursive": "a value contains itself; write it out",
+}
+
+
+class SpecError(ValueError):
+    """A spec is invalid. The message has one readable line for each problem."""
+
+
+def read_text(path: Path, limit: int) -> str:
+    """Read a file of at most ``limit`` bytes as text.
+
+    Raises:
+        ValueError: if the file cannot be read, is too long or is not text. The message does not name the file.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise ValueError(f"{error.strerror or error}; check the path") from error
+    except ValueError as error:  # the path has a null character
+        raise ValueError("no file can have this name; check the path") from error
+    if len(data) > limit:
+        raise ValueError(f"the file has more than {limit:,} bytes; is this the right file?")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("the file is not UTF-8 text; is this the right file?") from error
+    if "\0" in text:
+        raise ValueError("the file is not a text file; is this the right file?")
+    return text
+
+
+def read_spec(path: Path) -> object:
+    """Read the YAML of a spec file.
+
+    Raises:
+        SpecError: if the file cannot be read or is not valid YAML.
+    """
+    try:
+        text = read_text(path, MAX_SPEC_BYTES)
+        return yaml.load(text, Loader=_SpecLoader)  # noqa: S506 (a SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        raise SpecError(f"{path}: {_words(error)}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SpecError(
+            f"{path}: line {line}: YAML does not allow the character {quote(text[error.position])}; remove it"
+        ) from error
+    except RecursionError as error:
+        raise SpecError(f"{path}: brackets or lists are nested too deeply; is this a spec?") from error
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from error
+
+
+def read_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Read the nonempty rows of a CSV file, each with its line number.
+
+    Raises:
+        ValueError: if the file cannot be read. The message does not name the file.
+    """
+    rows = csv.reader(io.StringIO(read_text(path, MAX_TABLE_BYTES), newline=""))
+    try:
+        return [(rows.line_num, row) for row in rows if row]
+    except csv.Error as error:
+        limit = csv.field_size_limit()
+        raise ValueError(
+            f"line {rows.line_num}: a field has more than {limit:,} characters; is a quote not closed?"
+        ) from error
+
+
+def read_weight(text: str) -> float:
+    """Read the weight of a row.
+
+    Raises:
+        ValueError: if the weight is not a finite number of 0 or more.
+    """
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"weight {quote(text)} must be a finite number of 0 or more")
+    return weight
+
+
+class _RefusedError(yaml.constructor.ConstructorError):
+    """A spec has YAML that specs may not use; the message says the problem in plain words."""
+
+    def __init__(self, problem: str, mark: yaml.Mark | None) -> None:
+        super().__init__(None, None, problem, mark)
+
+
+def _words(error: yaml.MarkedYAMLError) -> str:
+    """Return the line and the reason of a YAML error in plain words."""
+    if isinstance(error, _RefusedError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    said = f"{error.context or ''} {error.problem or ''}"
+    opened = next((words for pattern, words in _LEFT_OPEN.items() if re.search(pattern, said)), None)
+    other = next((words for pattern, words in _PHRASES.items() if re.search(pattern, said)), plain(str(error.problem)))
+    mark = error.problem_mark if opened is None else error.context_mark
+    where = f"line {mark.line + 1}: " if mark is not None else ""
+    kind = "" if isinstance(error, yaml.constructor.ConstructorError) else "not YAML: "
+    return f"{where}{kind}{opened or other}"
+
+
+class _SpecLoader(yaml.SafeLoader):
+    """A YAML loader that rejects repeated keys, which PyYAML accepts, and names the line of each invalid value."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Construct the value of a node."""
+        try:
+            return super().construct_object(node, deep)
+        except (yaml.YAMLError, RecursionError):
+            raise
+        except Exception as error:  # int, float and date raise many kinds of errors for a bad scalar
+            problem = f"{quote(node.value)} is not a valid number or date; write it in quotes if it is text"
+            raise _RefusedError(problem, node.start_mark) from error
+
+
+def _construct_mapping(loader: _SpecLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    found: dict[Hashable, Any] = {}
+    for (key_node, _), (key, value) in zip(node.value, loader.construct_pairs(node, deep=True), strict=True):
+        if not isinstance(key, Hashable):
+            raise _RefusedError("a key must be a word, not a list or a mapping", key_node.start_mark)
+        if key in found:
+            raise _RefusedError(f"key {quote(key)} occurs twice; remove one", key_node.start_mark)
+        found[key] = value
+    return found
+
+
+_SpecLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_mapping)

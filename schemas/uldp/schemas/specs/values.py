@@ -1,0 +1,141 @@
+"""The values of a domain, by index and by label, and what the files and lists of a spec say about them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats, Mask
+from uldp.schemas.specs.domains import Sensitive, VariableDomain, refuse_repeated
+from uldp.schemas.specs.mistakes import near, notes, plain, quote
+from uldp.schemas.specs.specfile import read_rows, read_weight
+
+#: The draws that the weights of a background count for one that is worth as much. A background is seldom a sample of
+#: the hidden users themselves: with this number, intervals cover where the places of the shipped example are assumed.
+WEIGHT_OF_A_DRAW = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values of a domain.
+
+    Attributes:
+        size: |X|, the number of values; 0 for a number.
+        names: A label for each value; None if the domain has only a size.
+    """
+
+    size: int
+    names: list[str] | None
+
+    @property
+    def labels(self) -> list[str]:
+        """A name for each value of the domain."""
+        return self.names or [str(value) for value in range(self.size)]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.names or ())}
+
+    def index(self, value: int | str) -> int:
+        """Return the position of a value (an index or a label) in the domain.
+
+        Raises:
+            ValueError: if the value is not in the domain.
+        """
+        if isinstance(value, str):
+            if self.names is None:
+                raise ValueError(f"{quote(value)} is a label, but the domain has only a size")
+            if value not in self._positions:
+                raise ValueError(f"{quote(value)} is not a label of the domain{notes(near(value, self.names))}")
+            return self._positions[value]
+        if not 0 <= value < self.size:
+            raise ValueError(f"{quote(value)} is outside of the domain 0 to {self.size - 1}")
+        return value
+
+    def read_value(self, text: str) -> int:
+        """Return the position of a value in a table, by its label if the domain has labels, otherwise by its index.
+
+        Raises:
+            ValueError: if the value is not in the domain.
+        """
+        # Python cannot read a number of thousands of digits, and no index has a hundred digits.
+        is_index = self.names is None and text.isdecimal() and len(text) < 100
+        return self.index(int(text) if is_index else text)
+
+    def mask(self, sensitive: Sensitive) -> Mask:
+        """Return which values a spec lists as sensitive.
+
+        Raises:
+            ValueError: if an entry is not in the domain, is ambiguous or repeated, or if there is none.
+        """
+        if sensitive == "all":
+            return np.ones(self.size, dtype=np.bool_)
+        mask = np.zeros(self.size, dtype=np.bool_)
+        for value in sensitive:
+            index = self.index(value)
+            if isinstance(value, int) and self._positions.get(str(value), index) != index:
+                raise ValueError(
+                    f"{value} is the index of one value and the label of another; for the label, write "
+                    f"it in quotes: '{value}'"
+                )
+            if mask[index]:
+                raise ValueError(f"{quote(value)} occurs twice; remove one")
+            mask[index] = True
+        if not mask.any():
+            raise ValueError("the list is empty; name the sensitive values, or choose the mechanism identity")
+        return mask
+
+    def read_background(self, path: Path) -> tuple[Floats, float]:
+        """Return the distribution over the values that the weights in a file give, and its strength.
+
+        Whole weights may be counts of a sample, so the strength is their sum over ``WEIGHT_OF_A_DRAW``.
+
+        Returns:
+            The distribution, shape (|X|,), and the strength, NaN if a weight is not a whole number.
+
+        Raises:
+            ValueError: if the file cannot be read, or gives no distribution. The message does not name the file.
+        """
+        weights = np.zeros(self.size)
+        for line, row in read_rows(path):
+            if line == 1 and row == ["value", "weight"]:
+                continue
+            try:
+                if len(row) != 2:
+                    raise ValueError(f"the row has {len(row)} fields; write value,weight")
+                weights[self.read_value(row[0])] += read_weight(row[1])
+            except ValueError as error:
+                raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not 0 < total < np.inf:
+            raise ValueError(f"the weights sum to {total:g}; give at least one value a weight above 0")
+        whole = bool((weights % 1 == 0).all())
+        return weights / total, float(total) / WEIGHT_OF_A_DRAW if whole else np.nan
+
+
+def read_values(domain: VariableDomain, base: Path) -> Values:
+    """Return the values of a domain; labels come from a file whose path is relative to ``base``.
+
+    Raises:
+        ValueError: if the file cannot be read, or does not hold labels.
+    """
+    if domain.labels_file is not None:
+        labels = _read_labels(base / domain.labels_file)
+        return Values(len(labels), labels)
+    if domain.labels is not None:
+        return Values(len(domain.labels), domain.labels)
+    return Values(domain.size or 0, None)
+
+
+def _read_labels(path: Path) -> list[str]:
+    """Read the first column of a table."""
+    try:
+        labels = [row[0] for _, row in read_rows(path)]
+        refuse_repeated(labels)
+        if len(labels) < 2:
+            raise ValueError(f"the file has {len(labels)} labels; write two or more")
+    except ValueError as error:
+        raise ValueError(f"labels_file: {plain(str(path))}: {error}") from error
+    return labels

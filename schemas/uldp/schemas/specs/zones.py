@@ -1,0 +1,86 @@
+"""The zones of a tag: a part of the spec that says how a device divides the values behind a tag."""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from uldp.schemas.arrays import Symbols
+from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.specfile import read_rows
+from uldp.schemas.specs.values import Values
+
+#: The zone of all values that the file does not name.
+REST = "rest"
+#: The most zones of a tag: a device keeps a table of them, and each takes reports from the others.
+MOST_ZONES = 1024
+
+_LABEL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """A division of the values behind a tag.
+
+    Attributes:
+        labels: The name of each zone, in the order of the file; ``REST`` is the last one if the file leaves values out.
+        of_value: Shape (|X|,): the zone of each value.
+    """
+
+    labels: tuple[str, ...]
+    of_value: Symbols
+
+
+def read_zones(path: Path, values: Values) -> Zones:
+    """Read the rows ``value,zone`` of a file. Values that it does not name share the zone ``rest``.
+
+    Raises:
+        ValueError: if the file cannot be read, or does not give 2 to ``MOST_ZONES`` zones. The message does not name
+            the file.
+    """
+    of_value = np.full(values.size, -1, dtype=np.int64)
+    zones: dict[str, int] = {}
+    for line, row in read_rows(path):
+        if line == 1 and row == ["value", "zone"]:
+            continue
+        try:
+            if len(row) != 2:
+                raise ValueError(f"the row has {len(row)} fields; write value,zone")
+            index = values.read_value(row[0])
+            if of_value[index] >= 0:
+                raise ValueError("the value occurs twice; remove one row")
+            if not _LABEL.fullmatch(row[1]):
+                raise ValueError("a zone must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
+            if row[1] == REST:
+                raise ValueError(f"the zone {REST} is of the values that the file does not name; remove the row")
+            of_value[index] = zones.setdefault(row[1], len(zones))
+        except ValueError as error:
+            raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+    if (of_value < 0).any():
+        of_value[of_value < 0] = zones.setdefault(REST, len(zones))
+    if not 2 <= len(zones) <= MOST_ZONES:
+        raise ValueError(
+            f"there must be 2 to {MOST_ZONES:,} zones, got {len(zones):,}; divide the values otherwise, or remove zones"
+            " from the tag"
+        )
+    return Zones(tuple(zones), of_value)
+
+
+def write_zones(path: Path, zones: Zones, values: Sequence[str]) -> None:
+    """Write a file from which ``read_zones`` gives the same zones.
+
+    Args:
+        path: The file.
+        zones: The zones.
+        values: The label of each value, or its index as text.
+    """
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["value", "zone"])
+        for value in np.argsort(zones.of_value, kind="stable").tolist():
+            label = zones.labels[zones.of_value[value]]
+            if label != REST:
+                rows.writerow([values[value], label])
