@@ -112,10 +112,11 @@ class ReportDecoder:
         for message in unparsed:
             self._reject(message, packed, out)
         senders = self._senders(packed)
-        for parts in parsed:
-            reports = ParsedReports.join(parts)
-            if not len(reports):  # the batches hold no reports
+        for each in parsed:
+            parts = [part for part in each if len(part)]  # a batch may hold no reports
+            if not parts:
                 continue
+            reports = ParsedReports.join(parts)
             out.received += len(reports)
             published = packed.publish_times[reports.origins]
             judged = judge(reports, published, judge_lateness=self._judge_lateness)
@@ -127,8 +128,8 @@ class ReportDecoder:
                 out.columns += map(_named, columns.cut(accumulate(map(len, parts))), parts)
                 continue
             of_parts = np.split(signals, [*accumulate(map(len, parts[:-1]))])
-            for each, of_part in zip(judged.cut(parts), of_parts, strict=True):
-                self._distribute(each, of_part, packed, senders, out)
+            for of_collection, of_part in zip(judged.cut(parts), of_parts, strict=True):
+                self._distribute(of_collection, of_part, packed, senders, out)
         return out
 
     def _senders(self, messages: PackedMessages) -> Digests | None:
