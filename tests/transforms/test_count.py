@@ -1,5 +1,6 @@
 """Counts against a count one report at a time."""
 
+import tracemalloc
 from collections import Counter
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR
+from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
@@ -107,6 +109,22 @@ def test_collections_are_counted_together_as_each_alone(
     for index, _, block in count_support(TARGETS[spec.key], halves):
         found[index] |= {start: value(partial) for start, partial in block.slices()}
     assert found == [brute_force(each) for each in collections]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
+def test_empty_slices_of_many_collections_take_no_memory(spec: CollectionSpec) -> None:
+    """Devices choose event times: as far apart as numbers of empty slices reach."""
+    collections = [[columns(spec, [(0, {1}), (1023, {2})])] for _ in range(1000)]
+    tracemalloc.start()
+    try:
+        blocks = list(count_support(TARGETS[spec.key], collections))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [len(block) for *_, block in blocks] == [1] * 2000
+    output = sum(block.numbers.nbytes + as_dense(block.cells).nbytes for *_, block in blocks if block.cells is not None)
+    assert output == 2000 * 8 * (NUMBERS + SIZE)
+    assert peak < 5 * output
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])

@@ -11,8 +11,9 @@ import numpy as np
 from uldp.collector.hashing import hash_ids, spread
 from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, SignalBits, Times, Words
 
-#: Up to this many slices between the first and the last report, empty slices get numbers too. Devices choose the event
-#: times, so this bounds the size of the arrays that these numbers index.
+#: Empty slices between the first and the last report get numbers too, up to this many slices and one for each report.
+#: Devices choose the event times, and few reports of each of many collections are counted together, so both bound the
+#: arrays that these numbers index.
 _DENSE_SLICES = 1024
 #: Number of ids to hash at once. The intermediate arrays for a block of this size stay in the processor's cache.
 _BLOCK = 8192
@@ -133,12 +134,13 @@ def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
     """Number the time slices of one or more reports.
 
     Returns:
-        The starts of k slices, ascending, where some slices may have no report; and the number of each report's slice.
+        The starts of k slices, ascending, no more than reports, where some slices may have no report; and the number of
+        each report's slice.
     """
     first = int(slices.min())
     numbers = (slices - first) // slice_size
     k = int(numbers.max()) + 1
-    if k <= _DENSE_SLICES:
+    if k <= min(_DENSE_SLICES, len(slices)):
         return first + slice_size * np.arange(k), numbers
     return np.unique(slices, return_inverse=True)
 

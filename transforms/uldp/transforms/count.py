@@ -48,7 +48,7 @@ def count_support(
     ]
     offsets = np.cumsum([0, *(len(starts) for starts, _ in numbered)])
     groups = np.concatenate([each + offset for (_, each), offset in zip(numbered, offsets[:-1], strict=True)])
-    # Leave out slices without reports: in many collections there may be many times more of them than reports.
+    # Leave out slices without reports: each would cost the cells of a statistic.
     occupied = np.bincount(groups, minlength=offsets[-1]) > 0
     groups = (np.cumsum(occupied) - 1).take(groups)
     starts = np.concatenate([each for each, _ in numbered])[occupied]
