@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -195,7 +195,14 @@ class SecureKafkaBroker(KafkaBroker):
 
 def send(topic: KafkaTopic, partition: int, messages: Sequence[Message]) -> None:
     """Write messages to a partition, in order, and wait until the broker has them."""
-    producer = Producer({"bootstrap.servers": topic.servers, "linger.ms": 5, "acks": "all"})
+    # Without idempotence, records that the broker takes only when they are sent again come behind later ones.
+    producer = Producer({"bootstrap.servers": topic.servers, "linger.ms": 5, "enable.idempotence": True})
+    refused: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            refused.append(error)
+
     for message in messages:
         producer.produce(
             topic.name,
@@ -203,6 +210,9 @@ def send(topic: KafkaTopic, partition: int, messages: Sequence[Message]) -> None
             partition=partition,
             timestamp=message.publish_time,
             headers=list(message.attributes.items()),
+            on_delivery=delivered,
         )
     if producer.flush(60):
         raise TimeoutError(f"{topic}: messages were not taken within 60 s")
+    if refused:
+        raise KafkaException(refused[0])
