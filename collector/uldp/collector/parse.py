@@ -1,6 +1,6 @@
 """Parse messages into columns of reports, one set of columns for each collection and version, before any check."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -147,15 +147,18 @@ class MessageParser:
     ) -> Iterator[list[ParsedReports]]:
         """Yield the columns of batches, those of collections with the same rules together."""
         waiting: dict[object, list[ParsedReports]] = defaultdict(list)
+        numbers: Counter[object] = Counter()
         for (key, fault), records in batches.items():
             reports = _from_batches(self._served[key], fault, records)
             if fault is not None or len(reports) >= _WORTH_A_PART:
                 yield [reports]
                 continue
-            alike = waiting[reports.served.rules]
-            alike.append(reports)
-            if sum(map(len, alike)) >= _JOINED:
-                yield waiting.pop(reports.served.rules)
+            rules = reports.served.rules
+            waiting[rules].append(reports)
+            numbers[rules] += len(reports)
+            if numbers[rules] >= _JOINED:
+                del numbers[rules]
+                yield waiting.pop(rules)
         yield from waiting.values()
 
     def _from_columns(self, fast: FastRows) -> ParsedReports:
