@@ -3,6 +3,7 @@
 import tracemalloc
 from collections import Counter
 from typing import Any
+from unittest import mock
 
 import apache_beam as beam
 import numpy as np
@@ -17,6 +18,7 @@ from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.pane import Accounting
@@ -27,6 +29,7 @@ from uldp.transforms.count import (
     KeyedBlock,
     KeyedStatistic,
     SumCounts,
+    _CountBlocksFn,
     count_support,
 )
 from uldp.transforms.windows import at_time
@@ -217,3 +220,21 @@ def test_parts_of_slices_are_collected_into_the_blocks_of_a_bundle(hours: tuple[
         created = pipeline | beam.Create(range(len(parts)), reshuffle=False)
         slices = created | beam.Map(parts.__getitem__).with_output_types(KeyedStatistic)
         assert_that(slices | CollectBlocks(SPECS) | beam.FlatMap(dated_slices), equal_to(expected))
+
+
+@pytest.mark.parametrize(("deduplicated", "times"), [(True, 2), (False, 1)])
+def test_ids_wait_only_where_a_step_has_compared_them(
+    deduplicated: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [columns(SYMBOLS, [(hour, {hour % SIZE}) for hour in range(100)])] * 2
+    monkeypatch.setattr(_CountBlocksFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
+    assert 2 * parts[0].without_ids().nbytes < parts[0].nbytes
+    fn = _CountBlocksFn(SharedSpecs.of(SPECS), coded=deduplicated)
+    fn.setup()
+    fn.start_bundle()
+    with mock.patch("uldp.transforms.count.count_support", wraps=count_support) as counting:
+        for part in parts:
+            fn.process(MixedColumns((part,)))
+        found = {start: value(each) for _, block in fn._drain() for start, each in block.slices()}
+    assert counting.call_count == times
+    assert found == brute_force([(hour, {hour % SIZE}) for hour in range(100)] * 2)
