@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from benchmarks.timing import MECHANISMS, area, measure
+from benchmarks.timing import EPSILON, MECHANISMS, SIZE, area, measure
 from uldp.mechanisms.mechanism import Randomness
 from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.schemas.arrays import Values
@@ -24,7 +24,8 @@ def test_more_draws_for_noise_are_seen() -> None:
                 return symbols.astype(np.uint32)
             return np.array(randomness.integers(0, self.size, 20_000)[:1], dtype=np.uint32)
 
-    assert measure(Lazy(np.ones(3, dtype=np.bool_), 1.0), 400)[0] > 0.8
+    # Half of the reports are noise and slow, and noise supports the true symbol once in 17 times: the AUC is .97.
+    assert measure(Lazy(np.ones(SIZE, dtype=np.bool_), EPSILON), 400)[0] > 0.8
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
