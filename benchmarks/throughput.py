@@ -2,8 +2,9 @@
 
     python -m benchmarks.throughput
 
-Runs alternate, and the table shows medians. Graphs that count the same messages must give the same counts. Memory is
-that of a process that runs the graph alone, of which Python, Beam and the messages under way are the source's.
+Runs alternate, and the table shows the means of two. Graphs that count the same messages must give the same counts.
+Memory is that of a process that runs the graph alone, of which Python, Beam and the messages under way are the
+source's.
 """
 
 import statistics
@@ -22,7 +23,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.codec.columnar import Layout, decode_columns, report_schema
 from uldp.schemas.codec.packed import Bodies
 
-REPEAT = 3
+REPEAT = 2
 #: How many messages the graph decodes at once.
 AT_ONCE = 8192
 
