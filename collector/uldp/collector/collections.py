@@ -43,10 +43,13 @@ class ServedCollection:
         return self.spec.channel
 
     @cached_property
-    def rules(self) -> object:
-        """Reports of collections with equal rules can be judged together; see ``uldp.collector.judge``."""
+    def rules(self) -> str:
+        """Reports of collections with equal rules can be judged together; see ``uldp.collector.judge``.
+
+        A text, because to compare models of thousands of collections takes longer than to judge their reports.
+        """
         spec = self.spec
-        return self.channel, spec.window, spec.event_time, spec.retired, self._age_and_skew
+        return f"{self.channel} {spec.window!r} {spec.event_time} {spec.retired} {self._age_and_skew}"
 
     @cached_property
     def slice_size(self) -> int:

@@ -146,8 +146,8 @@ class MessageParser:
         self, batches: Mapping[tuple[CollectionKey, PayloadFault | None], list[Record]]
     ) -> Iterator[list[ParsedReports]]:
         """Yield the columns of batches, those of collections with the same rules together."""
-        waiting: dict[object, list[ParsedReports]] = defaultdict(list)
-        numbers: Counter[object] = Counter()
+        waiting: dict[str, list[ParsedReports]] = defaultdict(list)
+        numbers: Counter[str] = Counter()
         for (key, fault), records in batches.items():
             reports = _from_batches(self._served[key], fault, records)
             if fault is not None or len(reports) >= _WORTH_A_PART:

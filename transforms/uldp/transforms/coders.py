@@ -16,6 +16,7 @@ from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import Cells, SparseCells, as_dense
+from uldp.schemas.arrays import Counts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting
@@ -235,16 +236,24 @@ class PartialStatisticCoder(DeterministicCoder):
 
 
 class PartialBlockCoder(DeterministicCoder):
-    """Encodes starts and numbers, then cells, then senders. Only bounded jobs have blocks, so none is state."""
+    """Encodes starts and numbers, then cells, then senders. Only bounded jobs have blocks, so none is state.
 
-    _HEAD = struct.Struct("<II")
+    Numbers and cells take as few bytes as the largest of them needs: a thousand collections have ten thousand windows,
+    and a runner copies their bytes several times.
+    """
+
+    _HEAD = struct.Struct("<IIBB")
     _SENDERS = struct.Struct("<qI")
 
     def encode(self, value: PartialBlock) -> bytes:
         """Write all parts."""
-        out = bytearray(self._HEAD.pack(len(value), len(value.senders)))
-        out += value.starts.tobytes() + value.numbers.tobytes()
-        _write_counts(out, value.cells)
+        of_numbers, of_cells = (
+            itemsize_of(value.numbers),
+            8 if value.cells is None else itemsize_of(_given(value.cells)),
+        )
+        out = bytearray(self._HEAD.pack(len(value), len(value.senders), of_numbers, of_cells))
+        out += value.starts.tobytes() + value.numbers.astype(f"<i{of_numbers}").tobytes()
+        _write_counts(out, value.cells, of_cells)
         for start, senders in sorted(value.senders.items(), key=itemgetter(0)):
             out += (
                 self._SENDERS.pack(start, len(senders.digests)) + senders.digests.tobytes() + senders.reports.tobytes()
@@ -253,11 +262,11 @@ class PartialBlockCoder(DeterministicCoder):
 
     def decode(self, encoded: bytes) -> PartialBlock:
         """Read the block back."""
-        k, of_senders = self._HEAD.unpack_from(encoded)
+        k, of_senders, of_numbers, of_cells = self._HEAD.unpack_from(encoded)
         at = self._HEAD.size
         starts = np.frombuffer(encoded, np.int64, k, at)
-        numbers = np.frombuffer(encoded, np.int64, k * NUMBERS, at + 8 * k).reshape(k, NUMBERS)
-        cells, at = _read_counts(encoded, at + 8 * k * (1 + NUMBERS))
+        numbers = np.frombuffer(encoded, f"<i{of_numbers}", k * NUMBERS, at + 8 * k).astype(np.int64)
+        cells, at = _read_counts(encoded, at + 8 * k + of_numbers * k * NUMBERS, of_cells)
         senders = {}
         for _ in range(of_senders):
             start, n = self._SENDERS.unpack_from(encoded, at)
@@ -265,34 +274,43 @@ class PartialBlockCoder(DeterministicCoder):
             digests = np.frombuffer(encoded, np.uint64, n, at)
             senders[start] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
             at += 16 * n
-        return PartialBlock(starts, numbers, cells, senders)
+        return PartialBlock(starts, numbers.reshape(k, NUMBERS), cells, senders)
 
 
 _NONE, _DENSE, _SPARSE = range(3)
 _COUNTS_HEAD = struct.Struct("<BII")
 
 
-def _write_counts(out: bytearray, counts: Cells | None) -> None:
+def _given(counts: Cells) -> Counts:
+    """Return the counts that are written."""
+    return counts.values if isinstance(counts, SparseCells) else counts
+
+
+def _write_counts(out: bytearray, counts: Cells | None, itemsize: int = 8) -> None:
     """Append a kind, |Z|, the number of written counts, and the counts; sparse counts come after their symbols."""
     if counts is None:
         out += _COUNTS_HEAD.pack(_NONE, 0, 0)
-    elif isinstance(counts, SparseCells):
-        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(counts.indices))
-        out += counts.indices.astype(np.uint32).tobytes() + counts.values.tobytes()
+        return
+    given = _given(counts)
+    if isinstance(counts, SparseCells):
+        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(given)) + counts.indices.astype(np.uint32).tobytes()
     else:
-        out += _COUNTS_HEAD.pack(_DENSE, len(counts), len(counts)) + counts.tobytes()
+        out += _COUNTS_HEAD.pack(_DENSE, len(given), len(given))
+    out += given.astype(f"<i{itemsize}", copy=False).tobytes()
 
 
-def _read_counts(encoded: bytes, at: int) -> tuple[Cells | None, int]:
+def _read_counts(encoded: bytes, at: int, itemsize: int = 8) -> tuple[Cells | None, int]:
     """Read the counts that ``_write_counts`` wrote at an offset; return them and the offset at which they end."""
     kind, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
     at += _COUNTS_HEAD.size
     if kind == _NONE:
         return None, at
+    values_at = at + 4 * written if kind == _SPARSE else at
+    values = np.frombuffer(encoded, f"<i{itemsize}", written, values_at).astype(np.int64, copy=False)
+    end = values_at + itemsize * written
     if kind == _DENSE:
-        return np.frombuffer(encoded, np.int64, size, at), at + 8 * size
-    indices = np.frombuffer(encoded, np.uint32, written, at).astype(np.int64)
-    return SparseCells(size, indices, np.frombuffer(encoded, np.int64, written, at + 4 * written)), at + 12 * written
+        return values, end
+    return SparseCells(size, np.frombuffer(encoded, np.uint32, written, at).astype(np.int64), values), end
 
 
 for _type, _coder in (

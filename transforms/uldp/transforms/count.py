@@ -134,7 +134,7 @@ class _CountFn(beam.DoFn):
             self._count_all()
 
     def _count_all(self) -> None:
-        by_rules: defaultdict[object, list[CollectionKey]] = defaultdict(list)
+        by_rules: defaultdict[str, list[CollectionKey]] = defaultdict(list)
         for key in self._waiting:
             by_rules[self._served[key].rules].append(key)
         for keys in by_rules.values():

@@ -113,14 +113,11 @@ def decode_columns(messages: Bodies, layouts: Sequence[Layout]) -> tuple[list[Fa
     short = np.flatnonzero(messages.ends - messages.starts <= longest)
     if len(short) < MIN_ROWS:
         return [], np.arange(len(messages))
-    joined = _Padded.of(messages, short, longest)
-    taken = np.zeros(len(messages), dtype=np.bool_)
-    found = []
-    for decoded in _decode_joined(joined, layouts):
-        rows = short[decoded.rows]
-        taken[rows] = True
-        found.append(replace(decoded, rows=rows))
-    return found, np.flatnonzero(~taken)
+    found = list(_decode_joined(_Padded.of(messages, short, longest), short, layouts))
+    rest = np.ones(len(messages), dtype=np.bool_)
+    for decoded in found:
+        rest[decoded.rows] = False
+    return found, np.flatnonzero(rest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,8 +220,14 @@ def _places(ordered: Words, hashes: Words) -> Rows:
     return at
 
 
-def _decode_joined(joined: _Padded, layouts: Sequence[Layout]) -> Iterator[FastRows]:
-    """Decode all layouts with the same kind of payload together, because they differ only in their prefix."""
+def _decode_joined(joined: _Padded, origins: Rows, layouts: Sequence[Layout]) -> Iterator[FastRows]:
+    """Decode all layouts with the same kind of payload together, because they differ only in their prefix.
+
+    Args:
+        joined: The messages.
+        origins: Their indices in the result.
+        layouts: Those of all collections.
+    """
     rows_of = joined.rows_of(layouts)
     for kind in {layout.width: layout for layout in layouts}.values():
         members = [index for index, layout in enumerate(layouts) if layout.width == kind.width]
@@ -233,7 +236,7 @@ def _decode_joined(joined: _Padded, layouts: Sequence[Layout]) -> Iterator[FastR
         ids_at = joined.starts[rows] + np.repeat([len(layouts[index].prefix) for index in members], counts)
         kept, times, payloads = _decode_fields(joined, ids_at + _ID_SIZE, joined.ends[rows], kind)
         ids = joined.fields(ids_at[kept], _ID_SIZE).view(np.uint64).reshape(-1, 2)
-        rows = rows[kept]
+        rows = origins[rows[kept]]
         for index, (start, end) in zip(members, pairwise([0, *np.searchsorted(kept, np.cumsum(counts))]), strict=True):
             if start < end:
                 yield FastRows(index, rows[start:end], ids[start:end], times[start:end], payloads[start:end])
