@@ -14,11 +14,11 @@ from hypothesis.extra import numpy as hnp
 
 from tests import build
 from tests.collector.test_blocks import PARTS, block, values
-from uldp.collector.blocks import PartialBlock
+from uldp.collector.blocks import NUMBERS, PartialBlock
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.cells import SparseCells
+from uldp.mechanisms.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.records import Message, Rejected
@@ -191,6 +191,30 @@ def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
 def test_blocks_round_trip(parts: list[tuple[int, PartialStatistic]]) -> None:
     written = block(parts)
     assert values(PartialBlockCoder().decode(PartialBlockCoder().encode(written))) == values(written)
+
+
+@pytest.mark.parametrize(
+    ("largest", "width"), [(127, 1), (128, 2), (-129, 2), (1 << 15, 4), (1 << 31, 8), (-1 << 40, 8)]
+)
+@pytest.mark.parametrize("size", [3, 1 << 12], ids=["dense", "sparse"])
+def test_cells_of_a_block_take_as_few_bytes_as_the_largest_needs(size: int, largest: int, width: int) -> None:
+    def coded(value: int) -> bytes:
+        values = np.array([1, value, 0])
+        cells: Cells = values if size == 3 else SparseCells(size, np.arange(3), values)
+        return PartialBlockCoder().encode(PartialBlock.of(0, PartialStatistic(cells, Accounting(1, 1))))
+
+    found = PartialBlockCoder().decode(coded(largest)).cells
+    assert found is not None
+    np.testing.assert_array_equal(as_dense(found)[:3], [1, largest, 0], strict=True)
+    assert as_dense(found).dtype == np.int64
+    assert len(coded(largest)) - len(coded(1)) == 3 * (width - 1)
+
+
+def test_numbers_of_a_block_take_as_few_bytes_as_the_largest_needs() -> None:
+    few, many = (PartialBlock.of(0, PartialStatistic(None, Accounting(n, n))) for n in (1, 1 << 40))
+    encoded = [PartialBlockCoder().encode(each) for each in (few, many)]
+    assert len(encoded[1]) - len(encoded[0]) == 7 * NUMBERS
+    np.testing.assert_array_equal(PartialBlockCoder().decode(encoded[1]).numbers, many.numbers, strict=True)
 
 
 def test_state_of_another_layout_is_refused() -> None:

@@ -247,10 +247,8 @@ class PartialBlockCoder(DeterministicCoder):
 
     def encode(self, value: PartialBlock) -> bytes:
         """Write all parts."""
-        of_numbers, of_cells = (
-            itemsize_of(value.numbers),
-            8 if value.cells is None else itemsize_of(_given(value.cells)),
-        )
+        of_numbers = itemsize_of(value.numbers)
+        of_cells = 8 if value.cells is None else itemsize_of(_given(value.cells))
         out = bytearray(self._HEAD.pack(len(value), len(value.senders), of_numbers, of_cells))
         out += value.starts.tobytes() + value.numbers.astype(f"<i{of_numbers}").tobytes()
         _write_counts(out, value.cells, of_cells)
