@@ -20,6 +20,7 @@ from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.metric import MetricMechanism
 from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
 from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.randomizers.summation import MemoizedSummation
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
@@ -120,7 +121,7 @@ def probabilities(mechanism: Mechanism) -> dict[str, Any]:
     if isinstance(mechanism, Strata):
         return {"shares": mechanism.shares.tolist(), "parts": [probabilities(part) for part in mechanism.parts]}
     if isinstance(mechanism, Memoized):
-        return probabilities(mechanism.once) | {"noise on the permanent response": mechanism.noise.tolist()}
+        return probabilities(mechanism.once) | _noise(mechanism)
     found = {name: getattr(mechanism, name) for name in _NUMBERS if hasattr(mechanism, name)} | _parameters(mechanism)
     if isinstance(mechanism, UniformNoise):
         found["uniform_probability"] = mechanism.uniform_probability
@@ -144,7 +145,13 @@ def _parameters(mechanism: Mechanism) -> dict[str, Any]:
         return {"p and q of groups, over 2^53": mechanism.laws}
     if isinstance(mechanism, MetricMechanism):
         return {"matrix": mechanism.matrix.tolist()}
+    if isinstance(mechanism, MemoizedSummation):
+        return _noise(mechanism)
     return {}
+
+
+def _noise(mechanism: Memoized | MemoizedSummation) -> dict[str, Any]:
+    return {"noise on the permanent response": mechanism.noise.tolist()}
 
 
 def _devices(spec: CollectionSpec, name: str) -> Iterator[dict[str, Any]]:

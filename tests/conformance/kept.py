@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
-from tests.conformance.responses import RESPONSES, chosen, members, packed, theta, threshold
+from tests.conformance.responses import RESPONSES, chosen, enlarged, flipped, members, packed, theta, threshold
 from tests.conformance.variable import Draws, Variable
 
 Payload = int | bytes
@@ -77,11 +77,17 @@ def _bloom(of: Variable) -> list[Law]:
     return [(true, true / ((1 - true) * exp(of_hash) + true))] * int(of.mechanism["bits"])
 
 
+def _flips(of: Variable) -> list[Law]:
+    flip = 1 / (1 + exp(of.epsilon / 2))
+    return [(1 - flip, flip)] * of.size
+
+
 #: The probabilities of each bit for the true symbol, and for others.
 BITS: Mapping[str, Callable[[Variable], Sequence[Law]]] = {
     "urap": _unary,
     "the": _thresholded,
     "bloom": _bloom,
+    "she": _flips,
 }
 
 
@@ -96,7 +102,7 @@ class Device:
 
     def report(self, value: float | str, tag: str | None, draws: Draws) -> Payload:
         z = self._once.encode(value, tag, draws)
-        drawn = RESPONSES[self._once.name](self._inner, z, draws)  # in each report, so that it takes the same time
+        drawn = self._response(z, draws)  # in each report, so that it takes the same time
         self._kept = drawn if self._kept is None else self._kept
         if self._once.name in UNIFORM:
             uniform, payload = UNIFORM[self._once.name]
@@ -104,9 +110,16 @@ class Device:
             replaced, anew = draws.noise((one - other) / (1 - other)), payload(self._once, draws)
             return anew if replaced else self._kept
         assert isinstance(self._kept, bytes)
-        return self._noisy(self._kept, draws)
+        head, bits = self._noisy(self._kept, draws)
+        return enlarged(self._once, bits, draws) if self._once.name == "she" else head + packed(bits)
 
-    def _noisy(self, kept: bytes, draws: Draws) -> bytes:
+    def _response(self, z: int, draws: Draws) -> Payload:
+        if self._once.name == "she":
+            return packed(flipped(self._inner, z, draws))
+        return RESPONSES[self._once.name](self._inner, z, draws)
+
+    def _noisy(self, kept: bytes, draws: Draws) -> tuple[bytes, list[bool]]:
+        """Return what is in front of the bits, and the bits with noise."""
         laws = [*zip(BITS[self._once.name](self._inner), BITS[self._once.name](self._once), strict=True)]
         head = kept[: len(kept) - -(-len(laws) // 8)]
         bits = []
@@ -119,4 +132,4 @@ class Device:
                 else (p * q_once - p_once * q) / (p - q)
             )
             bits.append(bool(one ^ draws.noise(max(changed, 0.0))))
-        return head + packed(bits)
+        return head, bits

@@ -161,8 +161,11 @@ def _point(of: Variable, z: int, draws: Draws) -> int:
     return anywhere if noisy else point_of(y, g)
 
 
-def _histogram(of: Variable, z: int, draws: Draws) -> bytes:
-    ones = [(j == z) ^ draws.noise(1 / (1 + exp(of.epsilon / 2))) for j in range(of.size)]
+def flipped(of: Variable, z: int, draws: Draws) -> list[bool]:
+    return [(j == z) ^ draws.noise(1 / (1 + exp(of.epsilon / 2))) for j in range(of.size)]
+
+
+def enlarged(of: Variable, ones: Sequence[bool], draws: Draws) -> bytes:
     odds = [exp(min(of.epsilon / 2 * 2**bit, 700)) for bit in range(15)]
     magnitudes = [0] * of.size
     for bit, each in enumerate(odds):
@@ -215,7 +218,7 @@ RESPONSES: dict[str, Callable[[Variable, int, Draws], int | bytes]] = {
     "olh": _hash,
     "linear-olh": _linear,
     "pgr": _point,
-    "she": _histogram,
+    "she": lambda of, z, draws: enlarged(of, flipped(of, z, draws), draws),
     "duchi": _duchi,
     "block": _block,
     "cohort-olh": _cohort_hash,

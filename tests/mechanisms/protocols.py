@@ -140,6 +140,7 @@ _SPECS: dict[str, dict[str, Any]] = {
     "the": _keys("the"),
     "the with a permanent response": _keys("the", lasting_epsilon=3.0),
     "she": _keys("she"),
+    "she with a permanent response": _keys("she", lasting_epsilon=3.0),
     "duchi": _keys("duchi", _NUMBER),
     "duchi at a large epsilon": _keys("duchi", _NUMBER, 6.0),
     "block": _keys("block", _NUMBER, bins=8),

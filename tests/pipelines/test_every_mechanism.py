@@ -82,7 +82,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         },
         TEXTS,
     ),
-    "she": ({"domain": {"size": 20}, "mechanism": {"name": "she", "epsilon": 1.0}}, PLACES),
+    "she": (
+        {"domain": {"size": 20}, "mechanism": {"name": "she", "epsilon": 1.0, "lasting_epsilon": 2.0}},
+        PLACES,
+    ),
     "record": (
         {
             "domain": RECORD,

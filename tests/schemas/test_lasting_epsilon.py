@@ -7,7 +7,7 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.mechanism import WithMemory
 from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.mechanism_names import MechanismName
 from uldp.schemas.specs.specfile import SpecError
@@ -18,10 +18,10 @@ STRINGS = {"strings": {"longest": 12}}
 UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue", "uhr", "uss", "ubd"]
 MEMOIZABLE = [
     *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
-    *("hrr", "blh", "linear-olh", "pgr", "the", "duchi", "block", "bloom", "cohort-olh"),
+    *("hrr", "blh", "linear-olh", "pgr", "the", "she", "duchi", "block", "bloom", "cohort-olh"),
 ]
 OF_STRATA = ["bit-flip", "sample-one"]
-WITHOUT = ["identity", "idue", "metric", "she", "levels"]
+WITHOUT = ["identity", "idue", "metric", "levels"]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
     without = build_protocol(build.spec(**keys(name)))
     memoized = build_protocol(build.spec(**keys(name, lasting_epsilon=lasting)))
     mechanism = memoized.mechanism
-    assert isinstance(mechanism, Memoized)
+    assert isinstance(mechanism, WithMemory)
     exact = {epsilon: build_protocol(build.spec(**keys(name, epsilon=epsilon))) for epsilon in (1.0, lasting)}
     promised = [exact[epsilon].mechanism.guarantee.epsilon for epsilon in (1.0, lasting)]
     assert [mechanism.guarantee.epsilon, mechanism.guarantee.lasting] == promised
@@ -58,13 +58,6 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
 def test_each_private_mechanism_takes_it(name: str) -> None:
     assert name in names_where(lambda family: "lasting_epsilon" in family.model_fields).split(", ")
     assert {*MEMOIZABLE, *WITHOUT, *OF_STRATA} == set(get_args(MechanismName))
-
-
-def test_sums_keep_no_response() -> None:
-    with pytest.raises(
-        SpecError, match="lasting_epsilon: noise on a kept response does not have the law of she; use sue"
-    ):
-        build.spec(**keys("she", lasting_epsilon=2.0))
 
 
 def test_devices_must_know_it() -> None:
@@ -85,6 +78,9 @@ def test_devices_must_know_it() -> None:
             "identity takes no lasting_epsilon; only rr, warner",
         ),
         (keys("olh", lasting_epsilon=0.5), "lasting_epsilon: must be at least epsilon"),
+        (keys("she", lasting_epsilon=0.5), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
+        (keys("she", lasting_epsilon=21.0), "lasting_epsilon: must be 20 or less"),
+        (keys("she", epsilon=0.002, lasting_epsilon=2.0), "epsilon: must be 0.0025 or more: .*; choose sue"),
         (
             {
                 "domain": {"record": {"app": {"size": 5}}},

@@ -34,7 +34,7 @@ from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryRe
 from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, RecordEncoding, Strata
 from uldp.mechanisms.randomizers.subset_selection import SubsetSelection, best_chosen
-from uldp.mechanisms.randomizers.summation import Summation
+from uldp.mechanisms.randomizers.summation import MemoizedSummation, Summation
 from uldp.mechanisms.randomizers.thresholding import best_threshold, thresholding
 from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.strings.bloom import BloomFilter
@@ -206,6 +206,8 @@ def _the(sensitive: Mask, spec: Any, epsilon: float) -> UnaryEncoding:
 def _she(variable: Variable, spec: Any) -> LdpProtocol:
     pum = Pum.of(variable)
     decoder = SummationDecoder(pum, spec.epsilon, simultaneous=variable.simultaneous)
+    if spec.lasting_epsilon is not None:
+        return LdpProtocol(pum, MemoizedSummation(variable.size, spec.epsilon, spec.lasting_epsilon), decoder)
     return LdpProtocol(pum, Summation(variable.size, spec.epsilon), decoder)
 
 

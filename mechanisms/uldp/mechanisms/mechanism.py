@@ -176,6 +176,8 @@ class WithMemory(Mechanism):
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
 
+        Responses of bytes may be narrower than payloads. ``again`` takes them with zeros up to this width, too.
+
         Raises:
             ValueError: if a symbol is outside of Z.
         """

@@ -6,15 +6,18 @@ Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (STOC 2009).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.cells import Cells
-from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
-from uldp.schemas.arrays import Counts, Mask, Packed, Payloads, Symbols, Values
+from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness, WithMemory
+from uldp.mechanisms.randomizers.bit_flip import FlippedBits
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 from uldp.schemas.specs.value_mechanisms import MIN_SUMMATION_EPSILON
 
 #: The largest entry of a payload.
@@ -73,6 +76,7 @@ class Summation(Mechanism):
         self.size = self.statistic_size = size
         self.form = PayloadForm(width=2 * size)
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        self._flipped = FlippedBits(size, epsilon)
         self.flip_probability = 1 / (1 + math.exp(epsilon / 2))
         bits = [1 / (1 + math.exp(min(epsilon / 2 * 2**bit, 700.0))) for bit in range(15)]
         self.bit_probabilities = tuple(probability for probability in bits if probability >= 2**-53)
@@ -84,19 +88,20 @@ class Summation(Mechanism):
             ValueError: if a symbol is outside of Z.
         """
         self.check_symbols(symbols)
-        payloads = np.empty((len(symbols), self.size), dtype="<i2")
-        rows = max(1, _ENTRIES_AT_ONCE // self.size)
-        for start in range(0, len(symbols), rows):
-            payloads[start : start + rows] = self._entries(symbols[start : start + rows], randomness)
-        return payloads.view(np.uint8)
+        return self._enlarged(len(symbols), lambda block: self._flipped.perturb(symbols[block], randomness), randomness)
 
-    def _entries(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.int64]:
-        shape = (len(symbols), self.size)
-        ones = (np.arange(self.size) == symbols[:, np.newaxis]) ^ (randomness.random(shape) < self.flip_probability)
-        magnitudes = np.zeros(shape, dtype=np.int64)
-        for bit, probability in enumerate(self.bit_probabilities):
-            magnitudes |= (randomness.random(shape) < probability).astype(np.int64) << bit
-        return np.minimum(np.where(ones, 1 + magnitudes, -magnitudes), LARGEST_ENTRY)
+    def _enlarged(self, n: int, flipped: Callable[[slice], Payloads], randomness: Randomness) -> Packed:
+        """Draw a magnitude for each flipped bit of n reports; ``flipped`` gives the packed bits of a slice of them."""
+        payloads = np.empty((n, self.size), dtype="<i2")
+        rows = max(1, _ENTRIES_AT_ONCE // self.size)
+        for start in range(0, n, rows):
+            block = slice(start, start + rows)
+            ones = np.unpackbits(cast(Packed, flipped(block)), axis=1, count=self.size)
+            magnitudes = np.zeros(ones.shape, dtype=np.int64)
+            for bit, probability in enumerate(self.bit_probabilities):
+                magnitudes |= (randomness.random(ones.shape) < probability).astype(np.int64) << bit
+            payloads[block] = np.minimum(np.where(ones, 1 + magnitudes, -magnitudes), LARGEST_ENTRY)
+        return payloads.view(np.uint8)
 
     def possible(self, payloads: Payloads) -> Mask:
         """Return which payloads have no entry of -32768."""
@@ -111,6 +116,61 @@ class Summation(Mechanism):
         for group, run in zip(groups[runs], np.split(entries, runs[1:]), strict=False):
             sums[group] = run.sum(axis=0, dtype=np.int64)
         return list(sums)
+
+
+class MemoizedSummation(Summation, WithMemory):
+    """SHE whose device keeps flipped bits, and no magnitude.
+
+    The permanent response is the 0s and the 1, flipped as under the lasting budget. Each report flips the kept bits
+    again, such that they are flipped as under epsilon (see ``Memoized``), and draws new magnitudes. So a report has the
+    law of ``Summation``, and an estimate its variance.
+
+    Kept magnitudes would protect nothing, for they are independent of the symbol, and would stay in the mean over all
+    reports of a device. An entry of this mean is (B - f)/(1 - 2f) for a kept bit B that is flipped with probability
+    f = a/(1+a), where a = e^(-lasting/2). Its variance is f(1-f)/(1-2f)^2 = a/(1-a)^2, which is half of that of a kept
+    histogram with its magnitudes. A response takes a bit for each symbol, where a payload takes two bytes.
+
+    Guarantee: one report is epsilon-LDP, by its flips (see ``Summation``). All reports of one symbol follow from the
+    kept bits and from draws that are independent of it. So together they have the budget of these bits, the lasting
+    one, however many they are.
+
+    Attributes:
+        noise: Shape (2, |Z|): the probability that each kept bit is set, and cleared, in a report.
+    """
+
+    def __init__(self, size: int, epsilon: float, lasting: float) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+            lasting: Budget of all reports of one symbol together in nats.
+
+        Raises:
+            ValueError: if size is not positive, epsilon is below ``MIN_SUMMATION_EPSILON``, or lasting below epsilon.
+        """
+        super().__init__(size, epsilon)
+        self._kept = Memoized(FlippedBits(size, lasting), self._flipped)
+        self.noise: Floats = self._kept.noise
+        self.guarantee = replace(self.guarantee, lasting=lasting)
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into payloads, each from a permanent response of its own."""
+        return cast(Packed, WithMemory.perturb(self, symbols, randomness))
+
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the bits that devices keep, packed: shape (n, ceil(|Z|/8)).
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        return self._kept.permanent(symbols, randomness)
+
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Flip kept bits again, and draw magnitudes."""
+        bits = cast(Packed, permanent)[:, : -(-self.size // 8)]  # strata pad them to the width of a payload
+        return self._enlarged(len(bits), lambda block: self._kept.again(bits[block], randomness), randomness)
 
 
 def _entries(payloads: Payloads) -> npt.NDArray[np.int16]:

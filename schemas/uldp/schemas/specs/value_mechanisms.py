@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field
 
 from uldp.schemas.specs.epsilon import Epsilon, protects
 from uldp.schemas.specs.groups import Group
@@ -119,12 +119,6 @@ class SummationSpec(PrivateSpec):
 
     name: Literal["she"]
     epsilon: Annotated[float, AfterValidator(_fits_two_bytes), AfterValidator(protects)]
-
-    @field_validator("lasting_epsilon")
-    @classmethod
-    def _keeps_nothing(cls, lasting: float | None) -> None:
-        if lasting is not None:
-            raise ValueError("noise on a kept response does not have the law of she; use sue, whose bits say as much")
 
 
 class BitFlipSpec(PrivateSpec):

@@ -1,0 +1,168 @@
+"""SHE with a permanent response: the law of one report and of many by enumeration, what is drawn, and what is kept."""
+
+import math
+from functools import reduce
+from typing import cast
+
+import numpy as np
+import pytest
+
+from tests import build
+from tests.build import START
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.mechanism import Guarantee, Privacy, WithMemory
+from uldp.mechanisms.randomizers.summation import MemoizedSummation, Summation, noise_variance
+from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
+from uldp.schemas.framing import report_store
+
+BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]
+budgets = pytest.mark.parametrize(("lasting", "epsilon"), BUDGETS)
+#: Entries beyond these have the same odds of a 0 and a 1 as those of their sign.
+ENTRIES = np.arange(-3, 5)
+
+
+def geometric(a: float) -> Floats:
+    """Shape (2, entries): the published law of an entry around 0 and around 1."""
+    return np.array([(1 - a) / (1 + a) * a ** np.abs(ENTRIES - one) for one in (0, 1)])
+
+
+def law_again(lasting: float, epsilon: float) -> Floats:
+    """Shape (2, entries): the law of an entry of a report, for each kept bit, from what the mechanism draws."""
+    becomes_set, cleared = MemoizedSummation(1, epsilon, lasting).noise[:, 0]
+    magnitude = (1 - math.exp(-epsilon / 2)) * math.exp(-epsilon / 2) ** np.arange(len(ENTRIES))
+    of_bit = np.where([ENTRIES <= 0, ENTRIES > 0], magnitude[np.where(ENTRIES > 0, ENTRIES - 1, -ENTRIES)], 0.0)
+    return np.array([[1 - becomes_set, becomes_set], [cleared, 1 - cleared]]) @ of_bit
+
+
+def law_of_reports(lasting: float, epsilon: float, t: int) -> Floats:
+    """Shape (2, entries^t): the law of an entry in t reports of one symbol, for a 0 and for a 1."""
+    flip = 1 / (1 + math.exp(lasting / 2))
+    again = law_again(lasting, epsilon)
+    sequences = reduce(lambda joint, _: (joint[:, :, None] * again[:, None]).reshape(2, -1), range(t - 1), again)
+    return np.array([[1 - flip, flip], [flip, 1 - flip]]) @ sequences
+
+
+def spent(lasting: float, epsilon: float, t: int) -> float:
+    """The largest log-ratio of the probabilities of t reports of two entries under two symbols."""
+    law = law_of_reports(lasting, epsilon, t)
+    zero, one = law[:, law.any(axis=0)]
+    first, second = np.multiply.outer(one, zero), np.multiply.outer(zero, one)
+    return float(np.abs(np.log(first / second)).max())
+
+
+@budgets
+def test_one_report_has_the_published_law_at_epsilon(lasting: float, epsilon: float) -> None:
+    published = geometric(math.exp(-epsilon / 2))
+    np.testing.assert_allclose(law_of_reports(lasting, epsilon, 1), published, rtol=1e-11, atol=1e-16)
+    assert spent(lasting, epsilon, 1) == pytest.approx(epsilon, rel=1e-8)
+
+
+@budgets
+def test_many_reports_spend_more_and_never_more_than_the_lasting_budget(lasting: float, epsilon: float) -> None:
+    of_reports = [spent(lasting, epsilon, t) for t in (1, 2, 3)]
+    assert (np.diff(of_reports) >= -1e-9 * lasting).all()
+    assert of_reports[-1] <= lasting * (1 + 1e-9)
+    guarantee = MemoizedSummation(4, epsilon, lasting).guarantee
+    assert guarantee == Guarantee(Privacy.LDP, epsilon, lasting)
+
+
+def test_ever_more_reports_spend_the_lasting_budget() -> None:
+    again = law_again(2.0, 1.0)
+    # The positive entries alone, whose magnitudes are alike under each bit: t of them in t reports.
+    positive, flip = again[:, ENTRIES > 0].sum(axis=1) / again.sum(axis=1), 1 / (1 + math.e)
+    kept = np.array([[1 - flip, flip], [flip, 1 - flip]])
+    ratios = [2 * float(np.log(np.divide(*(kept @ positive**t)[::-1]))) for t in (1, 4, 16)]
+    assert ratios[0] < ratios[1] < ratios[2] < 2.0
+    assert ratios[2] > 1.99
+
+
+N, SIZE = 60_000, 3
+
+
+def entries(payloads: Payloads) -> Counts:
+    """Shape (n, size)."""
+    return payloads.view("<i2").astype(np.int64)
+
+
+def test_a_device_keeps_the_flipped_bits_alone() -> None:
+    mechanism, flip = MemoizedSummation(SIZE, 1.0, 2.0), 1 / (1 + math.e)
+    kept = mechanism.permanent(np.full(N, 1), np.random.default_rng(1))
+    assert kept.shape == (N, 1)
+    ones = np.unpackbits(cast(Packed, kept), axis=1, count=SIZE).sum(axis=0, dtype=np.int64)
+    expected = N * np.where(np.arange(SIZE) == 1, 1 - flip, flip)
+    assert np.abs(ones - expected).max() <= 5 * math.sqrt(N * flip * (1 - flip))
+    assert (
+        MemoizedSummation(100_000, 1.0, 2.0).permanent(np.zeros(1, np.int64), np.random.default_rng(1)).nbytes == 12_500
+    )
+
+
+@pytest.mark.parametrize(("lasting", "epsilon"), [(2.0, 1.0), (4.0, 0.5), (1.0, 1.0)])
+def test_reports_have_the_moments_of_the_law_and_share_those_of_the_flips(lasting: float, epsilon: float) -> None:
+    mechanism, rng = MemoizedSummation(SIZE, epsilon, lasting), np.random.default_rng(2)
+    kept = mechanism.permanent(np.full(N, 1), rng)
+    one, other = (entries(mechanism.again(kept, rng)) - (np.arange(SIZE) == 1) for _ in range(2))
+    a = math.exp(-lasting / 2)
+
+    def z(samples: Floats | Counts, mean: float) -> float:
+        errors = samples.std(axis=0) / math.sqrt(N)
+        return float(np.abs((samples.mean(axis=0) - mean) / errors).max())
+
+    assert z(one, 0.0) <= 5
+    assert z(one**2, noise_variance(epsilon)) <= 5
+    assert z(one * other, a / (1 - a) ** 2) <= 5  # half of the noise of a histogram under the lasting budget
+    assert z(one * np.roll(other, 1, axis=1), 0.0) <= 5  # the entries of a response are independent
+    assert a / (1 - a) ** 2 == pytest.approx(noise_variance(lasting) / 2, rel=1e-12)
+
+
+def test_reports_have_the_law_of_those_without_memory() -> None:
+    n, epsilon = 60_000, 1.0
+    drawn = entries(MemoizedSummation(2, epsilon, 3.0).perturb(np.ones(n, np.int64), np.random.default_rng(3)))
+    bins, a = np.arange(-9, 11), math.exp(-epsilon / 2)
+    for symbol in (0, 1):
+        expected = n * (1 - a) / (1 + a) * a ** np.abs(bins - symbol)
+        counts = np.array([np.count_nonzero(drawn[:, symbol] == entry) for entry in bins])
+        assert expected.min() > 5
+        # Chi-square within 5 standard deviations; a few entries are outside of the bins.
+        assert abs(((counts - expected) ** 2 / expected).sum() - len(bins)) < 5 * math.sqrt(2 * len(bins))
+
+
+def test_a_device_with_equal_budgets_sends_the_bits_that_it_keeps() -> None:
+    spec = build.spec(domain={"size": 11}, mechanism={"name": "she", "epsilon": 1.0, "lasting_epsilon": 1.0})
+    ledger, sent = MemoryLedger(), []
+    for hours in range(8):  # each time, the device has been restarted
+        message = Device(spec, {}, ledger=ledger).report(5, START + hours * build.HOUR)
+        sent.append(np.frombuffer(report_store().decode(message)[1]["payload"], "<i2"))
+    assert len({tuple(entries > 0) for entries in sent}) == 1
+    assert len({tuple(entries) for entries in sent}) == 8
+    with ledger.change() as content:
+        assert sorted(map(len, content.kept.values())) == [2, 8]  # 11 bits, and the time of the last report
+
+
+def test_an_attribute_of_a_record_keeps_its_bits() -> None:
+    app = {"name": "she"}
+    hours = {"name": "duchi"}
+    domain = {"record": {"app": {"size": 11}, "hours": {"number": {"low": 0, "high": 24}}}}
+    of = {"name": "sample-one", "epsilon": 1.0, "lasting_epsilon": 1.0, "of": {"app": app, "hours": hours}}
+    mechanism = build_protocol(build.spec(domain=domain, mechanism=of)).mechanism
+    assert isinstance(mechanism, WithMemory)
+    rng = np.random.default_rng(4)
+    kept = mechanism.permanent(np.full(500, 3), rng)
+    reports = [mechanism.again(kept, rng) for _ in range(2)]
+    assert all(mechanism.possible(report).all() for report in reports)
+    one, other = (entries(cast(Packed, report)[:, 2:24].copy()) for report in reports)
+    assert ((one > 0) == (other > 0)).all()
+    assert (one != other).any()
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="at most the lasting one"):
+        MemoizedSummation(3, 1.0, 0.9)
+    with pytest.raises(ValueError, match=r"0\.0025 or more"):
+        MemoizedSummation(3, 0.002, 1.0)
+    # The flips of a report take one input more, which is no symbol.
+    with pytest.raises(ValueError, match="outside of the 3 symbols"):
+        MemoizedSummation(3, 1.0, 2.0).permanent(np.array([3]), np.random.default_rng(1))
+    with pytest.raises(ValueError, match="outside of the 3 symbols"):
+        Summation(3, 1.0).perturb(np.array([3]), np.random.default_rng(1))
