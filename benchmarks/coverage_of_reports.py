@@ -109,6 +109,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
             "of": {"place": {"name": "oue", "share": 0.7}, "hours": {"name": "block", "share": 0.3}},
         },
     },
+    "she with a permanent response": _keys("she", lasting_epsilon=4.0),
 }
 
 
