@@ -135,10 +135,10 @@ def aggregate(
 ) -> PCollection[Any]:
     """Take the support counts of this project's graph; from chunks, as its sources give them, or ``one_by_one``.
 
-    Deduplication has one shard, as in a job of one worker.
+    Deduplication has one shard, and the heap is frozen, as in a job of one worker.
     """
     messages = _one_by_one(chunks) if one_by_one else chunks
-    aggregated = messages | "Aggregate" >> Aggregate(specs, deduplicate=deduplicate, shards=1)
+    aggregated = messages | "Aggregate" >> Aggregate(specs, deduplicate=deduplicate, shards=1, freeze_heap=True)
     counts: PCollection[Any] = aggregated.counts | "Name" >> beam.Map(_named_support)
     return counts
 
