@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any, get_args
 
 import pytest
+import yaml
 
 from tests import build
 from uldp.schemas.specs.collection import CollectionSpec
@@ -155,6 +156,13 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         (
             {"mechanism": mechanism("urr", epsilon="1.0")},
             "mechanism.epsilon: must be a number (got '1.0'; write it without quotes)",
+        ),
+        (
+            {"mechanism": mechanism("urr", epsilon=yaml.safe_load("1e-1"))},
+            (
+                "mechanism.epsilon: must be a number (got '1e-1'; write it without quotes, with a point and a signed "
+                "exponent, as in 1.0e-3)"
+            ),
         ),
         (
             {"mechanism": mechanism("identity", epsilon=1.0)},

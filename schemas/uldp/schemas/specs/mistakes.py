@@ -123,9 +123,13 @@ def _misread(value: object) -> str:
     return f"YAML reads this as {read}"
 
 
-def _quoted_number(value: object) -> str:
-    """Return what to do with a number in quotes, or an empty string for other values."""
-    return "write it without quotes" if isinstance(value, str) and re.fullmatch(_NUMBER, value) else ""
+def _text_of_number(value: object) -> str:
+    """Return how to write a number that YAML read as text, or an empty string for other values."""
+    if not (isinstance(value, str) and re.fullmatch(_NUMBER, value)):
+        return ""
+    # YAML 1.1, which PyYAML reads, takes 1e-3 and 1.0e3 for text.
+    exponent = ", with a point and a signed exponent, as in 1.0e-3" if "e" in value.casefold() else ""
+    return f"write it without quotes{exponent}"
 
 
 def explain(source: str, error: ValidationError, model: type[BaseModel], unions: Mapping[str, str]) -> Iterator[str]:
@@ -172,7 +176,7 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
         if kind == "string_type" and (read := _misread(value)):
             got = f"{read}; {'if it is a label, ' if place.union else ''}write it in quotes"
         if kind in {"float_type", "int_type"}:
-            got = "; ".join(filter(None, [got, _quoted_number(value)]))
+            got = "; ".join(filter(None, [got, _text_of_number(value)]))
         text += notes(got, near(value, expected) if isinstance(value, str) else "")
         names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, keys)]
         line = f"{source}: {'.'.join(names) + ': ' if names else ''}{text}"
