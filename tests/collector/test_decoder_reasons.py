@@ -22,7 +22,7 @@ from tests.collector.decoding import (
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.decoder import KEPT_BYTES
 from uldp.collector.parse import MAX_MESSAGE_BYTES
-from uldp.schemas.framing import header, load_schema, report_store
+from uldp.schemas.framing import MAGIC, header, load_schema, report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Rejected, ReportBatch
@@ -40,6 +40,7 @@ def key_of(data: bytes) -> tuple[str, int] | None:
 CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.NOT_AVRO, b"", "starts with nothing, not c301"),
     (Reason.NOT_AVRO, b'{"a": 1}', "starts with 7b22, not c301"),
+    (Reason.NOT_AVRO, MAGIC + b"1234567", "9 bytes end inside the header, which has 10"),
     (Reason.UNKNOWN_SCHEMA, header(load_schema("message")) + b"\0\0\0", "fingerprint c6bb28b27986b4f9"),
     (Reason.TRUNCATED, report()[:-1], f"{len(report()) - 1} bytes end inside the body"),
     (Reason.MALFORMED, report() + b"\0", "1 bytes follow the body"),

@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 
 
 class NotSingleObjectError(ValueError):
-    """The bytes do not begin with the marker of the single-object encoding."""
+    """The bytes do not begin with a header of the single-object encoding."""
 
 
 class UnknownSchemaError(ValueError):
@@ -121,8 +121,10 @@ class SchemaStore:
         Raises:
             NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: see their docstrings.
         """
-        if message[:2] != MAGIC or len(message) < HEADER_SIZE:
+        if message[:2] != MAGIC:
             raise NotSingleObjectError(f"starts with {message[:2].hex() or 'nothing'}, not {MAGIC.hex()}")
+        if len(message) < HEADER_SIZE:
+            raise NotSingleObjectError(f"{len(message)} bytes end inside the header, which has {HEADER_SIZE}")
         schema = self.writers.get(message[:HEADER_SIZE])
         if schema is None:
             raise UnknownSchemaError(f"fingerprint {message[2:HEADER_SIZE].hex()} is not known")

@@ -26,7 +26,7 @@ class Reason(StrEnum):
 
 #: For each reason, one line that explains to a reader when it occurs.
 MEANING: dict[Reason, str] = {
-    Reason.NOT_AVRO: "the message does not begin with the two bytes of Avro's single-object encoding",
+    Reason.NOT_AVRO: "the message does not begin with a header of Avro's single-object encoding",
     Reason.UNKNOWN_SCHEMA: "the writer's schema fingerprint is not in the schema store",
     Reason.TRUNCATED: "the message ends inside its body",
     Reason.MALFORMED: "the body is not what Avro writes for a value of its schema, or batch columns differ in length",
