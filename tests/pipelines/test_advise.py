@@ -127,8 +127,10 @@ def test_the_printed_spec_is_one(tmp_path: Path) -> None:
         (["--size", "40", "--epsilon", "1", "--users", "10", "--error", "1"], "give two of"),
         (["--epsilon", "1", "--users", "10"], "give a SPEC, or --size"),
         (["--size", "40", "--sensitive", "41", "--epsilon", "1", "--users", "10"], "more than the 40 values"),
-        (["--size", "40", "--epsilon", "30", "--users", "10"], "no mechanism suits"),
-        (["--size", "40", "--users", "10", "--error", "0.001"], "no epsilon up to 20"),
+        (["--size", "40", "--epsilon", "30", "--users", "10"], "--epsilon 30 must be 20 or less"),
+        (["--size", "40", "--epsilon", "nan", "--users", "10"], "--epsilon nan must be 1e-06 or more"),
+        (["--size", "40", "--users", "10", "--error", "0.001"], "error: no mechanism suits"),
+        (["--size", "40", "--users", "10", "--error", "0.001"], "she, bit-flip are left out: no epsilon up to 20"),
     ],
 )
 def test_a_wrong_question_is_one_clear_line(

@@ -9,6 +9,7 @@ from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.specfile import read_spec
 
 
@@ -36,6 +37,11 @@ class Question:
         given = [self.epsilon, self.users, self.error]
         if given.count(None) != 1:
             raise ValueError("give two of --epsilon, --users and --error; the third is what uldp advise finds")
+        if self.epsilon is not None:
+            try:
+                protects(self.epsilon)
+            except ValueError as error:
+                raise ValueError(f"--epsilon {self.epsilon:g} {error}") from error
 
     @property
     def size(self) -> int:

@@ -1,6 +1,7 @@
 """Advice as text: a table, and the spec to paste."""
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -25,7 +26,7 @@ def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence
     Raises:
         ValueError: if no mechanism suits the question.
     """
-    reasons = [f"{each.mechanism} is left out: {each.reason}" for each in left_out]
+    reasons = _reasons(left_out)
     if not ranked:
         raise ValueError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))
     truth = "shares in the ratio of 1, 1/2, 1/3, ..." if question.truth is None else str(question.truth)
@@ -41,6 +42,16 @@ def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence
         )
     written = yaml.safe_dump(best.spec, sort_keys=False, default_flow_style=None, allow_unicode=True, width=100)
     return "\n".join([*lines, "", f"# {best.mechanism}, the best of these; check it with uldp check", written.rstrip()])
+
+
+def _reasons(left_out: Sequence[LeftOut]) -> list[str]:
+    """Return a line for each reason to leave mechanisms out."""
+    names = defaultdict[str, list[str]](list)
+    for each in left_out:
+        names[each.reason].append(each.mechanism)
+    return [
+        f"{', '.join(those)} {'is' if len(those) == 1 else 'are'} left out: {reason}" for reason, those in names.items()
+    ]
 
 
 def _not_ranked() -> list[str]:
