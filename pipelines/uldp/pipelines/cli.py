@@ -64,7 +64,7 @@ def main() -> None:
     """Run the command line; a user's error is one line and exit code 1, wrong usage is exit code 2."""
     verbose = bool({"-v", "--verbose"} & set(sys.argv[1:2]))
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="uldp", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
         sys.exit(2)

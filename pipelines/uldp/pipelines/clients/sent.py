@@ -21,29 +21,41 @@ def sent_messages(source: str) -> Iterator[Message]:
     """Yield the messages of a source.
 
     Args:
-        source: A file or directory, or if there is none of this name, a message in hexadecimal digits. A file is an
-            Avro container of messages, or has the bytes of one message.
+        source: A path, see ``archived_messages``; or if there is no file of this name, a message in hexadecimal digits.
 
     Raises:
-        ValueError: if it is none of these; says what to do.
+        ValueError: if it is neither; says what to do.
     """
-    if not _exists(source):
+    if _exists(source):
+        yield from archived_messages(source)
+    else:
         yield Message(_from_hex(source), UNKNOWN)
-        return
-    if Path(source).is_file():
-        with opened(source) as file:
+
+
+def archived_messages(path: str) -> Iterator[Message]:
+    """Yield the messages of a file or directory.
+
+    Args:
+        path: An Avro container of messages, a file with the bytes of one message, or a directory of containers.
+
+    Raises:
+        ValueError: if a directory holds no messages, or a container is broken; says what to do.
+        OSError: if there is no such file.
+    """
+    if Path(path).is_file():
+        with opened(path) as file:
             # Of a longer message, this is enough to see that it is too long.
             data = file.read(MAX_MESSAGE_BYTES + 1)
         if data.startswith(_CONTAINER):
-            yield from read_messages(source)
+            yield from read_messages(path)
         else:
             yield Message(data, UNKNOWN)
         return
     # Imported here because Beam takes seconds to import, and a file needs none.
     from uldp.transforms.io.archive import message_files
 
-    for path in message_files(source):
-        yield from read_messages(path)
+    for each in message_files(path):
+        yield from read_messages(each)
 
 
 def in_chunks(messages: Iterator[Message]) -> Iterator[list[Message]]:
@@ -54,7 +66,7 @@ def in_chunks(messages: Iterator[Message]) -> Iterator[list[Message]]:
 
 def _exists(source: str) -> bool:
     try:
-        return Path(source).exists()
+        return bool(source) and Path(source).exists()  # an empty path is the working directory
     except (OSError, ValueError):  # longer than a name may be, or with a zero byte
         return False
 

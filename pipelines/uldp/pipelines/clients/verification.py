@@ -11,7 +11,7 @@ from uldp.mechanisms.inference.goodness_of_fit import Check, checks
 from uldp.mechanisms.pooling.levels import at_level
 from uldp.mechanisms.strings.string_fit import string_checks
 from uldp.pipelines.clients.inspection import Inspection
-from uldp.pipelines.clients.sent import in_chunks, sent_messages
+from uldp.pipelines.clients.sent import archived_messages, in_chunks
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.arrays import Payloads, ReportIds
 from uldp.schemas.specs.collection import CollectionSpec
@@ -104,7 +104,7 @@ def verify(
 def _read(inspection: Inspection, archive: str) -> tuple[ReportIds, Payloads]:
     """Return the ids and the payloads of the first reports, about as many as the limits allow."""
     ids, payloads, size = [], [], 0
-    for chunk in in_chunks(sent_messages(archive)):
+    for chunk in in_chunks(archived_messages(archive)):
         for judged in inspection.read(chunk):
             ids.append(judged.parsed.report_ids)
             payloads.append(judged.parsed.payloads)
