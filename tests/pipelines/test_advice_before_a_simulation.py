@@ -16,9 +16,9 @@ RULES = re.findall(r"^\| ((?:all|v of k)[^|]*) \| `([\w-]+)`[^|]*\| (\d+) %", PA
 #: Points of the grid where the mechanism of each rule is the farthest from the best, and others: k, v, epsilon, users.
 POINTS: Mapping[str, list[tuple[int, int | None, float, int]]] = {
     "v of k values are sensitive, E > 3v": [(400, 40, 5, 10**6), (20, 18, 5, 10**4), (400, 40, 8, 10**4)],
-    "v of k values are sensitive, E ≤ 3v, ε ≤ 4": [(20, 10, 2, 10**4), (2000, 200, 3, 10**4), (400, 200, 1, 10**6)],
-    "v of k values are sensitive, E ≤ 3v, ε > 4": [(2000, 200, 5, 10**4), (400, 200, 5, 10**6)],
-    "all are sensitive, E > k/3": [(10, None, 1.5, 10**4), (400, None, 5, 10**6), (30, None, 4, 10**4)],
+    "v of k values are sensitive, E ≤ 3v, ε ≤ 4": [(20, 10, 2, 10**4), (2000, 200, 3, 10**4), (100, 90, 4, 10**6)],
+    "v of k values are sensitive, E ≤ 3v, ε > 4": [(2000, 200, 5, 10**4), (2000, 1800, 8, 10**6)],
+    "all are sensitive, E > k/3": [(10, None, 1.5, 10**4), (400, None, 5, 10**6), (3, None, 8, 10**6)],
     "all are sensitive, E ≤ k/3": [(400, None, 0.5, 10**4), (5, None, 0.5, 10**4), (2000, None, 3, 10**6)],
     "all are sensitive, E ≤ k/3, for few bytes": [(5, None, 0.5, 10**4), (10, None, 1, 10**6), (400, None, 3, 10**6)],
     "all are sensitive, k above 100,000": [(100_001, None, 2, 10**6)],
