@@ -156,6 +156,7 @@ def test_the_page_says_that_far_values_are_not_protected() -> None:
             {"mechanism": {"columns": 4}},
             "mechanism.columns: 4 columns do not divide 25 values into full rows; the nearest",
         ),
+        ({"mechanism": {"columns": 26}}, "into full rows; the nearest number that does is 25"),
         ({"mechanism": {"columns": 4}, "domain": {"size": 7}}, "remove columns, because no number does"),
         ({"mechanism": {"columns": 1}}, "mechanism.columns: must be 2 or more (got 1)"),
         ({"mechanism": {"epsilon": 9e-7}}, "mechanism.epsilon: must be 1e-06 or more: with less, a report says"),

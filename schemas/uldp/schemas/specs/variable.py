@@ -210,8 +210,8 @@ def _check_bits(bits: int, size: int, key: str) -> None:
 
 def _divisor_near(size: int, columns: int) -> str:
     """Return the remedy for a number of columns that leaves a row incomplete."""
-    divisors = [number for number in range(2, size) if not size % number]
-    if not divisors:
+    divisors = [number for number in range(2, size + 1) if not size % number]
+    if divisors == [size]:  # a single row, which is the line that the values are without columns
         return "; remove columns, because no number does"
     return f"; the nearest number that does is {min(divisors, key=lambda number: abs(number - columns))}"
 
