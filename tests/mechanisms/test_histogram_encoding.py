@@ -151,8 +151,8 @@ def test_forged_sums_are_improbable() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "size", "text"),
     [
-        ({"name": "the", "theta": 0.5}, 5, "mechanism.theta: must be more than 0.5"),
-        ({"name": "the", "theta": 1.0}, 5, "mechanism.theta: must be less than 1"),
+        ({"name": "the", "theta": 0.5}, 5, "mechanism.theta: must be more than 0.5 and less than 1, such as 0.75"),
+        ({"name": "the", "theta": 1.0}, 5, "mechanism.theta: must be more than 0.5 and less than 1, such as 0.75"),
         ({"name": "the", "epsilon": 0}, 5, "mechanism.epsilon: must be 1e-06 or more"),
         (
             {"name": "the"},

@@ -37,11 +37,13 @@ class Question:
         given = [self.epsilon, self.users, self.error]
         if given.count(None) != 1:
             raise ValueError("give two of --epsilon, --users and --error; the third is what uldp advise finds")
+        if self.error is not None and not self.error > 0:  # as NaN is, which passes a range of click
+            raise ValueError(f"--error {self.error:g} is no distance; give one above 0, up to 2")
         if self.epsilon is not None:
             try:
                 protects(self.epsilon)
             except ValueError as error:
-                raise ValueError(f"--epsilon {self.epsilon:g} {error}") from error
+                raise ValueError(f"--epsilon {error} (got {self.epsilon:g})") from error
 
     @property
     def size(self) -> int:

@@ -94,6 +94,13 @@ class LinearHashingSpec(PrivateSpec):
     name: Literal["linear-olh", "pgr"]
 
 
+def _between(theta: float) -> float:
+    # Wang et al. (USENIX Security 2017), section 4.2: the variance is least inside of (1/2, 1).
+    if not 0.5 < theta < 1:
+        raise ValueError("must be more than 0.5 and less than 1, such as 0.75: the best threshold is always between")
+    return theta
+
+
 class ThresholdingSpec(PrivateSpec):
     """Thresholding with histogram encoding; ``theta`` is by default the best one, for each epsilon."""
 
@@ -101,7 +108,7 @@ class ThresholdingSpec(PrivateSpec):
     large_domains = ("sends a bit for each value", "linear-olh, pgr or hrr")
 
     name: Literal["the"]
-    theta: float | None = Field(default=None, gt=0.5, lt=1)
+    theta: Annotated[float, AfterValidator(_between)] | None = None
 
 
 def _fits_two_bytes(epsilon: float) -> float:
