@@ -3,8 +3,8 @@
     python -m benchmarks.large_domains
 
 Batches go through the counting graph without deduplication, in one process; so does uRR. Any-seed OLH hashes each value
-for each report, in memory, as the libraries do, which do 4,600 reports a second with 625 values. A window is decoded
-from cells to the unbiased estimate of every value.
+for each report, in memory, as pure-ldp and multi-freq-ldpy do, which need the extra ``bench``. A window is decoded from
+cells to the unbiased estimate of every value.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,21 +13,23 @@ from functools import partial
 import numpy as np
 
 from benchmarks.graphs import aggregate, run_graph
+from benchmarks.peer_estimates import multi_freq, oracle, shares
+from benchmarks.peers import INSTALL
 from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE, Workload, batches
 from uldp.mechanisms.estimators.by_name import empirical
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
 from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
+from uldp.mechanisms.randomizers.local_hashing import LocalHashing, default_buckets
 from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.mechanism_names import MechanismName
 
-REPORTS, HASHED, REPEAT = 5_000_000, 100_000, 5
-MECHANISMS: tuple[MechanismName, ...] = ("urr", "hrr", "linear-olh", "pgr")
-#: Reports a second that the libraries count with ``SIZE`` values and any-seed OLH.
-LIBRARIES = 4_600
+REPORTS, REPEAT = 5_000_000, 5
+#: Reports under any-seed OLH, here and of the libraries.
+HASHED, HASHED_BY_PEERS = 100_000, 1_000
+MECHANISMS: tuple[MechanismName, ...] = ("urr", "hrr", "linear-olh", "uhr", "pgr")
 SIZES = (SIZE, 1_000_000)
 
 
@@ -41,6 +43,26 @@ def decoded(mechanism: FoldedMechanism, cells: Counts) -> Floats:
     return empirical(mechanism.channel, mechanism.fold.supports(cells), int(cells.sum()))
 
 
+def servers_of_peers(rng: np.random.Generator) -> dict[str, Callable[[], object]]:
+    """Return the servers of the libraries with ``HASHED_BY_PEERS`` reports of any-seed OLH.
+
+    ``benchmarks.peer_estimates`` shows that they estimate as uldp-stream does. What they take depends on no value, so
+    these reports are of none.
+
+    Raises:
+        ImportError: if a library is not installed.
+    """
+    buckets = default_buckets(EPSILON)
+    sent, seeds = (rng.integers(0, end, HASHED_BY_PEERS).tolist() for end in (buckets, 1 << 32))
+    reports = list(zip(sent, seeds, strict=True))
+    server = oracle("local_hashing").LHServer(EPSILON, SIZE, g=buckets, use_olh=True)
+    aggregator = multi_freq("pure_frequency_oracles.LH").LH_Aggregator_MI
+    return {
+        "pure-ldp": shares(server, reports, SIZE),
+        "multi-freq-ldpy": partial(aggregator, reports, SIZE, EPSILON, True),
+    }
+
+
 def rows(*, quick: bool = False) -> Iterator[Row]:
     """Measure everything; ``quick`` takes a tenth of the reports, and the smaller domain."""
     reports, hashed, sizes = (REPORTS // 10, HASHED // 10, SIZES[:1]) if quick else (REPORTS, HASHED, SIZES)
@@ -51,9 +73,19 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
     rng = np.random.default_rng(1)
     olh = LocalHashing(SIZE, EPSILON)
     payloads = olh.perturb(rng.integers(0, SIZE, hashed), rng)
-    taken = in_turn({"olh": partial(timed, partial(olh.statistic, payloads))}, REPEAT)["olh"]
-    remark = f"{hashed / taken / LIBRARIES:.0f} times the {LIBRARIES:,} reports/s of libraries"
-    yield Row("counting", f"olh, any seed, {SIZE} values, in memory", hashed, taken, remark=remark)
+    servers: dict[str, Callable[[], object]] = {"uldp-stream": partial(olh.statistic, payloads)}
+    try:
+        servers |= servers_of_peers(rng)
+        remark = ""
+    except ImportError:
+        remark = f"peers: {INSTALL}"
+    seconds = in_turn({name: partial(timed, server) for name, server in servers.items()}, REPEAT)
+    label, taken = f"olh, any seed, {SIZE} values, in memory", seconds.pop("uldp-stream")
+    yield Row("counting", label, hashed, taken, remark=remark)
+    for name, theirs in seconds.items():
+        faster = theirs / HASHED_BY_PEERS / (taken / hashed)
+        remark = f"uldp-stream: {faster:.0f} times as fast"
+        yield Row("counting", f"{label}, {name}", HASHED_BY_PEERS, theirs, remark=remark)
     for size in sizes:
         for kind in (HadamardResponse, LinearHashing, ProjectiveGeometryResponse):
             mechanism = kind(size, EPSILON)

@@ -59,12 +59,12 @@ def multi_freq(name: str) -> Any:
     return import_module(f"multi_freq_ldpy.{name}")
 
 
-def shares(server: Any, reports: Sequence[Any]) -> Server:
-    """Return what a server of pure-ldp estimates."""
+def shares(server: Any, reports: Sequence[Any], size: int = K) -> Server:
+    """Return what a server of pure-ldp estimates for ``size`` values."""
 
     def estimate() -> Floats:
         server.aggregate_all(reports)
-        found = server.estimate_all(range(1, K + 1), suppress_warnings=True)
+        found = server.estimate_all(range(1, size + 1), suppress_warnings=True)
         return np.asarray(found, dtype=np.float64) / len(reports)
 
     return estimate

@@ -71,12 +71,12 @@ class Workload:
 
 
 def collection_specs(mechanism: MechanismName, collections: int, size: int) -> tuple[CollectionSpec, ...]:
-    """Describe collections of ``size`` values in windows of an hour; uRR and uRAP have every tenth value sensitive.
+    """Describe collections of ``size`` values in windows of an hour.
 
-    No estimate is published, because the graphs that are compared count, and the naive one estimates nothing.
-    ``benchmarks.estimators`` measures what a pane takes.
+    Under uRR, uRAP and uHR, every tenth value is sensitive. No estimate is published, because the graphs that are
+    compared count, and the naive one estimates nothing. ``benchmarks.estimators`` measures what a pane takes.
     """
-    sensitive = list(range(0, size, 10)) if mechanism in {"urr", "urap"} else "all"
+    sensitive = list(range(0, size, 10)) if mechanism in {"urr", "urap", "uhr"} else "all"
     names = COLLECTIONS[:collections] + tuple(f"collection-{number}" for number in range(10, collections))
     return tuple(
         CollectionSpec.parse(
