@@ -10,9 +10,12 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 def walsh_hadamard(vector: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the product of the matrix and a vector, or columns, of K entries, a power of 2, in O(K log K)."""
-    half = 1
-    while half < len(vector):
-        pairs = vector.reshape(-1, 2, half, *vector.shape[1:])
-        vector = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(vector.shape)
+    product, half = np.array(vector, order="C"), 1
+    while half < len(product):
+        pairs = product.reshape(-1, 2, half, *product.shape[1:])
+        low, high = pairs[:, 0], pairs[:, 1]
+        sums = low + high
+        np.subtract(low, high, out=high)
+        low[...] = sums
         half *= 2
-    return vector
+    return product
