@@ -43,7 +43,7 @@ def decoded(mechanism: FoldedMechanism, cells: Counts) -> Floats:
     return empirical(mechanism.channel, mechanism.fold.supports(cells), int(cells.sum()))
 
 
-def servers_of_peers(rng: np.random.Generator) -> dict[str, Callable[[], object]]:
+def servers_of_peers(rng: np.random.Generator) -> dict[str, Callable[[], Floats]]:
     """Return the servers of the libraries with ``HASHED_BY_PEERS`` reports of any-seed OLH.
 
     ``benchmarks.peer_estimates`` shows that they estimate as uldp-stream does. What they take depends on no value, so

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import large_domains, peer_estimates
+from benchmarks.workloads import SIZE
 
 
 def test_each_mechanism_is_counted_and_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,7 +25,7 @@ def test_the_libraries_are_timed_beside_uldp_stream(monkeypatch: pytest.MonkeyPa
         pytest.importorskip(library)
     monkeypatch.setattr(large_domains, "HASHED_BY_PEERS", 10)
     servers = large_domains.servers_of_peers(np.random.default_rng(1))
-    assert [len(server()) for server in servers.values()] == [large_domains.SIZE] * 2
+    assert [len(server()) for server in servers.values()] == [SIZE] * 2
 
 
 def test_the_libraries_estimate_as_uldp_stream_does() -> None:

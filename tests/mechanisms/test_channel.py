@@ -78,7 +78,7 @@ def test_moments_of_iid_values(mechanism: PureMechanism) -> None:
     assert (np.abs(estimates.mean(axis=0) - r) <= Z * np.sqrt(variance / TRIALS) + 1e-12).all()
 
     # Each product of deviations is averaged over the trials; its standard error is that of the products themselves.
-    covariance = channel.covariance_times(r, np.eye(channel.size)) / USERS
+    covariance = channel.covariance(r)(np.eye(channel.size)) / USERS
     products = (estimates - r)[:, :, None] * (estimates - r)[:, None, :]
     error = products.std(axis=0) / math.sqrt(TRIALS)
     assert (np.abs(products.mean(axis=0) - covariance) <= Z * error + 1e-12).all()

@@ -297,7 +297,7 @@ def test_supports_covary_like_independent_bits(epsilon: float, buckets: int | No
     reported = payloads[:, 4:].copy().view("<u2")[:, 0]
     bits = np.array([hash_symbols(seeds, np.array([z]), mechanism.buckets) == reported for z in range(size)])
     gain = mechanism.channel.gain
-    expected = mechanism.channel.covariance_times(r, np.eye(size)) * np.outer(gain, gain)
+    expected = mechanism.channel.covariance(r)(np.eye(size)) * np.outer(gain, gain)
     # The standard error of a sample covariance of nearly independent bits, z < 5.
     sd = np.sqrt(np.diag(expected))
     assert (np.abs(np.cov(bits, ddof=0) - expected) <= 5 * np.outer(sd, sd) / math.sqrt(n) * math.sqrt(2)).all()

@@ -67,7 +67,7 @@ def gls_fit(channel: Channel, counts: Counts, n: int) -> tuple[float, int]:
     seen = (channel.q > 0) | (counts > 0)
     x, r = channel.unbiased(counts, n)[seen], seen / seen.sum()
     for _ in range(60):
-        covariance = channel.covariance_times(r, np.eye(channel.size))
+        covariance = channel.covariance(r)(np.eye(channel.size))
         nearest, statistic = nearest_on_simplex(x, covariance[np.ix_(seen, seen)] / n)
         step = nearest - r[seen]
         r[seen] += step / 2

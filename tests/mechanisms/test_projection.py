@@ -74,7 +74,7 @@ def test_no_distribution_fits_better_by_the_variances_at_the_fit(name: str) -> N
     for counts in windows(name):
         r = nearest_fit(channel, counts, N)
         free = (channel.q > 0) | (r > 0)
-        inverse = np.linalg.pinv(channel.covariance_times(r, np.eye(K))[np.ix_(free, free)], rcond=1e-10)
+        inverse = np.linalg.pinv(channel.covariance(r)(np.eye(K))[np.ix_(free, free)], rcond=1e-10)
         aim = channel.unbiased(counts, N)[free]
         best, least = nearest_by_search(aim, inverse)
         distance = (aim - r[free]) @ inverse @ (aim - r[free])

@@ -151,7 +151,7 @@ def test_stderr_is_the_delta_method_with_whole_matrices(
     jacobian = np.array(
         [(model.distribution(R + e) - model.distribution(R - e)) / (2 * step) for e in step * np.eye(7)]
     ).T
-    expected = np.sqrt(np.diag(jacobian @ channel.covariance_times(R, jacobian.T)) / n)
+    expected = np.sqrt(np.diag(jacobian @ channel.covariance(R)(jacobian.T)) / n)
     assert model.stderr(PureLinear(channel, expected_counts(channel, R, n), n)) == pytest.approx(expected, rel=1e-5)
 
 

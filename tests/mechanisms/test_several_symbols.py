@@ -65,10 +65,10 @@ def test_p_and_q_are_those_of_the_sets(k: int, w: int) -> None:
 def test_covariances_are_those_of_the_sets(k: int, w: int) -> None:
     rng = np.random.default_rng(k)
     r, directions = rng.dirichlet(np.ones(k)), rng.normal(size=(k, 3))
-    product = channel(k, w).covariance_times(r, directions)
+    product = channel(k, w).covariance(r)(directions)
     assert product == pytest.approx(covariance(k, w, r) @ directions / channel(k, w).gain[0] ** 2)
     # The estimate always sums to one.
-    assert channel(k, w).covariance_times(r, np.ones((k, 1))) == pytest.approx(np.zeros((k, 1)), abs=1e-9)
+    assert channel(k, w).covariance(r)(np.ones((k, 1))) == pytest.approx(np.zeros((k, 1)), abs=1e-9)
 
 
 @pytest.mark.parametrize(("k", "w"), SIZES)

@@ -16,6 +16,7 @@ on Z_S. R-hat_N follows from the counts of the non-sensitive symbols, whose repo
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -29,6 +30,8 @@ from uldp.schemas.arrays import Counts, Floats, Mask
 
 #: Numbers of either kind; the result has the kind of the argument.
 NumbersT = TypeVar("NumbersT", Counts, Floats)
+#: The product of a matrix, shape (|Z|, |Z|), with vectors, shape (|Z|, j).
+Product = Callable[[Floats], Floats]
 
 
 def _readonly(values: npt.ArrayLike) -> Floats:
@@ -224,8 +227,8 @@ class Channel:
         others = (w - 1) * (p * (w - 2) + (1 - p) * w) / ((v - 1) * (v - 2))
         return p * alone, others, float(self.q[first] - self._loss[first]) * alone
 
-    def moments_times(self, r: Floats, w: Floats) -> Floats:
-        """Return E[y y^T] @ w for the supports y of one report and w of shape (|Z|, j), without the matrix.
+    def moments(self, r: Floats) -> Product:
+        """Return the product with E[y y^T], for the supports y of one report, without the matrix.
 
         E[y_i^2] = m_i. Of two symbols, a report of one symbol never supports both. Independent bits have
         E[y_i y_j] = m_i m_j - (p_i - q_i)(p_j - q_j) r_i r_j, which is linear in r. If a report supports several
@@ -233,32 +236,43 @@ class Channel:
         """
         m = self.support_probability(r)
         if self.blocks is not None:
-            law = self.blocks.law(r)
-            return self.blocks.supports(law[:, np.newaxis] * self.blocks.supported(w))
+            blocks, law = self.blocks, self.blocks.law(r)[:, np.newaxis]
+            return lambda w: blocks.supports(law * blocks.supported(w))
         if self.independent_bits:
             g = self.gain * r
-            return (m * (1 - m) + g**2)[:, np.newaxis] * w + np.outer(m, m @ w) - np.outer(g, g @ w)
+            own = (m * (1 - m) + g**2)[:, np.newaxis]
+            return lambda w: own * w + np.outer(m, m @ w) - np.outer(g, g @ w)
         if self.supported == 1:
-            return m[:, np.newaxis] * w
+            return lambda w: m[:, np.newaxis] * w
         a, b, c = self.pair_probabilities()
         inside = self._sensitive.astype(np.float64)
-        r_s, sums, both = inside * r, inside @ w, b + (c - b) * self.non_sensitive(r)
-        pairs = np.outer(inside, both * sums + (a - b) * (r_s @ w)) + (a - b) * np.outer(r_s, sums)
-        moments: Floats = (m - both * inside - 2 * (a - b) * r_s)[:, np.newaxis] * w + pairs
-        return moments
+        r_s, both = inside * r, b + (c - b) * self.non_sensitive(r)
+        alone = (m - both * inside - 2 * (a - b) * r_s)[:, np.newaxis]
 
-    def covariance_times(self, r: Floats, w: Floats) -> Floats:
-        """Return n Cov[r-hat] @ w for w of shape (|Z|, j), for users' values that are i.i.d., without the matrix.
+        def of_sets(w: Floats) -> Floats:
+            sums = inside @ w
+            pairs = np.outer(inside, both * sums + (a - b) * (r_s @ w)) + (a - b) * np.outer(r_s, sums)
+            return alone * w + pairs
+
+        return of_sets
+
+    def covariance(self, r: Floats) -> Product:
+        """Return the product with n Cov[r-hat], for users' values that are i.i.d., without the matrix.
 
         r-hat = G (y + l s^T y) + const, with G = diag(1/(p - q)), l = q - q', and s = 1/p on the non-sensitive symbols,
         0 on others. So Cov[r-hat] = G (I + l s^T) Cov[y] (I + s l^T) G.
         """
         m, s = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self._named)
-        scaled = w / self.gain[:, np.newaxis]
-        scaled = scaled + np.outer(s, self._loss @ scaled)
-        moved = self.moments_times(r, scaled) - np.outer(m, m @ scaled)
-        product: Floats = (moved + np.outer(self._loss, s @ moved)) / self.gain[:, np.newaxis]
-        return product
+        moments, gain = self.moments(r), self.gain[:, np.newaxis]
+
+        def times(w: Floats) -> Floats:
+            scaled = w / gain
+            scaled = scaled + np.outer(s, self._loss @ scaled)
+            moved = moments(scaled) - np.outer(m, m @ scaled)
+            product: Floats = (moved + np.outer(self._loss, s @ moved)) / gain
+            return product
+
+        return times
 
     def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals that cover each r_z, one at a time, with probability ``level``.

@@ -58,8 +58,8 @@ class PureLinear:
         return self.channel.confidence_interval(self.cells, self.reports, level)
 
     def times(self, w: Floats) -> Floats:
-        """Return Cov @ w; see ``Channel.covariance_times``."""
-        return self.channel.covariance_times(self._within_bounds, w) / self.reports
+        """Return Cov @ w; see ``Channel.covariance``."""
+        return self.channel.covariance(self._within_bounds)(w) / self.reports
 
 
 class PureDecoder(SharesDecoder):

@@ -3,11 +3,9 @@
 The covariance V of r-hat is then known as a product with vectors only, so equations are solved by conjugate gradients.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.channel import Channel, Product
 from uldp.schemas.arrays import Counts, Floats, Mask, Rows
 
 # V follows r in so many steps, or fewer if r moves by less than this part of a standard deviation.
@@ -17,8 +15,6 @@ _EXCHANGES = 30
 _MOST_ITERATIONS, _TOLERANCE = 200, 1e-8
 # Below this part of the sum of variances, the variance of the sum of r-hat is rounding: r-hat sums to one.
 _ROUNDING = 1e-9
-
-Product = Callable[[Floats], Floats]
 
 
 def has_pairs(channel: Channel) -> bool:
@@ -41,7 +37,7 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int, start: Floats)
     r = np.maximum(start, least)
     for _ in range(_STEPS):
         variance = channel.variance(r, 1)
-        nearest = _nearest(unbiased, _covariance(channel, r), variance, noisy=channel.q > 0, zero=r == 0)
+        nearest = _nearest(unbiased, _of_one(channel.covariance(r)), variance, noisy=channel.q > 0, zero=r == 0)
         nearest = np.maximum(nearest, least)
         moved, r = np.abs(nearest - r), nearest
         if (moved <= _STILL * np.sqrt(variance / n)).all():
@@ -50,12 +46,9 @@ def nearest_given_pairs(channel: Channel, counts: Counts, n: int, start: Floats)
     return r
 
 
-def _covariance(channel: Channel, r: Floats) -> Product:
-    def times(w: Floats) -> Floats:
-        product: Floats = channel.covariance_times(r, w[:, np.newaxis])[:, 0]
-        return product
-
-    return times
+def _of_one(product: Product) -> Product:
+    """Return the product with one vector, shape (|Z|,)."""
+    return lambda w: product(w[:, np.newaxis])[:, 0]
 
 
 def _nearest(x: Floats, times: Product, variance: Floats, *, noisy: Mask, zero: Mask) -> Floats:
@@ -107,11 +100,7 @@ def pair_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> float:
     m z = 1, and the distance is n e x. Otherwise S^-1 e = x + z (m x) / (1 - m z).
     """
     m = channel.support_probability(r)
-
-    def times(w: Floats) -> Floats:
-        product: Floats = channel.moments_times(r, w[:, np.newaxis])[:, 0]
-        return product
-
+    times = _of_one(channel.moments(r))
     residuals = counts / n - m
     x = _solve(times, residuals, m)
     if channel.blocks is not None and not channel.blocks.fixed:

@@ -77,7 +77,7 @@ def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
       of the same r, those of the likelihood: C_z / m_z is one constant where r_z > 0, and no larger elsewhere.
     - Bit reports: sum_z (r-hat_z - r_z)^2 / v_z, where v is the variance given the users' values,
       ``Channel.variance_given_values``. Given the histogram r of these values, the bits of a window are independent.
-      (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance_times`` gives the same r, and has
+      (The Mahalanobis distance under the i.i.d. covariance of ``Channel.covariance`` gives the same r, and has
       the same value at this r.)
     - Reports of w > 1 symbols: likewise, with the covariance of these; see ``_nearest_given_subsets``. Where some
       symbols are not sensitive, or cells support blocks of symbols, no short cut is known; see ``nearest_given_pairs``.

@@ -135,7 +135,7 @@ def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Ite
     yield binomial("supports", lambda symbol: f"symbol {symbol} is supported", counts, n, m)
     symbols = np.arange(min(len(m), MOST_PAIRED))
     if not channel.one_symbol and len(symbols) > 1:
-        expected = channel.moments_times(r, np.eye(len(m))[:, symbols])[symbols]
+        expected = channel.moments(r)(np.eye(len(m))[:, symbols])[symbols]
         upper = np.triu_indices(len(symbols), 1)
         counts = _pair_counts(mechanism, payloads, symbols)[upper]
         names = np.column_stack(upper)
