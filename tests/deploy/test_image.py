@@ -62,7 +62,10 @@ def test_pip_installs_nothing_that_is_not_pinned() -> None:
     commands = [value for stage in STAGES for instruction, value in stage.instructions if instruction == "RUN"]
     installs = [command for command in commands if "pip install" in command or "pip wheel" in command]
     assert len(installs) == 4
-    assert all("--require-hashes" in command or "--no-deps" in command for command in installs)
+    assert all("--no-deps" in command for command in installs)
+    locks = [command for command in installs if command.endswith(".lock")]
+    assert len(locks) == 2
+    assert all("--require-hashes" in command for command in locks)
 
 
 @needs_downloads
