@@ -234,10 +234,10 @@ class Channel:
         E[y_i y_j] = m_i m_j - (p_i - q_i)(p_j - q_j) r_i r_j, which is linear in r. If a report supports several
         symbols, E[y_i y_j] = b + (a-b)(r_i + r_j) + (c-b) R_N on Z_S, with a, b and c from ``pair_probabilities``.
         """
-        m = self.support_probability(r)
         if self.blocks is not None:
             blocks, law = self.blocks, self.blocks.law(r)[:, np.newaxis]
             return lambda w: blocks.supports(law * blocks.supported(w))
+        m = self.support_probability(r)
         if self.independent_bits:
             g = self.gain * r
             own = (m * (1 - m) + g**2)[:, np.newaxis]

@@ -15,6 +15,8 @@ from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.schemas.arrays import Counts, Floats, Symbols
 from uldp.schemas.specs.designs import Design, prime_power
 
+# Up to so many entries of blocks and points, a product with their incidence matrix is faster than a transform.
+_MOST_ENTRIES = 1 << 16
 # A sum of integers by FFT is exact if they have at most this many bits and there are at most 2^17.
 _EXACT_BITS = 20
 
@@ -42,13 +44,28 @@ class BlockDesign(ABC):
     def sums(self, counts: Counts) -> Counts:
         """Sum counts of blocks, shape (blocks,), over the blocks that hold each point; shape (points,), exactly."""
 
-    @abstractmethod
     def over_blocks(self, x: Floats) -> Floats:
         """Sum vectors, shape (blocks, j), over the blocks that hold each point; shape (points, j)."""
+        return self.transform_blocks(x) if self._incidence is None else self._incidence.T @ x
 
-    @abstractmethod
     def over_points(self, x: Floats) -> Floats:
         """Sum vectors, shape (points, j), over the points of each block; shape (blocks, j)."""
+        return self.transform_points(x) if self._incidence is None else self._incidence @ x
+
+    @cached_property
+    def _incidence(self) -> Floats | None:
+        """Shape (blocks, points): 1 where a block holds a point, else 0; None if it would be large."""
+        if self.blocks * self.points > _MOST_ENTRIES:
+            return None
+        return np.rint(self.transform_points(np.eye(self.points)))
+
+    @abstractmethod
+    def transform_blocks(self, x: Floats) -> Floats:
+        """Do as ``over_blocks``, by a fast transform."""
+
+    @abstractmethod
+    def transform_points(self, x: Floats) -> Floats:
+        """Do as ``over_points``, by a fast transform."""
 
     @abstractmethod
     def holding_block(self, points: Symbols, drawn: Symbols) -> Symbols:
@@ -73,12 +90,12 @@ class HadamardDesign(BlockDesign):
         summed: Counts = (counts.sum() + walsh_hadamard(counts)[1:]) // 2
         return summed
 
-    def over_blocks(self, x: Floats) -> Floats:
+    def transform_blocks(self, x: Floats) -> Floats:
         """See the base class."""
         summed: Floats = (x.sum(axis=0) + walsh_hadamard(x)[1:]) / 2
         return summed
 
-    def over_points(self, x: Floats) -> Floats:
+    def transform_points(self, x: Floats) -> Floats:
         """See the base class."""
         rows = np.concatenate([np.zeros_like(x[:1]), x])
         summed: Floats = (x.sum(axis=0) + walsh_hadamard(rows)) / 2
@@ -121,15 +138,15 @@ class CyclicDesign(BlockDesign):
         shift, rest = 0, counts
         while rest.any():
             part = (rest & ((1 << _EXACT_BITS) - 1)).astype(np.float64)
-            total += np.rint(self.over_blocks(part)).astype(np.int64) << shift
+            total += np.rint(self.transform_blocks(part)).astype(np.int64) << shift
             shift, rest = shift + _EXACT_BITS, rest >> _EXACT_BITS
         return total
 
-    def over_blocks(self, x: Floats) -> Floats:
+    def transform_blocks(self, x: Floats) -> Floats:
         """See the base class; point i is in the blocks i - D."""
         return self._convolve(x, self._transformed)
 
-    def over_points(self, x: Floats) -> Floats:
+    def transform_points(self, x: Floats) -> Floats:
         """See the base class; block t holds the points t + D."""
         return self._convolve(x, self._transformed.conj())
 
