@@ -45,14 +45,14 @@ def points() -> Iterator[Point]:
 
 
 def rules(point: Point) -> Iterator[tuple[str, str]]:
-    """Yield where each rule for a question holds, in the words of the page, and the mechanism that it names."""
+    """Yield where each rule for a question holds, as the page says it, and the mechanism that it names."""
     size, sensitive, odds = point.size, point.sensitive, math.exp(point.epsilon)
     if sensitive is None:
         if odds > size / 3:
             yield "all are sensitive, E > k/3", "rr"
         else:
             yield "all are sensitive, E ≤ k/3", "ss"
-            yield "all are sensitive, E ≤ k/3, for few bytes", "pgr"
+            yield f"all are sensitive, E ≤ k/3, for few bytes, k {'<' if size < 10 else '≥'} 10", "pgr"
         if size > 100_000:
             yield "all are sensitive, k above 100,000", "linear-olh"
     elif odds > 3 * sensitive:

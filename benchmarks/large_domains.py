@@ -3,8 +3,8 @@
     python -m benchmarks.large_domains
 
 Batches go through the counting graph without deduplication, in one process; so does uRR. Any-seed OLH hashes each value
-for each report, in memory, as pure-ldp and multi-freq-ldpy do, which need the extra ``bench``. A window is decoded from
-cells to the unbiased estimate of every value.
+for each report, in memory, as pure-ldp and multi-freq-ldpy do, which need the extra ``bench``. The counts of a pane are
+tested as the graph does it, and a window is decoded from cells to the unbiased estimate of every value.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,8 @@ from benchmarks.graphs import aggregate, run_graph
 from benchmarks.peer_estimates import multi_freq, oracle, shares
 from benchmarks.peers import INSTALL
 from benchmarks.rows import Row, in_turn, print_table, timed
-from benchmarks.workloads import EPSILON, SIZE, Workload, batches
+from benchmarks.workloads import EPSILON, SIZE, Workload, batches, collection_specs
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.estimators.by_name import empirical
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
@@ -30,6 +31,9 @@ REPORTS, REPEAT = 5_000_000, 5
 #: Reports under any-seed OLH, here and of the libraries.
 HASHED, HASHED_BY_PEERS = 100_000, 1_000
 MECHANISMS: tuple[MechanismName, ...] = ("urr", "hrr", "linear-olh", "uhr", "pgr")
+#: The mechanisms whose test of a pane is timed, and the reports of a pane.
+TESTED: tuple[MechanismName, ...] = (*MECHANISMS, "ubd", "uss")
+IN_PANE = 50_000
 SIZES = (SIZE, 1_000_000)
 
 
@@ -86,6 +90,13 @@ def rows(*, quick: bool = False) -> Iterator[Row]:
         faster = theirs / HASHED_BY_PEERS / (taken / hashed)
         remark = f"uldp-stream: {faster:.0f} times as fast"
         yield Row("counting", f"{label}, {name}", HASHED_BY_PEERS, theirs, remark=remark)
+    for name in TESTED:
+        (spec,) = collection_specs(name, 1, SIZE)
+        protocol = build_protocol(spec)
+        cells = protocol.mechanism.statistic(protocol.mechanism.perturb(rng.integers(0, SIZE, IN_PANE), rng))
+        tested = partial(protocol.decoder.p_values, cells, IN_PANE)
+        tested()
+        yield Row("testing", f"a pane of {name}, {SIZE} values", 1, in_turn({"": partial(timed, tested)}, REPEAT)[""])
     for size in sizes:
         for kind in (HadamardResponse, LinearHashing, ProjectiveGeometryResponse):
             mechanism = kind(size, EPSILON)

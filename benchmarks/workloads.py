@@ -73,10 +73,10 @@ class Workload:
 def collection_specs(mechanism: MechanismName, collections: int, size: int) -> tuple[CollectionSpec, ...]:
     """Describe collections of ``size`` values in windows of an hour.
 
-    Under uRR, uRAP and uHR, every tenth value is sensitive. No estimate is published, because the graphs that are
-    compared count, and the naive one estimates nothing. ``benchmarks.estimators`` measures what a pane takes.
+    If the mechanism is utility-optimized, every tenth value is sensitive. No estimate is published, because the graphs
+    that are compared count, and the naive one estimates nothing. ``benchmarks.estimators`` measures what a pane takes.
     """
-    sensitive = list(range(0, size, 10)) if mechanism in {"urr", "urap", "uhr"} else "all"
+    sensitive = list(range(0, size, 10)) if mechanism in {"urr", "urap", "uhr", "ubd", "uss"} else "all"
     names = COLLECTIONS[:collections] + tuple(f"collection-{number}" for number in range(10, collections))
     return tuple(
         CollectionSpec.parse(

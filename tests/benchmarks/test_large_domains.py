@@ -16,7 +16,7 @@ def test_each_mechanism_is_counted_and_decoded(monkeypatch: pytest.MonkeyPatch) 
     assert [row.label for row in rows[:5]] == list(large_domains.MECHANISMS)
     assert rows[0].remark == "1.00 times the time of urr"
     peers = [row for row in rows if row.label.endswith(("pure-ldp", "multi-freq-ldpy"))]
-    assert [row.part for row in rows if row not in peers] == ["counting"] * 6 + ["decoding"] * 3
+    assert [row.part for row in rows if row not in peers] == ["counting"] * 6 + ["testing"] * 7 + ["decoding"] * 3
     assert all(row.seconds for row in rows)
 
 

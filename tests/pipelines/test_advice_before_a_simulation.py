@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from uldp.pipelines.advice.question import Question, keys_of_size
-from uldp.pipelines.advice.ranking import rank
+from benchmarks.advice import Point, expected_errors
 
 PAGE = (Path(__file__).parents[2] / "docs" / "choosing.md").read_text(encoding="utf-8")
 RULES = re.findall(r"^\| ((?:all|v of k)[^|]*) \| `([\w-]+)`[^|]*\| (\d+) %", PAGE, re.MULTILINE)
@@ -21,14 +20,13 @@ POINTS: Mapping[str, list[tuple[int, int | None, float, int]]] = {
     "all are sensitive, E > k/3": [(10, None, 1.5, 10**4), (400, None, 5, 10**6), (3, None, 8, 10**6)],
     "all are sensitive, E ≤ k/3": [(400, None, 0.5, 10**4), (5, None, 0.5, 10**4), (2000, None, 3, 10**6)],
     "all are sensitive, E ≤ k/3, for few bytes": [(5, None, 0.5, 10**4), (10, None, 1, 10**6), (400, None, 3, 10**6)],
-    "all are sensitive, k above 100,000": [(100_001, None, 2, 10**6)],
+    "all are sensitive, k above 100,000": [(100_001, None, 2, 10**6), (200_000, None, 6, 10**4)],
 }
 
 
 @cache
-def errors(size: int, sensitive: int | None, epsilon: float, users: int) -> Mapping[str, float]:
-    question = Question(keys_of_size(size, sensitive), Path(), None, epsilon, users, None)
-    return {each.mechanism: each.errors.l1 for each in rank(question, lambda mechanism: None)[0]}
+def errors(*point: Any) -> Mapping[str, float]:
+    return expected_errors(Point(*point))
 
 
 def above_the_least(mechanism: str, *point: Any) -> float:
@@ -53,5 +51,5 @@ def test_what_the_page_says_of_other_mechanisms() -> None:
     assert above_the_least("oue", 10, None, 1, 10**4) == pytest.approx(0.14, abs=0.05)
     assert above_the_least("oue", 5, None, 0.5, 10**4) == pytest.approx(0.26, abs=0.05)
     assert above_the_least("oue", 100, None, 0.5, 10**4) < 0.08
-    assert above_the_least("ubd", 400, 200, 5, 10**6) == pytest.approx(0.15, abs=0.05)
+    assert above_the_least("ubd", 2000, 1800, 6, 10**6) == pytest.approx(0.29, abs=0.03)
     assert errors(2000, 200, 3, 10**4)["ubd"] / errors(2000, 200, 3, 10**4)["uhr"] == pytest.approx(1.19, abs=0.03)
