@@ -16,14 +16,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
-from uldp.collector.parse import MessageParser, ParsedReports, Unparsed
+from uldp.collector.parse import AlikeReports, MessageParser, Unparsed
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import (
@@ -112,24 +112,17 @@ class ReportDecoder:
         for message in unparsed:
             self._reject(message, packed, out)
         senders = self._senders(packed)
-        for each in parsed:
-            parts = [part for part in each if len(part)]  # a batch may hold no reports
-            if not parts:
-                continue
-            reports = ParsedReports.join(parts)
+        for alike in parsed:
+            reports = alike.reports
             out.received += len(reports)
             published = packed.publish_times[reports.origins]
             judged = judge(reports, published, judge_lateness=self._judge_lateness)
             signals = signal_bits(judged.observed, judged.published, judged.improbable)
             if senders is None and not judged.verdicts.any():
-                columns = ReportColumns(
-                    *reports.served.spec.key, reports.report_ids, judged.slices, reports.payloads, signals
-                )
-                out.columns += map(_named, columns.cut(accumulate(map(len, parts))), parts)
+                out.columns += _columns(alike, judged.slices, signals)
                 continue
-            of_parts = np.split(signals, [*accumulate(map(len, parts[:-1]))])
-            for of_collection, of_part in zip(judged.cut(parts), of_parts, strict=True):
-                self._distribute(of_collection, of_part, packed, senders, out)
+            for served, start, end in alike.spans():
+                self._distribute(judged.cut(served, start, end), signals[start:end], packed, senders, out)
         return out
 
     def _senders(self, messages: PackedMessages) -> Digests | None:
@@ -195,10 +188,17 @@ class ReportDecoder:
                 out.rejected.append(self._rejected(message, reason_of(verdict), judged.detail(int(rows[0])), len(rows)))
 
 
-def _named(columns: ReportColumns, part: ParsedReports) -> ReportColumns:
-    """Return columns as those of the collection of a part."""
-    key = part.served.spec.key
-    return ReportColumns(*key, columns.report_ids, columns.slices, columns.payloads, columns.signals)
+def _columns(alike: AlikeReports, slices: Times, signals: SignalBits) -> Iterator[ReportColumns]:
+    """Yield the columns of each collection."""
+    reports = alike.reports
+    for served, start, end in alike.spans():
+        yield ReportColumns(
+            *served.spec.key,
+            reports.report_ids[start:end],
+            slices[start:end],
+            reports.payloads[start:end],
+            signals[start:end],
+        )
 
 
 def _account(judged: Judged, rows: Rows, slots: Times, signals: SignalBits, out: Decoded) -> None:

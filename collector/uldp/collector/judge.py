@@ -3,9 +3,7 @@
 The judge works on columns. It finds the verdict of each report once; each later stage reads that verdict.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -66,21 +64,27 @@ class Judged:
             return self.parsed.event_times
         return np.clip(self.published, self.slices, self.slices + (served.slice_size - 1))
 
-    def cut(self, parts: Sequence[ParsedReports]) -> Iterator["Judged"]:
-        """Cut into the parts of which ``ParsedReports.join`` made the reports."""
-        if len(parts) == 1:
-            yield self
-            return
-        for part, (start, end) in zip(parts, pairwise([0, *accumulate(map(len, parts))]), strict=True):
-            yield replace(
-                self,
-                parsed=part,
-                published=self.published[start:end],
-                verdicts=self.verdicts[start:end],
-                slices=self.slices[start:end],
-                admitted=self.admitted[start:end],
-                improbable=self.improbable[start:end],
-            )
+    def cut(self, served: ServedCollection, start: int, end: int) -> "Judged":
+        """Return the reports from ``start`` to ``end``, which are those of one of the collections judged together."""
+        if end - start == len(self.verdicts):
+            return self
+        rows, parsed = slice(start, end), self.parsed
+        return replace(
+            self,
+            parsed=replace(
+                parsed,
+                served=served,
+                origins=parsed.origins[rows],
+                report_ids=parsed.report_ids[rows],
+                event_times=parsed.event_times[rows],
+                payloads=parsed.payloads[rows],
+            ),
+            published=self.published[rows],
+            verdicts=self.verdicts[rows],
+            slices=self.slices[rows],
+            admitted=self.admitted[rows],
+            improbable=self.improbable[rows],
+        )
 
     def slots(self) -> Times:
         """Return the start of the time slice in whose accounting each report is, late and rejected ones included.

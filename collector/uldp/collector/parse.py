@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, groupby
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, groupby
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -62,21 +62,39 @@ class ParsedReports:
     def __len__(self) -> int:
         return len(self.origins)
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlikeReports:
+    """Reports of one or more collections with the same rules, which are judged together.
+
+    Attributes:
+        reports: All of them; they name the first of the collections.
+        collections: The collections, each of which has one or more reports.
+        ends: Where the reports of each collection end.
+    """
+
+    reports: ParsedReports
+    collections: Sequence[ServedCollection]
+    ends: Sequence[int]
+
     @classmethod
-    def join(cls, parts: Sequence["ParsedReports"]) -> "ParsedReports":
-        """Concatenate reports of collections with the same rules; the result names the first of them."""
+    def join(cls, parts: Sequence[ParsedReports]) -> "AlikeReports":
+        """Concatenate one or more parts, each of one collection with one or more reports."""
+        collections, ends = [part.served for part in parts], [*accumulate(map(len, parts))]
         if len(parts) == 1:
-            return parts[0]
-        first = parts[0]
-        return cls(
-            first.served,
-            np.concatenate([part.origins for part in parts]),
-            first.batched,
-            np.concatenate([part.report_ids for part in parts]),
-            np.concatenate([part.event_times for part in parts]),
-            cast(Payloads, np.concatenate([part.payloads for part in parts])),
-            first.fault,
+            return cls(parts[0], collections, ends)
+        joined = replace(
+            parts[0],
+            origins=np.concatenate([part.origins for part in parts]),
+            report_ids=np.concatenate([part.report_ids for part in parts]),
+            event_times=np.concatenate([part.event_times for part in parts]),
+            payloads=cast(Payloads, np.concatenate([part.payloads for part in parts])),
         )
+        return cls(joined, collections, ends)
+
+    def spans(self) -> Iterator[tuple[ServedCollection, int, int]]:
+        """Yield each collection, and where its reports start and end."""
+        return zip(self.collections, [0, *self.ends], self.ends, strict=False)
 
 
 class Unparsed(NamedTuple):
@@ -111,14 +129,14 @@ class MessageParser:
         self._batches = BatchViews.of(served)
         self._store = report_store()
 
-    def parse(self, messages: Bodies) -> tuple[Iterator[list[ParsedReports]], list[Unparsed]]:
+    def parse(self, messages: Bodies) -> tuple[Iterator[AlikeReports], list[Unparsed]]:
         """Parse the bodies of messages; no input raises.
 
         Returns:
             The reports, and the messages that hold none that can be separated. Reports that can be judged together come
-            in one list: messages of a thousand collections hold few of each, and to judge few takes as long as to
-            judge many. The iterator makes the columns when the caller asks for them, so that the caller finds them in
-            the processor's caches.
+            together: messages of a thousand collections hold few of each, and to judge few takes as long as to judge
+            many. The iterator makes the columns when the caller asks for them, so that the caller finds them in the
+            processor's caches.
         """
         found, rest = decode_columns(messages, self._layouts)
         unparsed: list[Unparsed] = []
@@ -135,9 +153,12 @@ class MessageParser:
                 unparsed.append(Unparsed(origin, *error.args))
         return (
             chain(
-                (list(alike) for _, alike in groupby(map(self._from_columns, found), lambda each: each.served.rules)),
-                ([_from_reports(self._served[key], fault, records)] for (key, fault), records in singles.items()),
-                self._alike(batches),
+                chain.from_iterable(map(self._from_columns, found)),
+                (
+                    AlikeReports.join([_from_reports(self._served[key], fault, records)])
+                    for (key, fault), records in singles.items()
+                ),
+                map(AlikeReports.join, self._alike(batches)),
             ),
             unparsed,
         )
@@ -150,6 +171,8 @@ class MessageParser:
         numbers: Counter[str] = Counter()
         for (key, fault), records in batches.items():
             reports = _from_batches(self._served[key], fault, records)
+            if not len(reports):  # a batch may hold none
+                continue
             if fault is not None or len(reports) >= _WORTH_A_PART:
                 yield [reports]
                 continue
@@ -161,9 +184,17 @@ class MessageParser:
                 yield waiting.pop(rules)
         yield from waiting.values()
 
-    def _from_columns(self, fast: FastRows) -> ParsedReports:
-        served = self._by_layout[fast.layout]
-        return ParsedReports(served, fast.rows, False, fast.report_ids, fast.event_times, fast.payloads)
+    def _from_columns(self, fast: FastRows) -> Iterator[AlikeReports]:
+        collections = [self._by_layout[layout] for layout in fast.layouts]
+        start = 0
+        for _, alike in groupby(zip(collections, fast.ends, strict=True), lambda each: each[0].rules):
+            of_rules, ends = zip(*alike, strict=True)
+            rows = slice(start, ends[-1])
+            reports = ParsedReports(
+                of_rules[0], fast.rows[rows], False, fast.report_ids[rows], fast.event_times[rows], fast.payloads[rows]
+            )
+            yield AlikeReports(reports, of_rules, [end - start for end in ends])
+            start = ends[-1]
 
     def _decode(self, data: bytes) -> tuple[CollectionKey, str, dict[str, Any]]:
         """Decode one message and return its collection and version, the name of its schema, and the record."""

@@ -60,8 +60,13 @@ def fast_reports(messages: list[bytes]) -> dict[int, Report]:
     found, rest = decode_columns(Bodies.of(messages), LAYOUTS)
     reports: dict[int, Report] = {}
     for fast in found:
-        (collection, version), width = list(KEYS.items())[fast.layout]
+        assert len(fast.layouts) == len(fast.ends)
+        assert sorted({*fast.layouts}) == [*fast.layouts]
+        assert (np.diff([0, *fast.ends]) > 0).all()
+        (width,) = {[*KEYS.values()][layout] for layout in fast.layouts}
+        layouts = np.repeat(fast.layouts, np.diff([0, *fast.ends])).tolist()
         n = len(fast.rows)
+        assert fast.ends[-1] == n
         assert fast.report_ids.shape == (n, 2)
         assert fast.event_times.shape == (n,)
         assert fast.payloads.shape == ((n,) if width is None else (n, width))
@@ -70,6 +75,7 @@ def fast_reports(messages: list[bytes]) -> dict[int, Report]:
         assert fast.payloads.dtype == (np.uint32 if width is None else np.uint8)
         for index, row in enumerate(fast.rows.tolist()):
             assert row not in reports
+            collection, version = [*KEYS][layouts[index]]
             payload = int(fast.payloads[index]) if width is None else fast.payloads[index].tobytes()
             reports[row] = Report(
                 collection, version, fast.report_ids[index].tobytes(), int(fast.event_times[index]), payload

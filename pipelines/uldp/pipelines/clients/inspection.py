@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 
@@ -79,12 +78,12 @@ class Inspection:
     def _read(self, messages: Sequence[Message]) -> tuple[list[Unparsed], list[Judged]]:
         parsed, unparsed = self._parser.parse(Bodies.of([message.data for message in messages]))
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
-        judged = []
-        for reports in chain.from_iterable(parsed):
-            if len(reports):
-                known = published[reports.origins]
-                at = np.where(known == UNKNOWN, reports.event_times, known)
-                judged.append(judge(reports, np.clip(at, 0, YEAR_9000 - 1), judge_lateness=False))
+        judged: list[Judged] = []
+        for alike in parsed:
+            known = published[alike.reports.origins]
+            at = np.where(known == UNKNOWN, alike.reports.event_times, known)
+            of_all = judge(alike.reports, np.clip(at, 0, YEAR_9000 - 1), judge_lateness=False)
+            judged += [of_all.cut(*span) for span in alike.spans()]
         return unparsed, judged
 
     def _count(self, unparsed: Iterable[Unparsed], judged: Iterable[Judged]) -> None:

@@ -8,7 +8,6 @@ the plain decoder, which is the reference.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -92,9 +91,17 @@ def report_schema() -> Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FastRows:
-    """Reports that the columnar decoder decoded: the index of their layout, their messages, and their fields."""
+    """Reports that the columnar decoder decoded, of all layouts with one kind of payload, sorted by their layout.
 
-    layout: int
+    Attributes:
+        layouts: The indices of k layouts, ascending, each with one or more reports.
+        ends: Where the reports of each of these layouts end.
+        rows: Shape (n,): the messages of the reports, those of a layout ascending.
+        report_ids, event_times, payloads: Their fields, as in ``uldp.collector.columns.ReportColumns``.
+    """
+
+    layouts: Sequence[int]
+    ends: Sequence[int]
     rows: Rows
     report_ids: ReportIds
     event_times: Times
@@ -105,7 +112,7 @@ def decode_columns(messages: Bodies, layouts: Sequence[Layout]) -> tuple[list[Fa
     """Decode the messages that fit one of ``layouts``.
 
     Returns:
-        The decoded rows by layout, and the indices of the messages for the plain decoder.
+        The decoded rows by kind of payload, and the indices of the messages for the plain decoder.
     """
     if not layouts:
         return [], np.arange(len(messages))
@@ -144,9 +151,14 @@ class _Padded:
         """Return the 8 bytes at each of the offsets ``at`` as a little-endian word."""
         return words_at(self.buffer, at)
 
-    def rows_of(self, layouts: Sequence[Layout]) -> list[Rows]:
-        """Return the messages that begin with the prefix of each layout."""
-        return self._looked_up(layouts) if len(layouts) > MOST_COMPARED else self._compared(layouts)
+    def layouts_of(self, layouts: Sequence[Layout]) -> Rows:
+        """Return the index of the layout with whose prefix each message begins; -1 if there is none."""
+        found = np.full(len(self.starts), -1)
+        if len(layouts) > MOST_COMPARED:
+            self._look_up(layouts, found)
+        else:
+            self._compare(layouts, found)
+        return found
 
     def _by_length(self) -> Callable[[int], Rows]:
         """Return a function from the first byte of a name's length to the messages that have it.
@@ -158,19 +170,16 @@ class _Padded:
         ends = [0, *np.cumsum(np.bincount(first, minlength=256)).tolist()]
         return lambda byte: order[ends[byte] : ends[byte + 1]]
 
-    def _compared(self, layouts: Sequence[Layout]) -> list[Rows]:
+    def _compare(self, layouts: Sequence[Layout], found: Rows) -> None:
         """Compare each layout with the messages whose names of collections have its length."""
         rows_of = self._by_length()
-        found = []
-        for layout in layouts:
+        for index, layout in enumerate(layouts):
             rows = rows_of(layout.prefix[HEADER_SIZE])
-            found.append(rows[self.fields(self.starts[rows], len(layout.prefix)) == np.void(layout.prefix)])
-        return found
+            found[rows[self.fields(self.starts[rows], len(layout.prefix)) == np.void(layout.prefix)]] = index
 
-    def _looked_up(self, layouts: Sequence[Layout]) -> list[Rows]:
+    def _look_up(self, layouts: Sequence[Layout], found: Rows) -> None:
         """Look up the prefix of each message by its hash among the prefixes whose names have its length."""
         rows_of = self._by_length()
-        found = [np.empty(0, dtype=np.intp)] * len(layouts)
         alike: dict[tuple[int, int], list[int]] = defaultdict(list)
         for index, layout in enumerate(layouts):
             alike[layout.prefix[HEADER_SIZE], len(layout.prefix)].append(index)
@@ -181,16 +190,10 @@ class _Padded:
             known = _Padded.of(Bodies.of(prefixes), np.arange(len(members)), length)
             hashes = known.hashes(length)
             by_hash = np.argsort(hashes)
-            at = _places(hashes[by_hash], messages.hashes(length))
-            # NumPy uses a radix sort for integers of 8 or 16 bits.
-            candidates = by_hash.astype(np.min_scalar_type(len(members)))[at]
+            candidates = by_hash[_places(hashes[by_hash], messages.hashes(length))]
             prefix = known.fields(known.starts, length)[candidates]
-            same = np.flatnonzero(messages.fields(messages.starts, length) == prefix)
-            ordered = rows[same[np.argsort(candidates[same], kind="stable")]]
-            ends = np.cumsum(np.bincount(candidates[same], minlength=len(members))).tolist()
-            for member, start, end in zip(members, [0, *ends[:-1]], ends, strict=True):
-                found[member] = ordered[start:end]
-        return found
+            same = messages.fields(messages.starts, length) == prefix
+            found[rows[same]] = np.array(members)[candidates[same]]
 
     def hashes(self, length: int) -> Words:
         """Hash the first ``length`` bytes of each message, behind the header, which all layouts share."""
@@ -228,18 +231,32 @@ def _decode_joined(joined: _Padded, origins: Rows, layouts: Sequence[Layout]) ->
         origins: Their indices in the result.
         layouts: Those of all collections.
     """
-    rows_of = joined.rows_of(layouts)
+    of = joined.layouts_of(layouts)
+    prefixes = np.array([len(layout.prefix) for layout in layouts])
     for kind in {layout.width: layout for layout in layouts}.values():
-        members = [index for index, layout in enumerate(layouts) if layout.width == kind.width]
-        counts = [len(rows_of[index]) for index in members]
-        rows = np.concatenate([rows_of[index] for index in members])
-        ids_at = joined.starts[rows] + np.repeat([len(layouts[index].prefix) for index in members], counts)
-        kept, times, payloads = _decode_fields(joined, ids_at + _ID_SIZE, joined.ends[rows], kind)
-        ids = joined.fields(ids_at[kept], _ID_SIZE).view(np.uint64).reshape(-1, 2)
-        rows = origins[rows[kept]]
-        for index, (start, end) in zip(members, pairwise([0, *np.searchsorted(kept, np.cumsum(counts))]), strict=True):
-            if start < end:
-                yield FastRows(index, rows[start:end], ids[start:end], times[start:end], payloads[start:end])
+        of_kind = np.array([layout.width == kind.width for layout in layouts])
+        rows = np.flatnonzero((of >= 0) & of_kind.take(of))
+        numbers = of.take(rows)
+        ids_at = joined.starts.take(rows) + prefixes.take(numbers)
+        # Fields are decoded in the order of the buffer, and sorted by layout when they are columns: of a thousand
+        # layouts, each has a message here and there, and a buffer of messages does not fit into the caches.
+        kept, times, payloads = _decode_fields(joined, ids_at + _ID_SIZE, joined.ends.take(rows), kind)
+        if not len(kept):
+            continue
+        ids = joined.fields(ids_at.take(kept), _ID_SIZE).view(np.complex128)  # one item of 16 bytes is taken faster
+        # NumPy uses a radix sort for integers of 8 or 16 bits.
+        numbers = numbers.take(kept).astype(np.min_scalar_type(len(layouts)))
+        order = np.argsort(numbers, kind="stable")
+        found = np.bincount(numbers, minlength=len(layouts))
+        filled = np.flatnonzero(found)
+        yield FastRows(
+            filled.tolist(),
+            np.cumsum(found[filled]).tolist(),
+            origins.take(rows.take(kept.take(order))),
+            ids.take(order).view(np.uint64).reshape(-1, 2),
+            times.take(order),
+            payloads.take(order, axis=0),
+        )
 
 
 def _decode_fields(joined: _Padded, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
