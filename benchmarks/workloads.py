@@ -11,6 +11,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.arrays import Counts, Payloads
 from uldp.schemas.codec.columnar import Layout, report_schema
 from uldp.schemas.codec.encode import encode_batch, encode_columns
+from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
@@ -136,7 +137,9 @@ def _single_chunk(specs: tuple[CollectionSpec, ...], pool: Payloads, index: int)
     for collection, spec in enumerate(specs):
         rows = np.flatnonzero(of == collection)
         messages[rows] = encode_columns(_layout(*spec.key, width), ids[rows], times[rows], payloads[rows])
-    return list(map(Message, messages.tolist(), times.tolist()))
+    # Messages come into memory one after the other, as those of a broker do, and not collection by collection.
+    received = Bodies.of(messages.tolist())
+    return list(map(Message, map(received.__getitem__, range(CHUNK)), times.tolist()))
 
 
 @cache
