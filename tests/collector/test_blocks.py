@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.collector.test_partial import SIGNALS, value
-from uldp.collector.blocks import PartialBlock
+from uldp.collector.blocks import PartialBlock, counted_numbers
 from uldp.collector.partial import PartialStatistic
-from uldp.mechanisms.cells import Cells, SparseCells
+from uldp.mechanisms.cells import Cells, SparseCells, stack_cells
 from uldp.schemas.pane import Accounting, Signals
 
 SIZE, SLICE, BLOCK = 5, 10, 30
@@ -85,7 +85,7 @@ def test_counted_slices_are_received_and_counted(rows: list[list[int]], sparse: 
     skews = np.zeros((len(rows), 48), dtype=np.int64)
     skews[:, 3], skews[:, 30] = 2, np.arange(len(rows)) + 1
     improbable = np.arange(len(rows))
-    found = values(PartialBlock.counted(starts, cells, skews, improbable))
+    found = values(PartialBlock(starts, counted_numbers(skews, improbable), stack_cells(cells)))
     for row, (counts, accounting, signals) in zip(range(len(rows)), found.values(), strict=True):
         assert counts == rows[row]
         assert accounting == Accounting(received=row + 3, counted=row + 3)

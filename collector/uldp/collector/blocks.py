@@ -4,7 +4,7 @@ Thousands of windows cost more as objects than as reports. So bounded jobs sum b
 ``PartialStatistic`` of a slice only when they publish its window.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -23,6 +23,20 @@ _SKEW = 6
 NUMBERS = _SKEW + 2 * SKEW_RANGES
 
 
+def counted_numbers(skews: Counts, improbable: Counts) -> Counts:
+    """Return the numbers of slices in which all reports were counted, shape (k, NUMBERS).
+
+    Args:
+        skews: Shape (k, 2 SKEW_RANGES): number of reports by clock skew; each report has one.
+        improbable: Shape (k,): number of reports with an improbable payload.
+    """
+    numbers = np.zeros((len(skews), NUMBERS), dtype=np.int64)
+    numbers[:, [_RECEIVED, _COUNTED]] = skews.sum(axis=1)[:, np.newaxis]
+    numbers[:, _IMPROBABLE] = improbable
+    numbers[:, _SKEW:] = skews
+    return numbers
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialBlock:
     """Parts of the statistics of k time slices of one collection; a commutative monoid, with no slices as its zero.
@@ -39,22 +53,6 @@ class PartialBlock:
     numbers: Counts = field(default_factory=lambda: np.empty((0, NUMBERS), dtype=np.int64))
     cells: Cells | None = None
     senders: Mapping[int, SenderCounts] = field(default_factory=dict)
-
-    @classmethod
-    def counted(cls, starts: Times, cells: Sequence[Cells], skews: Counts, improbable: Counts) -> "PartialBlock":
-        """Make a block of one or more slices in which all reports were counted.
-
-        Args:
-            starts: Shape (k,): ascending.
-            cells: Those of each slice.
-            skews: Shape (k, 2 SKEW_RANGES): number of reports by clock skew; each report has one.
-            improbable: Shape (k,): number of reports with an improbable payload.
-        """
-        numbers = np.zeros((len(starts), NUMBERS), dtype=np.int64)
-        numbers[:, [_RECEIVED, _COUNTED]] = skews.sum(axis=1)[:, np.newaxis]
-        numbers[:, _IMPROBABLE] = improbable
-        numbers[:, _SKEW:] = skews
-        return cls(starts, numbers, stack_cells(cells))
 
     @classmethod
     def of(cls, start: int, partial: PartialStatistic) -> "PartialBlock":

@@ -1,5 +1,6 @@
 """A collection spec, with the values that the stages derive from it."""
 
+import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -126,16 +127,22 @@ class ServedCollection:
 def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollection]:
     """Index specs by collection and version, which each report names.
 
+    Collections with the same variables share one protocol: to build it takes longer than to compare them.
+
     Raises:
         ValueError: if two specs have the same collection and version, there is none, or a statistic is too large.
     """
     found: dict[CollectionKey, ServedCollection] = {}
+    protocols: dict[bytes, LdpProtocol] = {}
     for spec in specs:
         if spec.key in found:
             raise ValueError(
                 f"two specs have collection {spec.collection} and version {spec.version}; raise the version of one"
             )
-        found[spec.key] = ServedCollection(spec, build_protocol(spec))
+        variables = pickle.dumps(dict(spec.variables), pickle.HIGHEST_PROTOCOL)  # compared, and never read back
+        if variables not in protocols:
+            protocols[variables] = build_protocol(spec)
+        found[spec.key] = ServedCollection(spec, protocols[variables])
     if not found:
         raise ValueError("no spec is given; give at least one")
     return found

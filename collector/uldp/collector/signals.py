@@ -176,7 +176,6 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 def _shortened(counts: Counts) -> tuple[int, ...]:
-    shortened = counts.tolist()
-    while shortened and not shortened[-1]:
-        shortened.pop()
-    return tuple(shortened)
+    """Return the counts without the zeros at their end."""
+    filled = np.flatnonzero(counts)
+    return tuple(counts[: filled[-1] + 1].tolist()) if len(filled) else ()

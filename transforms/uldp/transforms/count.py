@@ -11,12 +11,13 @@ import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.blocks import PartialBlock
+from uldp.collector.blocks import PartialBlock, counted_numbers
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
+from uldp.mechanisms.cells import stack_cells
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialStatisticCoder
 from uldp.transforms.internals import WindowedValue
@@ -57,13 +58,12 @@ def count_support(
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
     signals = np.concatenate([part.signals for part in parts])
-    skews = skew_counts(signals, groups, k)
-    improbable = improbable_counts(signals, groups, k)
+    numbers = counted_numbers(skew_counts(signals, groups, k), improbable_counts(signals, groups, k))
     blocks = starts // served.block_size
     ends = np.flatnonzero((blocks[1:] != blocks[:-1]) | (of[1:] != of[:-1])) + 1
     for first, end in pairwise([0, *ends.tolist(), k]):
         rows = slice(first, end)
-        block = PartialBlock.counted(starts[rows], cells[rows], skews[rows], improbable[rows])
+        block = PartialBlock(starts[rows], numbers[rows], stack_cells(cells[rows]))
         yield int(of[first]), int(blocks[first]) * served.block_size, block
 
 

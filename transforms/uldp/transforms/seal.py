@@ -65,14 +65,15 @@ def seal(served: ServedCollection, partial: PartialStatistic, start: int, end: i
     If no report was counted, the cells are a single 0 and not one for each symbol: late and rejected reports may name
     any number of windows, and a domain may be large. NumPy adds a single 0 to the cells of any other window.
     """
-    cells = partial.cells
+    cells = None if partial.cells is None else as_dense(partial.cells)
+    partial = PartialStatistic(cells, partial.accounting, partial.signals)
     return Statistic(
         *served.spec.key,
         channel=served.channel,
         window_start=start,
         window_end=end,
         pane=pane,
-        cells=np.zeros(1, dtype=np.int64) if cells is None else as_dense(cells),
+        cells=np.zeros(1, dtype=np.int64) if cells is None else cells,
         accounting=partial.accounting,
         flags=tuple(flags_of(served, partial)),
         signals=partial.signals.published(),
