@@ -8,6 +8,7 @@ import numpy as np
 
 from tests import build
 from tests.conformance.draws import Recorded
+from tests.mechanisms.protocols import ZONES
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
@@ -43,7 +44,18 @@ def _levels(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"domain": {"size": 10}, "mechanism": {"name": "levels", "levels": levels, "of": of}}
 
 
-#: Further examples, at which clients have gone wrong: padding, large numbers, and the rounding of sizes.
+_TAGS: dict[str, Any] = {"sensitive": [6, 2], "tags": [{"name": "work"}, {"name": "home"}]}
+_NESTED: dict[str, Any] = {
+    "sensitive": [6, 2],
+    "tags": [
+        {"name": "work", "zones": ZONES, "zone_epsilon": 2.0},
+        {"name": "gym", "zones": ZONES},
+        {"name": "home", "zones": ZONES, "zone_epsilon": 0.8},
+    ],
+}
+
+#: Further examples, at which clients have gone wrong: the order of values and tags, padding, large numbers, and the
+#: rounding of sizes.
 MORE: dict[str, dict[str, Any]] = {
     "oue of 13 values": _more("oue", {"size": 13}, 2.0),
     "ss of 12 values": _more("ss", {"size": 12}, 0.5),
@@ -51,6 +63,8 @@ MORE: dict[str, dict[str, Any]] = {
     "olh of 10,000 values": _more("olh", {"size": 10_000}, 3.0),
     "olh of the most buckets": _more("olh", {"size": 9}, 11.5),
     "rr of 100,000 values": _more("rr", {"size": 100_000}, 6.0),
+    "urr of two tags": _more("urr", {"size": 8}, 1.0) | _TAGS,
+    "urr of three tags with zones, two of them nested": _more("urr", {"size": 8}, 3.0) | _NESTED,
     "duchi at a small epsilon": _more("duchi", _DAY, 0.1),
     "block of 1,024 bins": _more("block", _DAY, 1.0),
     "block of 1,024 bins, square wave": _more("block", _DAY, 4.0, width="square-wave"),

@@ -16,7 +16,7 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
     spec, known = case["spec"], case["probabilities"]
     own = {key: spec[key] for key in ("sensitive", "tags") if key in spec}
     if spec["mechanism"]["name"] == "sample-one":
-        return _record(spec, known, user, draws)
+        return _record(case, user, draws)
     if spec["mechanism"]["name"] == "levels":
         levels = spec["mechanism"]["levels"]
         parts = [
@@ -35,11 +35,12 @@ def kept(case: Mapping[str, Any]) -> Device:
     return Device(Variable(case["spec"]["domain"] | own, case["spec"]["mechanism"], case["probabilities"]))
 
 
-def _record(spec: Mapping[str, Any], known: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+def _record(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> int | bytes:
+    spec, parts = case["spec"], case["probabilities"]["parts"]
     of, epsilon = spec["mechanism"]["of"], spec["mechanism"]["epsilon"]
     variables = {
-        name: Variable(domain, of[name] | {"epsilon": epsilon}, part)
-        for (name, domain), part in zip(spec["domain"]["record"].items(), known["parts"], strict=True)
+        name: Variable(domain, of[name] | {"epsilon": epsilon}, part, files=case["files"])
+        for (name, domain), part in zip(spec["domain"]["record"].items(), parts, strict=True)
     }
     encoded = [each.encode(user["value"][name], user["tag"][name], draws) for name, each in variables.items()]
     place, shares = draws.below(FLOATS), [of[name].get("share", 1 / len(of)) for name in variables]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import exp, hypot, log, sqrt
 
-from tests.conformance import designs
+from tests.conformance import designs, nested
 from tests.conformance.functions import bucket_of, digits, point_of, positions, vector_of
 from tests.conformance.variable import FLOATS, Draws, Variable
 
@@ -17,6 +17,8 @@ def packed(bits: Sequence[bool]) -> bytes:
 
 
 def _response(of: Variable, z: int, draws: Draws) -> int:
+    if nested.is_nested(of):
+        return nested.response(of, z, draws)
     v = len(of.sensitive)
     noisy, drawn = draws.noise(v / (v + of.e - 1)), of.sensitive[draws.below(v)]
     return drawn if noisy else z
@@ -226,7 +228,8 @@ RESPONSES: dict[str, Callable[[Variable, int, Draws], int | bytes]] = {
 }
 #: The number of payloads of the mechanisms that send symbols.
 SYMBOLS: dict[str, Callable[[Variable], int]] = {
-    **dict.fromkeys(("identity", "rr", "warner", "mangat", "urr", "metric"), lambda of: of.size),
+    **dict.fromkeys(("identity", "rr", "warner", "mangat", "metric"), lambda of: of.size),
+    "urr": lambda of: nested.payloads(of) if nested.is_nested(of) else of.size,
     **dict.fromkeys(("hrr", "blh"), lambda of: 2 << (of.size - 1).bit_length()),
     "uhr": lambda of: of.columns + len(of.others),
     "ubd": lambda of: of.design[0] + len(of.others),

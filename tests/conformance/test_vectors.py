@@ -67,19 +67,18 @@ def test_a_collector_counts_the_reports_of_devices_and_rejects_the_others(name: 
 WITHOUT_CLIENT: set[str] = set()
 
 
-def _without_memory_or_nests(case: dict[str, Any]) -> bool:
-    """Whether a device needs neither a permanent response nor zones with a budget, nor zones in a record."""
+def _without_memory(case: dict[str, Any]) -> bool:
+    """Whether a device needs no permanent response."""
     mechanism = case["spec"]["mechanism"]
     lasting = [each.get("lasting_epsilon") for each in (mechanism, *mechanism.get("levels", {}).values())]
-    nested = any("zone_epsilon" in tag for tag in case["spec"].get("tags", ()))
-    return not any(lasting) and not nested and not (case["files"] and "record" in case["spec"]["domain"])
+    return not any(lasting)
 
 
 #: The cases that the client can send.
 FOLLOWED = [
     name
     for name, case in CASES.items()
-    if case["spec"]["mechanism"]["name"] not in WITHOUT_CLIENT and _without_memory_or_nests(case)
+    if case["spec"]["mechanism"]["name"] not in WITHOUT_CLIENT and _without_memory(case)
 ]
 
 

@@ -76,9 +76,9 @@ _STRINGS = {"strings": {"longest": 12}}
 _ASKED = {"candidates": ["kiosk", "", "日本", "a\n,b", "KIOSK", "kiosk ", "x" * 12, "\u202e"]}
 _SENSITIVE = {"sensitive": [0, 1, 2]}
 _HIDING = _SENSITIVE | {"tags": [{"name": "home"}]}
-_ZONES = str(Path(__file__).with_name("zones.csv"))
-_ZONED = _SENSITIVE | {"tags": [{"name": "home", "zones": _ZONES}]}
-_NESTED = _SENSITIVE | {"tags": [{"name": "home", "zones": _ZONES, "zone_epsilon": 0.8}]}
+ZONES = str(Path(__file__).with_name("zones.csv"))
+_ZONED = _SENSITIVE | {"tags": [{"name": "home", "zones": ZONES}]}
+_NESTED = _SENSITIVE | {"tags": [{"name": "home", "zones": ZONES, "zone_epsilon": 0.8}]}
 
 
 def _keys(name: str, domain: Mapping[str, Any] = _VALUES, epsilon: float = 1.0, **parameters: Any) -> dict[str, Any]:
