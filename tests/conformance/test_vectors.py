@@ -42,6 +42,11 @@ def test_there_is_a_file_for_every_mechanism() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_file_says_its_version(name: str) -> None:
+    assert vectors.read(name)["version"] == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_what_the_code_gives(name: str) -> None:
     made = json.loads(json.dumps(documents()[name]))
     assert alike(made, vectors.read(name)), "run: python -m tests.conformance.vectors"

@@ -25,6 +25,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 FOLDER = Path(__file__).parents[2] / "schemas" / "uldp" / "schemas" / "vectors"
 #: Numbers of a client may differ from those of a file by this share of them.
 TOLERANCE = 1e-12
+#: How files are to be read. It grows if a key changes its meaning, and not with new cases, keys or files.
+VERSION = 1
 
 
 def documents() -> dict[str, Any]:
@@ -34,9 +36,11 @@ def documents() -> dict[str, Any]:
         case = case_of(name, keys)
         cases.setdefault(case["spec"]["mechanism"]["name"], []).append(case)
     found: dict[str, Any] = {
-        f"{name}.json": {"mechanism": name, "tolerance": TOLERANCE, "cases": of} for name, of in cases.items()
+        f"{name}.json": {"version": VERSION, "mechanism": name, "tolerance": TOLERANCE, "cases": of}
+        for name, of in cases.items()
     }
-    return found | {"messages.json": messages_of(read("messages.json")), "functions.json": _functions()}
+    messages = messages_of(read("messages.json")) | {"version": VERSION}
+    return found | {"messages.json": messages, "functions.json": _functions()}
 
 
 def read(name: str) -> Any:
@@ -55,6 +59,7 @@ def _functions() -> Any:
     """Return results of the functions that a client needs, by their arguments."""
     written = read("functions.json")
     return written | {
+        "version": VERSION,
         "hash": [each | _hash(each["seed"], each["symbol"], each["buckets"]) for each in written["hash"]],
         "zones": [each | _zones(each["zones"], each["zone_epsilon"]) for each in written["zones"]],
         "strings": [each | _string(each) for each in written["strings"]],
