@@ -1,5 +1,6 @@
 """uldp decode: bytes as the collector reads them."""
 
+import json
 import secrets
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.pipelines.command import Run
 from uldp.pipelines.clients.inspection import Inspection
 from uldp.pipelines.clients.sent import UNKNOWN, sent_messages
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -69,6 +70,34 @@ def test_the_age_of_a_message_without_a_publish_time_is_not_judged() -> None:
     old = build.report(1, 0, time=0).encode()
     assert rows(Message(old, UNKNOWN))["verdict"] == "counted"
     assert rows(Message(old, build.START))["verdict"].startswith("rejected as expired")
+
+
+@pytest.mark.parametrize("vector", read("messages.json")["rejected"], ids=lambda vector: str(vector["name"]))
+def test_the_command_gives_the_reason_of_each_vector(vector: dict[str, str], uldp: Run, tmp_path: Path) -> None:
+    data = bytes.fromhex(vector["message"]) + bytes(int(vector.get("zeros", 0)))
+    (tmp_path / "message").write_bytes(data)
+    given: list[str | Path] = []
+    for number, keys in enumerate(read("messages.json")["served"]):
+        (tmp_path / f"{number}.yaml").write_text(json.dumps(keys))
+        given += ["--spec", tmp_path / f"{number}.yaml"]
+    sources = [tmp_path / "message"] + ([data.hex()] if len(data) < 1000 else [])
+    for source in sources:
+        code, out, _ = uldp("decode", source, *given, "--published", read("messages.json")["publish_time"])
+        assert (code, f"rejected as {vector['reason']}: " in out) == (1, True)
+
+
+def test_an_archive_keeps_its_publish_times(tmp_path: Path) -> None:
+    LocalStream.create(tmp_path / "stream").append([Message(SYMBOL.encode(), build.START)])
+    assert [each.publish_time for each in sent_messages(str(tmp_path / "stream"), published=0)] == [build.START]
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"), [({"symbols": bytes(8)}, "0: 8 bytes of symbols"), ({"bits": b"ab"}, "1: 2 bytes of bits")]
+)
+def test_a_batch_is_shown_column_by_column(columns: dict[str, bytes], shown: str) -> None:
+    found = rows(Message(ReportBatch("c", 1, bytes(32), bytes(16), **columns).encode(), UNKNOWN), spec=None)
+    assert (found["report_ids"], found["event_times"]) == ("32 bytes", "16 bytes")
+    assert found["union index"] == shown
 
 
 def test_of_many_reports_the_first_are_shown_and_all_are_counted() -> None:

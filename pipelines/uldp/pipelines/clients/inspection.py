@@ -138,6 +138,11 @@ def _envelope(data: bytes) -> Iterator[str]:
         yield _row("report_id", record["report_id"].hex())
         yield _row("event_time", _time(record["event_time"]))
         yield _row("union index", f"{index}: {kind}")
+    else:
+        ((column, values),) = record["payload"].items()
+        yield _row("report_ids", f"{len(record['report_ids']):,} bytes")
+        yield _row("event_times", f"{len(record['event_times']):,} bytes")
+        yield _row("union index", f"{['symbols', 'bits'].index(column)}: {len(values):,} bytes of {column}")
 
 
 def _report(of: Judged, row: int) -> Iterator[str]:

@@ -17,26 +17,28 @@ _CONTAINER = b"Obj\x01"
 _AT_ONCE = 8192
 
 
-def sent_messages(source: str) -> Iterator[Message]:
+def sent_messages(source: str, published: int = UNKNOWN) -> Iterator[Message]:
     """Yield the messages of a source.
 
     Args:
         source: A path, see ``archived_messages``; or if there is no file of this name, a message in hexadecimal digits.
+        published: The publish time of a message that comes without one.
 
     Raises:
         ValueError: if it is neither; says what to do.
     """
     if _exists(source):
-        yield from archived_messages(source)
+        yield from archived_messages(source, published)
     else:
-        yield Message(_from_hex(source), UNKNOWN)
+        yield Message(_from_hex(source), published)
 
 
-def archived_messages(path: str) -> Iterator[Message]:
+def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
     """Yield the messages of a file or directory.
 
     Args:
         path: An Avro container of messages, a file with the bytes of one message, or a directory of containers.
+        published: The publish time of a message that comes without one. Those of a container have theirs.
 
     Raises:
         ValueError: if a directory holds no messages, or a container is broken; says what to do.
@@ -49,7 +51,7 @@ def archived_messages(path: str) -> Iterator[Message]:
         if data.startswith(_CONTAINER):
             yield from read_messages(path)
         else:
-            yield Message(data, UNKNOWN)
+            yield Message(data, published)
         return
     # Imported here because Beam takes seconds to import, and a file needs none.
     from uldp.transforms.io.archive import message_files

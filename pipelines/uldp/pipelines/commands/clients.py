@@ -14,21 +14,28 @@ from uldp.pipelines.options import SPEC
 @click.option(
     "--first", default=10, show_default=True, type=click.IntRange(0), help="Number of reports to show, before counts."
 )
-def decode(source: str, specs: tuple[Path, ...], first: int) -> None:
+@click.option(
+    "--published",
+    metavar="MS",
+    type=click.IntRange(0),
+    help="When the stream accepted a message of HEX or of a FILE of bytes, in milliseconds since 1970.",
+)
+def decode(source: str, specs: tuple[Path, ...], first: int, published: int | None) -> None:
     """Show how a collector reads messages, and whether it counts or rejects each report, and why.
 
     HEX is a message in hexadecimal digits. FILE has the bytes of one message, or is an Avro file of messages, or a
-    directory of these. Without a spec, the command reads the fields, and does not judge the payload. Only a message of
-    an Avro file has a publish time, by which its age is judged. The exit code is 1 if a report would be rejected.
+    directory of these. Without a spec, the command reads the fields, and does not judge the payload. A message of an
+    Avro file has a publish time, by which its age is judged; of another one, give it by --published, or its age is not
+    judged. The exit code is 1 if a report would be rejected.
 
     Example: uldp decode --spec examples/manhattan/spec.yaml stream/000000000000.avro --first 3
     """
     from uldp.pipelines.clients.inspection import Inspection
-    from uldp.pipelines.clients.sent import sent_messages
+    from uldp.pipelines.clients.sent import UNKNOWN, sent_messages
     from uldp.pipelines.results.text import number_of
 
     inspection = Inspection(load(specs))
-    for line in inspection.lines(sent_messages(source), first):
+    for line in inspection.lines(sent_messages(source, UNKNOWN if published is None else published), first):
         say(line)
     if inspection.reports != 1:
         verdicts = ", ".join(f"{number:,} {verdict}" for verdict, number in sorted(inspection.verdicts.items()))
