@@ -99,7 +99,7 @@ def test_a_mechanism_that_cannot_be_built_is_left_out_with_its_reason(monkeypatc
 
 
 def test_tags_leave_those_that_can_hide_values() -> None:
-    keys = keys_of_spec(EXAMPLES / "manhattan" / "spec.yaml")
+    keys, _ = keys_of_spec(EXAMPLES / "manhattan" / "spec.yaml")
     question = Question(keys, EXAMPLES / "manhattan", EXAMPLES / "manhattan" / "truth.csv", 6.4, 100_000, None)
     ranked, left_out = rank(question, quiet)
     assert not left_out
@@ -120,9 +120,51 @@ def test_the_printed_spec_is_one(tmp_path: Path) -> None:
     assert yaml.safe_load(pasted.read_text(encoding="utf-8"))["sensitive"] == list(range(10))
 
 
+@pytest.mark.parametrize(("epsilon", "error"), [(1.0, None), (None, 0.3)])
+def test_devices_that_keep_their_responses_keep_them(
+    epsilon: float | None, error: float | None, tmp_path: Path
+) -> None:
+    written = tmp_path / "spec.yaml"
+    written.write_text(
+        "{collection: c, version: 1, domain: {size: 40}, sensitive: [1, 2, 5], window: {size: 1d},"
+        " mechanism: {name: urr, epsilon: 1, lasting_epsilon: 1.5}}"
+    )
+    keys, lasting = keys_of_spec(written)
+    ranked, _ = rank(Question(keys, tmp_path, None, epsilon, 5000, error, lasting), quiet)
+    without, _ = rank(Question(keys, tmp_path, None, epsilon, 5000, error), quiet)
+    assert {each.spec["mechanism"]["lasting_epsilon"] for each in ranked} == {1.5}
+    assert all(each.epsilon <= 1.5 for each in ranked)
+    errors = {each.mechanism: each.errors for each in without if each.epsilon == epsilon}
+    assert {each.mechanism: each.errors for each in ranked if each.epsilon == epsilon} == errors
+    assert "lasting_epsilon" not in without[0].spec["mechanism"]
+
+
+def test_a_budget_of_all_reports_below_that_of_one_is_refused() -> None:
+    ranked, left_out = rank(Question(TWO_HUNDRED, Path(), None, 2.0, 5000, None, 1.0), quiet)
+    assert not ranked
+    assert all("lasting_epsilon" in each.reason for each in left_out)
+
+
+def test_a_background_is_a_truth_in_which_nobody_hides(tmp_path: Path) -> None:
+    shares = {0: 5, 3: 2, 17: 1}
+    for name, header, row in (("background", "value,weight", "{},{}"), ("truth", "value,tag,weight", "{},,{}")):
+        lines = [header, *(row.format(value, weight) for value, weight in shares.items())]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    spec = Question(TWO_HUNDRED, Path(), tmp_path / "background.csv", 2.0, 5000, None)
+    same = Question(TWO_HUNDRED, Path(), tmp_path / "truth.csv", 2.0, 5000, None)
+    urr = spec.spec({"name": "urr", "epsilon": 2.0}, plain=False)
+    assert spec.true_shares(urr).tolist() == same.true_shares(urr).tolist()
+    assert spec.true_shares(urr)[[0, 3, 17]].tolist() == [5 / 8, 2 / 8, 1 / 8]
+
+
+_MANHATTAN = str(EXAMPLES / "manhattan")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([f"{_MANHATTAN}/zones.yaml", "--epsilon", "1", "--users", "10"], "the tag 'home' has some; compare"),
+        ([f"{_MANHATTAN}/nested.yaml", "--epsilon", "1", "--users", "10"], "uldp advise does not simulate zones"),
         (["--size", "40", "--epsilon", "1"], "give two of --epsilon, --users and --error"),
         (["--size", "40", "--epsilon", "1", "--users", "10", "--error", "1"], "give two of"),
         (["--epsilon", "1", "--users", "10"], "give a SPEC, or --size"),

@@ -10,6 +10,7 @@ from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.epsilon import protects
+from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.specfile import read_spec
 
 
@@ -24,6 +25,8 @@ class Question:
         epsilon: The budget of one report in nats.
         users: The number of users who report in a window.
         error: The l1 distance between the published shares and the truth that may be expected.
+        lasting_epsilon: The budget of all reports of one value, if devices keep their responses. One report has the
+            same probabilities with and without it.
     """
 
     keys: Mapping[str, Any]
@@ -32,6 +35,7 @@ class Question:
     epsilon: float | None
     users: int | None
     error: float | None
+    lasting_epsilon: float | None = None
 
     def __post_init__(self) -> None:
         given = [self.epsilon, self.users, self.error]
@@ -84,17 +88,24 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
     return keys | {"window": {"size": "1d"}}
 
 
-def keys_of_spec(path: Path) -> dict[str, Any]:
-    """Return the keys of a spec of values, without its mechanism and its estimators.
+def keys_of_spec(path: Path) -> tuple[dict[str, Any], float | None]:
+    """Return the keys of a spec of values, without its mechanism and its estimators, and its ``lasting_epsilon``.
 
     Raises:
-        ValueError: if the spec is invalid, or not one of values.
+        ValueError: if the spec is invalid, or not one of values, or has zones.
     """
     spec = CollectionSpec.load(path)
     if spec.domain.kind != "values":
         raise ValueError(
             f"{path}: uldp advise compares mechanisms for values, and this is a spec of a {spec.domain.kind}"
         )
+    for tag in spec.variables[""].tags:
+        if tag.zones is not None:
+            raise ValueError(
+                f"{path}: uldp advise does not simulate zones, and the tag {quote(tag.name)} has some; compare the"
+                " mechanisms without zones, add them, and let uldp check say what they tell"
+            )
     keys = read_spec(path)
     assert isinstance(keys, dict)  # the spec is valid
-    return {key: value for key, value in keys.items() if key not in {"mechanism", "estimator"}}
+    others = {key: value for key, value in keys.items() if key not in {"mechanism", "estimator"}}
+    return others, getattr(spec.mechanism, "lasting_epsilon", None)

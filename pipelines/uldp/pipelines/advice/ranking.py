@@ -152,19 +152,28 @@ def _advise(question: Question, mechanism: MechanismName) -> Advice:
     elif epsilon is None:
         assert question.error is not None
         epsilon = _least(
-            lambda e: build(e).errors(users).l1, question.error, _LEAST_EPSILON, MAX_EPSILON, _LEAST_EPSILON, "epsilon"
+            lambda e: build(e).errors(users).l1,
+            question.error,
+            _LEAST_EPSILON,
+            question.lasting_epsilon or MAX_EPSILON,
+            _LEAST_EPSILON,
+            "epsilon",
         )
     simulated = build(epsilon)
+    advised = keys(epsilon)
+    if question.lasting_epsilon is not None:
+        advised["lasting_epsilon"] = question.lasting_epsilon
+        _Simulated(question, question.spec(advised, plain=plain))  # raises if the mechanism does not take it
     return Advice(
         mechanism,
-        question.spec_keys(keys(epsilon), plain=plain),
+        question.spec_keys(advised, plain=plain),
         epsilon,
         users,
         simulated.errors(users),
         _payload_bytes(simulated.protocol.mechanism.form),
         _draws(simulated.protocol),
         simulated.decoder.weight,
-        _kept(simulated.protocol.mechanism, question, keys(epsilon), users, plain=plain),
+        _kept(simulated.protocol.mechanism, question, advised, users, plain=plain),
     )
 
 
@@ -236,7 +245,7 @@ def _kept(once: Mechanism, question: Question, keys: Mapping[str, Any], users: i
     """Say whether lasting_epsilon suits the mechanism, and whether kept responses link the reports of a device."""
     lasting = {"lasting_epsilon": min(2 * keys["epsilon"], MAX_EPSILON)}
     try:
-        build_protocol(question.spec({**keys, **lasting}, plain=plain))
+        build_protocol(question.spec({**lasting, **keys}, plain=plain))
     except ValueError:
         return "no"
     return "links" if isinstance(once, UniformNoise) and once.log_payloads > math.log(users) else "yes"

@@ -19,7 +19,8 @@ from uldp.pipelines.options import SPEC
 @click.option(
     "--truth",
     type=SPEC,
-    help="CSV of value,tag,weight: the true distribution, or a guess at it.  [default: shares as 1, 1/2, 1/3, ...]",
+    help="CSV of value,tag,weight, or of value,weight as a background: the true distribution, or a guess at it."
+    "  [default: shares as 1, 1/2, 1/3, ...]",
 )
 def advise(
     spec: Path | None,
@@ -44,8 +45,8 @@ def advise(
         raise click.UsageError("give a SPEC, or --size and --sensitive")
     if spec is not None and sensitive is not None:
         raise click.UsageError("--sensitive belongs to --size; the SPEC has its own sensitive values")
-    keys = keys_of_spec(spec) if spec is not None else keys_of_size(size or 0, sensitive)
-    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error)
+    keys, kept = keys_of_spec(spec) if spec is not None else (keys_of_size(size or 0, sensitive), None)
+    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error, kept)
 
     def progress(mechanism: str) -> None:
         if sys.stderr.isatty():

@@ -3,7 +3,8 @@
 A truth file is a CSV file. The weight of a row is proportional to the number of users who hold what the row says. Its
 header depends on the domain of the collection:
 
-- values: ``value,tag,weight``. Users in rows with an empty tag do not hide their value.
+- values: ``value,tag,weight``. Users in rows with an empty tag do not hide their value. Or as background knowledge,
+  ``value,weight``, if nobody hides a value.
 - a number or a string: ``value,weight``.
 - a record: the name of each attribute, followed by ``NAME.tag`` if the attribute has tags; then ``weight``.
 
@@ -152,10 +153,11 @@ def _column(variable: Variable, fields: list[_Field]) -> Held:
     return Held(np.array(values, dtype=np.float64), hidden)
 
 
-def _header(spec: CollectionSpec) -> list[list[str]]:
-    """Return the columns of each variable."""
+def _columns(spec: CollectionSpec, header: list[str]) -> list[list[str]]:
+    """Return the columns of each variable in a file with this header, or in the usual one if the header is another."""
     if "" in spec.variables:
-        return [["value", "tag"] if spec.variables[""].domain.kind == "values" else ["value"]]
+        tagged = spec.variables[""].domain.kind == "values" and header != ["value", "weight"]
+        return [["value", "tag"] if tagged else ["value"]]
     return [[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]
 
 
@@ -165,10 +167,10 @@ def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field]
     Raises:
         ValueError: at the first invalid line.
     """
-    columns = _header(spec)
-    names = [*(name for of_variable in columns for name in of_variable), "weight"]
     rows = iter(read_rows(path))
     line, header = next(rows, (1, []))
+    columns = _columns(spec, header)
+    names = [*(name for of_variable in columns for name in of_variable), "weight"]
     if header != names:
         raise ValueError(f"line {line}: {quote(','.join(header))} must be the header {','.join(names)}")
     for line, row in rows:
