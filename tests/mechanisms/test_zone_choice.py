@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.specfile import read_spec
 from uldp.schemas.specs.variable import Variable
+from uldp.schemas.specs.zones import Zones
 
 MANHATTAN = Path(__file__).parents[2] / "examples" / "manhattan"
+UTILITY_OPTIMIZED: tuple[MechanismName, ...] = ("urr", "urap", "uoue", "uhr", "uss", "ubd")
 VARIABLE = CollectionSpec.load(MANHATTAN / "spec.yaml").variables[""]
 
 
@@ -65,6 +69,27 @@ def test_zones_pay_off_at_a_large_epsilon_alone() -> None:
     # An answer with a budget of its own pays off at a smaller epsilon too, if there are enough of them.
     choice = best_zones(at(2.0), 0, 4_300_000, 1.0)
     assert choice.after < 0.9 * choice.before
+
+
+def by(name: MechanismName, epsilon: float, **parameters: float) -> Variable:
+    keys = {"mechanism": {"name": name, "epsilon": epsilon, **parameters}, "estimator": "auto"}
+    written = read_spec(MANHATTAN / "spec.yaml")
+    assert isinstance(written, dict)
+    return CollectionSpec.parse(written | keys, base=MANHATTAN).variables[""]
+
+
+@pytest.mark.parametrize("zones", [None, equal_zones(VARIABLE.background[0], 4)])
+def test_a_block_of_one_value_is_forecast_as_randomized_response(zones: Zones | None) -> None:
+    of_blocks, response = (
+        expected_l1(with_zones(variable, 0, zones, None), 100_000) for variable in (by("ubd", 1.0, w=1), by("urr", 1.0))
+    )
+    assert of_blocks == pytest.approx(response, rel=1e-9)
+
+
+def test_less_noise_gives_a_smaller_forecast_whatever_the_mechanism() -> None:
+    for name in UTILITY_OPTIMIZED:
+        exact, noisy = (expected_l1(by(name, epsilon), 100_000) for epsilon in (6.0, 0.5))
+        assert 0 < exact < noisy
 
 
 def test_the_forecast_of_the_choice_is_that_of_its_zones() -> None:

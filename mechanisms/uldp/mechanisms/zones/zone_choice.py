@@ -112,7 +112,10 @@ def expected_l1(variable: Variable, users: int) -> float:
     r, mechanism, decoder = np.concatenate(parts), protocol.mechanism, protocol.decoder
     assert isinstance(decoder, PureDecoder | ZonedDecoder)
     channel = decoder.channel
-    law = mechanism.law(r) if isinstance(mechanism, NestedResponse) else channel.support_probability(r)
+    if isinstance(mechanism, NestedResponse):
+        law = mechanism.law(r)
+    else:
+        law = channel.support_probability(r) if channel.blocks is None else channel.blocks.law(r)
     cells = np.rint(users * law).astype(np.int64)
     pum = decoder.pum if isinstance(decoder, PureDecoder) else decoder.bots(decoder.learned(cells, users))
     linear, known = decoder.linear(cells, users), ~np.isnan(pum.strength)
