@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
 from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -90,6 +91,15 @@ def test_less_noise_gives_a_smaller_forecast_whatever_the_mechanism() -> None:
     for name in UTILITY_OPTIMIZED:
         exact, noisy = (expected_l1(by(name, epsilon), 100_000) for epsilon in (6.0, 0.5))
         assert 0 < exact < noisy
+
+
+@pytest.mark.parametrize("epsilon", [0.5, None])
+@pytest.mark.parametrize("weights", [[1] * 8, [8, 1], [1, 0, 0]])
+def test_a_choice_has_two_zones_or_more_also_if_all_values_have_mass(weights: list[int], epsilon: float | None) -> None:
+    spec = build.spec(domain={"size": len(weights)}, sensitive=[0], tags=[{"name": "home"}])
+    background = [distribution(weights)]
+    variable = replace(spec.variables[""], background=np.array(background), strength=np.array([10.0]))
+    assert len(best_zones(variable, 0, 1000, epsilon).zones.labels) >= 2
 
 
 def test_the_forecast_of_the_choice_is_that_of_its_zones() -> None:

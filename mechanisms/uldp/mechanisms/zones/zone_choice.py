@@ -62,7 +62,7 @@ def equal_zones(background: Floats, count: int) -> Zones:
 
 
 def best_zones(variable: Variable, tag: int, users: int, epsilon: float | None) -> Choice:
-    """Return the zones of a tag with the least expected error; see ``expected_l1``.
+    """Return the zones of a tag with the least expected error, two or more; see ``expected_l1``.
 
     Args:
         variable: The values, the tags and their backgrounds; the tag has a background of known strength.
@@ -73,7 +73,8 @@ def best_zones(variable: Variable, tag: int, users: int, epsilon: float | None) 
     background = variable.background[tag]
     most = min(int(np.count_nonzero(background)) + 1, MOST_ZONES)
     before = expected_l1(with_zones(variable, tag, None, None), users)
-    choices = (equal_zones(background, count) for count in _counts(most))
+    # Of two zones the last has no values, and is none, if all values have mass.
+    choices = (zones for count in _counts(most) if len((zones := equal_zones(background, count)).labels) > 1)
     found = [Choice(zones, before, expected_l1(with_zones(variable, tag, zones, epsilon), users)) for zones in choices]
     return min(found, key=lambda choice: choice.after)
 
