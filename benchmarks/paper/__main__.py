@@ -72,8 +72,11 @@ def write(part: str, effort: Effort, out: Path) -> None:
         lines = em_time.table(list(em_time.measure()))
     else:
         lines = [f"Not measured: {CENSUS_OF_NINE.name} is not at hand."]
+    notes = [*NOTES[part]]
+    if part == "7" and not CENSUS_OF_NINE.exists():
+        notes.append(f"Not measured with more than four attributes: {CENSUS_OF_NINE.name} is not at hand.")
     (out / f"{'figure' if part in figures.FIGURES else ''}{part}.md").write_text(
-        "\n".join([" ".join(NOTES[part]), "", *lines, ""]), encoding="utf-8"
+        "\n".join([" ".join(notes), "", *lines, ""]), encoding="utf-8"
     )
 
 
