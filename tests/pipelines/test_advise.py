@@ -98,6 +98,13 @@ def test_a_mechanism_that_cannot_be_built_is_left_out_with_its_reason(monkeypatc
     assert left_out.reason.startswith("200,000 values at epsilon 4 need more than the 8,388,608 vectors")
 
 
+def test_bit_flip_has_as_many_bits_as_its_designs_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uldp.pipelines.advice.ranking.PLAIN", ("bit-flip",))
+    for size, bits in ((40, 40), (65_536, 64), (65_537, 65), (100_000, 98)):
+        ((advice,), _) = rank(Question(keys_of_size(size, None), Path(), None, 2.0, 1000, None), quiet)
+        assert advice.spec["mechanism"]["bits"] == bits
+
+
 def test_tags_leave_those_that_can_hide_values() -> None:
     keys, _ = keys_of_spec(EXAMPLES / "manhattan" / "spec.yaml")
     question = Question(keys, EXAMPLES / "manhattan", EXAMPLES / "manhattan" / "truth.csv", 6.4, 100_000, None)

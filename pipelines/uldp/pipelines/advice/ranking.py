@@ -20,6 +20,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.epsilon import MAX_EPSILON
 from uldp.schemas.specs.mechanism_names import MechanismName
 from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.specs.value_mechanisms import MAX_DESIGNS
 
 #: The mechanisms that are compared: those that protect all values alike, and those that protect sensitive ones.
 PLAIN: tuple[MechanismName, ...] = (
@@ -52,7 +53,8 @@ NOT_RANKED: Mapping[MechanismName, str] = {
     "block": "for numbers",
     "sample-one": "for records",
 }
-#: The most bits of a report of bit-flip; fewer would cost accuracy, and with a bit for each value it is sue.
+#: The bits of a report of bit-flip, unless so few make too many designs; fewer would cost accuracy, and with a bit for
+#: each value it is sue.
 _BITS = 64
 #: A simulation has about so many symbols in all, in so many windows at least and at most.
 _SYMBOLS, _LEAST_WINDOWS, _MOST_WINDOWS = 1 << 12, 8, 256
@@ -137,7 +139,7 @@ def _advise(question: Question, mechanism: MechanismName) -> Advice:
     plain = mechanism in PLAIN
 
     def keys(epsilon: float) -> dict[str, Any]:
-        own = {"bits": min(_BITS, question.size)} if mechanism == "bit-flip" else {}
+        own = {"bits": _bits(question.size)} if mechanism == "bit-flip" else {}
         return {"name": mechanism, "epsilon": epsilon, **own}
 
     def build(epsilon: float) -> _Simulated:
@@ -175,6 +177,10 @@ def _advise(question: Question, mechanism: MechanismName) -> Advice:
         simulated.decoder.weight,
         _kept(simulated.protocol.mechanism, question, advised, users, plain=plain),
     )
+
+
+def _bits(size: int) -> int:
+    return min(max(_BITS, -(-size // MAX_DESIGNS)), size)
 
 
 class _Simulated:
