@@ -96,6 +96,25 @@ def test_parameters_are_as_given() -> None:
             "mechanism.bucket: unknown key; check the spelling or remove it (did you mean 'buckets'?)",
         ),
         (
+            {"mechanism": {"name": "urr", "epsilom": 1}},
+            (
+                "mechanism: urr needs epsilon, for example epsilon: 1.0; 'epsilom' is an unknown key (did you mean"
+                " 'epsilon'?)"
+            ),
+        ),
+        (
+            {"mechanism": {"name": "rappor", "epsilon": 1, "thetta": 0.5, 7: 0.5}},
+            (
+                "mechanism: rappor needs theta, for example theta: 0.5 (sue and oue set theta themselves);"
+                " 'thetta' is an unknown key (did you mean 'theta'?)"
+            ),
+        ),
+        (
+            {"mechanism": {"name": "urr", 7: 0.5}},
+            "mechanism: urr needs epsilon, for example epsilon: 1.0; '7' is an unknown key",
+        ),
+        ({"mechanism": {"name": "urr", "theta": 0.5}}, "mechanism: urr needs epsilon, for example epsilon: 1.0"),
+        (
             {"mechanism": {"name": "urr", "epsilon": 1, "share": 0.5}},
             "mechanism.share: only the attributes of a record have shares; remove it",
         ),

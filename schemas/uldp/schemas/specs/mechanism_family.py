@@ -1,7 +1,7 @@
 """What every model of a mechanism in a spec has: its capabilities, and its budget."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from uldp.schemas.specs.domains import DomainKind
 from uldp.schemas.specs.epsilon import Epsilon
 from uldp.schemas.specs.mechanism_names import OF_COUNTS, EstimatorName, MechanismName
+from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.strict import Strict
 
 #: The most buckets of a hash, and the most bins of a number.
@@ -74,7 +75,7 @@ class MechanismFamily(Strict):
                 raise ValueError(instead)
         for key, example in cls.needs.items():
             if data.get(key) is None:
-                raise ValueError(f"{data['name']} needs {key}, {example}")
+                raise ValueError(f"{data['name']} needs {key}, {example}{_unknown(data, cls.model_fields)}")
         for key in data:
             takers = _takers(key)
             if takers and key not in cls.model_fields:
@@ -126,6 +127,12 @@ def best_buckets(data: dict[str, Any]) -> int:
     """Return the number of buckets with the least variance (Wang et al., USENIX Security 2017, section 4.4)."""
     # Older versions of pydantic ask even if epsilon is wrong and missing here; the error about it is enough.
     return min(round(math.exp(data.get("epsilon", 1.0))) + 1, MOST_BUCKETS)
+
+
+def _unknown(data: Mapping[object, object], known: Collection[str]) -> str:
+    """Return what to say of the first key that no mechanism has: it may be a needed key with a wrong spelling."""
+    key = next((str(key) for key in data if key not in known and not _takers(str(key))), None)
+    return "" if key is None else f"; {quote(key)} is an unknown key{notes(near(key, known))}"
 
 
 def _takers(parameter: str) -> str:
