@@ -150,7 +150,10 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
             keys({"a": {"epsilon": 1, "lasting_epsilon": 2}, "b": {"epsilon": 2}}),
             "give each level a lasting_epsilon, or",
         ),
-        (keys({"a": {"epsilon": 1, "lasting_epsilon": 0.5}, "b": {"epsilon": 2}}), "lasting_epsilon must be at least"),
+        (
+            keys({"a": {"epsilon": 1, "lasting_epsilon": 0}, "b": {"epsilon": 2}}),
+            "levels.a.lasting_epsilon: must be at least epsilon, the budget of one of these reports (1) (got 0)",
+        ),
         (keys(epsilon=1.0), "mechanism: each of the levels has its own epsilon; move epsilon there"),
         (keys(lasting_epsilon=1.0), "each of the levels has its own lasting_epsilon; move lasting_epsilon there"),
         (keys(of={"name": "rr", "epsilon": 1.0}), "each of the levels has its own epsilon; move epsilon there"),

@@ -72,6 +72,14 @@ def test_devices_must_know_it() -> None:
     ("changes", "match"),
     [
         (keys("urr", lasting_epsilon=0.9), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
+        (keys("urr", lasting_epsilon=0), r"lasting_epsilon: must be at least epsilon, .* \(1\) \(got 0\)$"),
+        (keys("urr", lasting_epsilon=-1.0), r"lasting_epsilon: must be at least epsilon, .* \(1\) \(got -1.0\)$"),
+        (keys("urr", lasting_epsilon=float("nan")), r"lasting_epsilon: must be at least epsilon, .* \(1\)"),
+        (keys("urr", epsilon=1.23456789, lasting_epsilon=1.2345), r"at least epsilon, .* \(1\.23456789\)"),
+        (
+            keys("urr", epsilon=0, lasting_epsilon=0),
+            "^spec: mechanism.epsilon: must be 1e-06 or more: .*\n.*1e-06 or more",
+        ),
         (keys("urr", lasting_epsilon=21.0), "lasting_epsilon: must be 20 or less"),
         (
             {"mechanism": {"name": "identity", "lasting_epsilon": 2.0}},

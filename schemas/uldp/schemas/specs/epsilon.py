@@ -26,5 +26,17 @@ def protects(epsilon: float) -> float:
     return epsilon
 
 
+def covers(lasting: float, epsilon: float) -> float:
+    """Return the budget of all reports of a value, which is at least that of one.
+
+    Raises:
+        ValueError: if it is less, or not a budget of a report.
+    """
+    # This comes first: the nearest budget is then the epsilon of the spec, and not the least of all.
+    if not lasting >= epsilon:
+        raise ValueError(f"must be at least epsilon, the budget of one of these reports ({epsilon:.16g})")
+    return protects(lasting)
+
+
 #: A privacy budget in nats, of one report or of all reports of a value.
 Epsilon = Annotated[float, AfterValidator(protects)]

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from uldp.schemas.specs.epsilon import Epsilon
+from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.strict import Strict
 
 LevelName = Annotated[
@@ -24,14 +24,14 @@ class Level(Strict):
     """
 
     epsilon: Epsilon
-    lasting_epsilon: Epsilon | None = None
+    lasting_epsilon: float | None = None
     share: float | None = Field(default=None, gt=0, le=1)
 
-    @model_validator(mode="after")
-    def _covers_one_report(self) -> "Level":
-        if self.lasting_epsilon is not None and self.lasting_epsilon < self.epsilon:
-            raise ValueError(f"lasting_epsilon must be at least epsilon, the budget of one report ({self.epsilon:g})")
-        return self
+    @field_validator("lasting_epsilon")
+    @classmethod
+    def _covers_one_report(cls, lasting: float | None, info: ValidationInfo) -> float | None:
+        # If epsilon is wrong, it is missing here, and the error about it is enough.
+        return None if lasting is None else covers(lasting, info.data.get("epsilon", 0.0))
 
 
 def check_levels(levels: Mapping[str, Level]) -> None:

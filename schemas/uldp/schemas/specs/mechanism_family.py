@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self, get_args
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.specs.domains import DomainKind
-from uldp.schemas.specs.epsilon import Epsilon
+from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.mechanism_names import OF_COUNTS, EstimatorName, MechanismName
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.strict import Strict
@@ -98,16 +98,13 @@ class PrivateSpec(MechanismFamily):
     name: str
     epsilon: Epsilon
     share: float | None = Field(default=None, gt=0, le=1)
-    lasting_epsilon: Epsilon | None = None
+    lasting_epsilon: float | None = None
 
     @field_validator("lasting_epsilon")
     @classmethod
     def _covers_one_report(cls, lasting: float | None, info: ValidationInfo) -> float | None:
         # If epsilon is wrong, it is missing here, and the error about it is enough.
-        epsilon = info.data.get("epsilon", 0.0)
-        if lasting is not None and lasting < epsilon:
-            raise ValueError(f"must be at least epsilon, the budget of one of these reports ({epsilon:g})")
-        return lasting
+        return None if lasting is None else covers(lasting, info.data.get("epsilon", 0.0))
 
 
 def _inside(theta: float) -> float:
