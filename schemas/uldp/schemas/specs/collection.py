@@ -147,7 +147,8 @@ class CollectionSpec(Strict):
             raise ValueError("budget: identity gives no privacy, so nothing bounds what it spends; remove budget")
         if self.budget.epsilon < spent:
             raise ValueError(
-                f"budget.epsilon must be {spent:g} or more, which is mechanism.{key}: a first report spends this much"
+                f"budget.epsilon must be {spent:.16g} or more, which is mechanism.{key}: a first report spends this"
+                " much"
             )
 
     @classmethod

@@ -246,7 +246,7 @@ def _check_zone_epsilon(mechanism: VariableMechanism, tag: Tag, key: str) -> Non
     if mechanism.lasting_epsilon is not None:
         raise ValueError(f"{key}: a device keeps no answer about a zone; remove it, or mechanism.lasting_epsilon")
     if tag.zone_epsilon > mechanism.epsilon:
-        raise ValueError(f"{key}: must be at most epsilon, the budget of the report ({mechanism.epsilon:g})")
+        raise ValueError(f"{key}: must be at most epsilon, the budget of the report ({mechanism.epsilon:.16g})")
 
 
 def _read_zones(values: Values, tags: Sequence[Tag], base: Path, key: str) -> list[Zones | None]:
