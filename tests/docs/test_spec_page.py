@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.literature import IN_PLACE, LEFT_OUT, folded, in_place_of
 from uldp.schemas.specs.mechanism_names import MechanismName
 
+NAMES = get_args(MechanismName)
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "spec.md").read_text(encoding="utf-8")
 LITERATURE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
@@ -26,7 +28,7 @@ def test_each_kind_of_domain_has_a_spec() -> None:
     assert kinds == {"values", "number", "strings", "record"}
 
 
-@pytest.mark.parametrize("name", get_args(MechanismName))
+@pytest.mark.parametrize("name", NAMES)
 def test_each_mechanism_is_named(name: str) -> None:
     assert f"`{name}`" in PAGE or f"name: {name}" in PAGE
 
@@ -45,6 +47,30 @@ def test_a_system_that_is_left_out_has_its_reason(system: str) -> None:
     assert any(re.search(rf"(?<![\w-]){re.escape(system)}(?![\w+-])", row[1]) and row[-2].strip() for row in rows)
 
 
-@pytest.mark.parametrize("name", sorted({*get_args(MechanismName)} - {"identity"}))
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"identity"}))
 def test_each_mechanism_has_a_place_in_the_literature(name: str) -> None:
     assert any(f"`{name}`" in row.split("|")[2] for row in LITERATURE.splitlines() if row.startswith("|"))
+
+
+ROWS = [row.split("|")[1:-1] for row in LITERATURE.splitlines() if row.startswith("|")]
+#: The rows whose first column has a name of one word, with a capital letter.
+NAMED = [(name, row) for row in ROWS for name in row[0].strip().split(", ") if re.fullmatch(r"(?=.*[A-Z])[\w-]+", name)]
+
+
+@pytest.mark.parametrize(("name", "row"), [(name, row) for name, row in NAMED if name not in {"System", "Definition"}])
+def test_a_spec_with_a_name_of_the_literature_is_told_what_to_write(name: str, row: list[str]) -> None:
+    here = {word for quoted in re.findall("`([^`]+)`", " ".join(row[1:])) for word in quoted.split() if word in NAMES}
+    remedy = in_place_of(name, NAMES)
+    first = next((word for word in re.findall(r"[\w-]+", remedy) if word in NAMES), None)
+    assert remedy or name.lower() in NAMES
+    assert first in {None, *here} or not here
+
+
+def test_each_name_that_a_spec_is_told_about_is_on_the_page() -> None:
+    words = {folded(word) for word in re.findall(r"[\w-]+", LITERATURE)}
+    assert {folded(name) for names in [*IN_PLACE.values(), LEFT_OUT] for name in names.split()} <= words
+
+
+@pytest.mark.parametrize("write", IN_PLACE)
+def test_what_to_write_begins_with_a_mechanism(write: str) -> None:
+    assert re.findall(r"[\w-]+", write)[0] in NAMES

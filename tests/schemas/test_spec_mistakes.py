@@ -52,6 +52,24 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         ({"window": {}}, "window.size: missing; add it"),
         ({"mechanism": {"epsilon": 1.0}}, "mechanism.name: missing; add it"),
+        (
+            {"mechanism": {"name": "DE", "epsilon": 1.0}},
+            f"mechanism.name: must be one of {MECHANISMS} (got 'DE'; in place of it, write rr)",
+        ),
+        (
+            {"mechanism": {"name": "pm", "epsilon": 1.0}},
+            (
+                f"mechanism.name: must be one of {MECHANISMS}"
+                " (got 'pm'; in place of it, write block with width: piecewise)"
+            ),
+        ),
+        (
+            {"mechanism": {"name": "THRESH", "epsilon": 1.0}},
+            (
+                f"mechanism.name: must be one of {MECHANISMS}"
+                " (got 'THRESH'; it is not here, and docs/mechanisms.md says why)"
+            ),
+        ),
         ({"collection": "C"}, f"collection: {SMALL_NAME} (got 'C')"),
         ({"collection": "c\n"}, f"collection: {SMALL_NAME} (got 'c\\n')"),
         ({"collection": 7}, "collection: must be text (YAML reads this as the number 7; write it in quotes)"),
@@ -124,7 +142,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ({"sensitive": ["c"], "domain": TWO_LABELS}, "sensitive: 'c' is not a label of the domain"),
         (
             {"mechanism": mechanism("grr", epsilon=1)},
-            f"mechanism.name: must be one of {MECHANISMS} (got 'grr'; did you mean 'rr'?)",
+            f"mechanism.name: must be one of {MECHANISMS} (got 'grr'; in place of it, write rr)",
         ),
         (
             {"mechanism": mechanism("uRR", epsilon=1)},

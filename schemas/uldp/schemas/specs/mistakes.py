@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from uldp.schemas.specs.literature import in_place_of
 from uldp.schemas.specs.locations import Place, locate
 
 #: An unknown word is compared with at most this many known words; this takes half a second at worst.
@@ -148,6 +149,7 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
         keys = place.keys
         expected = re.findall("'([^']+)'", problem.get("ctx", {}).get("expected", ""))
         got = "" if isinstance(value, dict | list | BaseModel) else f"got {quote(value)}"
+        remedy = ""
         if kind == "default_factory_not_called":  # the default depends on a wrong value, and one error is enough
             continue
         if place.union:
@@ -171,13 +173,16 @@ def explain(source: str, error: ValidationError, model: type[BaseModel], unions:
             keys, value = [*keys, "name"], value["name"]
             expected = re.findall("'([^']+)'", problem["ctx"]["expected_tags"])
             text, got = f"must be one of {_either(expected)}", f"got {quote(value)}"
+            remedy = in_place_of(value, expected) if isinstance(value, str) else ""
         else:
             text = _text(problem, place)
         if kind == "string_type" and (read := _misread(value)):
             got = f"{read}; {'if it is a label, ' if place.union else ''}write it in quotes"
         if kind in {"float_type", "int_type"}:
             got = "; ".join(filter(None, [got, _text_of_number(value)]))
-        text += notes(got, near(value, expected) if isinstance(value, str) else "")
+        if not remedy and isinstance(value, str):
+            remedy = near(value, expected)
+        text += notes(got, remedy)
         names = [plain(part) if len(part) <= _MAX_QUOTED else quote(part) for part in map(str, keys)]
         line = f"{source}: {'.'.join(names) + ': ' if names else ''}{text}"
         if line not in seen:
