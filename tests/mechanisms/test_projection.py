@@ -160,6 +160,41 @@ def test_the_projection_satisfies_its_conditions(x: Floats, a: Floats, c: Floats
     assert (rates[r == 0] <= rate + 1e-6).all()
 
 
+@given(
+    x=npst.arrays(np.float64, 5, elements=st.floats(-1, 1)),
+    a=npst.arrays(np.float64, 5, elements=st.sampled_from([0.0, 0.01, 1.0, 10.0])),
+    c=npst.arrays(np.float64, 5, elements=st.sampled_from([-0.005, 0.01, 1.0, 100.0])),
+)
+def test_the_projection_is_that_of_the_root_that_halving_finds(x: Floats, a: Floats, c: Floats) -> None:
+    # Without noise at 0, an entry is not negative, and its variance rises. All together are more than one, as above.
+    c = np.where(a > 0, c, np.abs(c))
+    x = np.where(a > 0, x, np.abs(x))
+    x += max(0.0, 1.01 - x.sum()) / len(x)
+
+    def at(rate: float) -> Floats:
+        # Entries whose variance falls with the share are 0 from the rate 140 on.
+        return np.maximum(x - rate * a, 0) / np.maximum(1 + rate * c, 0.1)
+
+    rate = optimize.bisect(lambda rate: at(rate).sum() - 1, 0.0, 1000.0, xtol=1e-14)
+    assert onto_simplex(x, a, c) == pytest.approx(at(rate), abs=1e-9)
+
+
+@given(
+    x=npst.arrays(np.float64, 5, elements=st.floats(0.001, 0.15)),
+    c=npst.arrays(np.float64, 5, elements=st.sampled_from([1.0, 9.0, 100.0])),
+    noisy=npst.arrays(np.bool_, 5).filter(lambda noisy: not noisy.all()),
+)
+def test_shares_that_are_missing_to_one_are_right_of_the_poles(
+    x: Floats, c: Floats, noisy: npt.NDArray[np.bool_]
+) -> None:
+    a, c = np.where(noisy, 0.05, 0.0), np.where(noisy, 0.0, c)
+    pole = -1 / c.max()
+    rate = optimize.brentq(
+        lambda rate: ((x - rate * a) / (1 + rate * c)).sum() - 1, pole * (1 - 1e-12), 0.0, xtol=1e-16
+    )
+    assert onto_simplex(x, a, c) == pytest.approx((x - rate * a) / (1 + rate * c), abs=1e-9)
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_no_reports_have_no_estimate(name: str) -> None:
     with pytest.raises(ValueError, match="n=0"):

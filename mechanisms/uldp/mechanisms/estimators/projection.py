@@ -11,8 +11,8 @@ from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.estimators.pair_projection import has_pairs, nearest_given_pairs, pair_distance
 from uldp.schemas.arrays import Counts, Floats
 
-# Halvings of an interval that holds the root: they leave 4e-15 of it.
-_HALVINGS = 48
+# The part of the first interval of the root to which it is found.
+_RESOLUTION = 2.0**-50
 _LEAST_VARIANCE = 1e-6
 
 
@@ -125,7 +125,8 @@ def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
 
     This r is on the simplex and nearest to x, if the entry z has the variance a_z + c_z r_z up to a common factor. If c
     is 0, r is positive at the j entries with the largest x/a, and l = (their sum of x - 1) / (their sum of a): the
-    largest of these quotients is that of the right j. Otherwise bisection finds l.
+    largest of these quotients is that of the right j. Otherwise Newton's steps find l. In place of a step that leaves
+    its bounds, or that is not half as long as the one before, these are halved.
 
     Args:
         x: Shape (k,).
@@ -146,18 +147,28 @@ def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
     shares_at = (x - share) / (a + c * share)
     low, high = shares_at.min(), shares_at.max()
 
-    def solution(rate: float) -> Floats:
+    def solution(rate: float) -> tuple[Floats, Floats]:
         above: Floats = np.maximum(x - rate * a, 0)
-        return above / np.maximum(1 + rate * c, np.finfo(np.float64).tiny)
+        scale = 1 + rate * c
+        if scale.min() > 0:
+            return above / scale, scale
+        # Beyond the pole of an entry, where 1 + l c = 0, it is infinite.
+        return np.divide(above, scale, out=np.where(above > 0, np.inf, 0.0), where=scale > 0), scale
 
-    with np.errstate(over="ignore"):  # left of the pole, where 1 + l c = 0, the solution is infinite
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if solution(middle).sum() > 1:
-                low = middle
-            else:
-                high = middle
-    nearest = solution(high)
+    rate, step = min(max(0.0, low), high), high - low
+    enough = _RESOLUTION * step
+    with np.errstate(divide="ignore", invalid="ignore"):
+        while step > enough:
+            nearest, scale = solution(rate)
+            excess = nearest.sum() - 1
+            low, high = (rate, high) if excess > 0 else (low, rate)
+            # Entries that are 0 stay so; the others fall by (a + c r) / (1 + l c).
+            fall = ((a + c * nearest) / scale) @ (nearest > 0)
+            following = rate + excess / fall
+            if not (low <= following <= high and abs(following - rate) <= step / 2):
+                following = (low + high) / 2
+            step, rate = abs(following - rate), following
+    nearest, _ = solution(rate)
     nearest /= nearest.sum()
     return nearest
 
@@ -196,20 +207,16 @@ def _nearest_given_subsets(channel: Channel, counts: Counts, n: int) -> Floats:
 
         r_z = max(0, r-hat_z - h) / S    with    S = 1 + k h b / (k a - b),    k = |Z|
 
-    and bisection finds h. If b = 0, r is the projection of ``norm_sub``.
+    With the j largest r-hat_z above h, h = (their sum - 1) / (j + k b / (k a - b)). As k b > b - k a, the largest of
+    these quotients is that of the right j. If b = 0, r is the projection of ``norm_sub``.
     """
     k = channel.size
     a, b = _subset_variance(channel)
     unbiased = channel.unbiased(counts, n)
     rate = k * b / (k * a - b)
-    low, high = 0.0, float(unbiased.max())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if np.maximum(unbiased - middle, 0).sum() > 1 + rate * middle:
-            low = middle
-        else:
-            high = middle
-    r = np.maximum(unbiased - low, 0)
+    falling = np.sort(unbiased)[::-1]
+    height = ((np.cumsum(falling) - 1) / (np.arange(1, k + 1) + rate)).max()
+    r = np.maximum(unbiased - height, 0)
     r /= r.sum()
     return r
 
