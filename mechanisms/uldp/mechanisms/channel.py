@@ -68,6 +68,9 @@ class Blocks(Protocol):
     def law(self, r: Floats) -> Floats:
         """Return the probability of each cell, shape (cells,), if true symbols are distributed as ``r``."""
 
+    def joined(self) -> "Blocks":
+        """Return those of the sensitive symbols, and of one more in place of all others."""
+
 
 @dataclass(frozen=True, eq=False)
 class Channel:
@@ -148,6 +151,23 @@ class Channel:
         if self.q_non_sensitive is None or self._sensitive.all():
             return _readonly(np.zeros(self.size))
         return _readonly(self.q - self.q_non_sensitive)
+
+    @cached_property
+    def joined(self) -> "Channel":
+        """The channel of the sensitive symbols, and of one more in place of all others, if there are any."""
+        inside = self._sensitive
+        if inside.all():
+            return self
+        p, q, noise = (np.append(each[inside], 0.0) for each in (self.p, self.q, self.q - self._loss))
+        p[-1] = self._named
+        blocks = None if self.blocks is None else self.blocks.joined()
+        return Channel(p, q, self.independent_bits, self.supported, noise, blocks)
+
+    @cached_property
+    def incidence(self) -> Floats:
+        """Shape (cells, |Z|): 1 where a cell of the blocks supports a symbol, else 0."""
+        assert self.blocks is not None
+        return self.blocks.supported(np.eye(self.size))
 
     def non_sensitive(self, r: Floats) -> float:
         """Return R_N, the sum of ``r`` over the non-sensitive symbols, cut to [0, 1]."""
@@ -273,6 +293,14 @@ class Channel:
             return product
 
         return times
+
+    def covariance_matrix(self, r: Floats, moments: Floats) -> Floats:
+        """Return n Cov[r-hat] as a matrix, given E[y y^T] as one; see ``covariance``."""
+        m, s, loss = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self._named), self._loss
+        of_supports = moments - np.outer(m, m)
+        shifted = np.outer(loss, of_supports @ s + (s @ of_supports @ s / 2) * loss)
+        covariance: Floats = (of_supports + shifted + shifted.T) / np.outer(self.gain, self.gain)
+        return covariance
 
     def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals that cover each r_z, one at a time, with probability ``level``.

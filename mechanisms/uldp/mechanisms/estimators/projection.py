@@ -8,7 +8,13 @@ import numpy as np
 
 from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators.likelihood import exact_mle
-from uldp.mechanisms.estimators.pair_projection import has_pairs, nearest_given_pairs, pair_distance
+from uldp.mechanisms.estimators.pair_projection import (
+    has_pairs,
+    join,
+    nearest_given_pairs,
+    pair_distance,
+    separate,
+)
 from uldp.schemas.arrays import Counts, Floats
 
 # The part of the first interval of the root to which it is found.
@@ -94,7 +100,9 @@ def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
     if has_pairs(channel):
-        return nearest_given_pairs(channel, counts, n, wls(channel, counts, n))
+        joined, of_joined = channel.joined, join(channel, counts)
+        nearest = nearest_given_pairs(joined, of_joined, n, wls(joined, of_joined, n))
+        return separate(channel, counts, nearest)
     if channel.supported > 1:
         return _nearest_given_subsets(channel, counts, n)
     return _nearest_given_bits(channel, counts, n) if channel.independent_bits else exact_mle(channel, counts, n)
@@ -216,7 +224,7 @@ def _nearest_given_subsets(channel: Channel, counts: Counts, n: int) -> Floats:
     rate = k * b / (k * a - b)
     falling = np.sort(unbiased)[::-1]
     height = ((np.cumsum(falling) - 1) / (np.arange(1, k + 1) + rate)).max()
-    r = np.maximum(unbiased - height, 0)
+    r: Floats = np.maximum(unbiased - height, 0)
     r /= r.sum()
     return r
 

@@ -9,7 +9,7 @@ derived here.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,6 +86,10 @@ class BlockCells:
         missing = 1 - min(max(free.sum(), 0.0), 1.0) - r[self.sensitive].sum()
         held = blocks + missing * self.design.together / self.design.holding
         return np.concatenate([self.uniform + self.named / self.design.holding * held, self.named * free])
+
+    def joined(self) -> "BlockCells":
+        """Return the same blocks, with one symbol in place of all that are not sensitive."""
+        return replace(self, sensitive=np.append(self.sensitive[self.sensitive], False))
 
 
 class BlockResponse(PureMechanism, UniformNoise):
