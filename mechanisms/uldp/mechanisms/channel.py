@@ -46,6 +46,7 @@ class Blocks(Protocol):
     Attributes:
         cells: The number of cells.
         fixed: Whether there are weights with which the supports of each report sum to one.
+        incidence: Shape (cells, |Z|): 1 where a cell supports a symbol, else 0; it may be large.
     """
 
     @property
@@ -54,6 +55,10 @@ class Blocks(Protocol):
 
     @property
     def fixed(self) -> bool:
+        """See the class."""
+
+    @property
+    def incidence(self) -> Floats:
         """See the class."""
 
     def fold(self, cells: Counts) -> Counts:
@@ -162,12 +167,6 @@ class Channel:
         p[-1] = self._named
         blocks = None if self.blocks is None else self.blocks.joined()
         return Channel(p, q, self.independent_bits, self.supported, noise, blocks)
-
-    @cached_property
-    def incidence(self) -> Floats:
-        """Shape (cells, |Z|): 1 where a cell of the blocks supports a symbol, else 0."""
-        assert self.blocks is not None
-        return self.blocks.supported(np.eye(self.size))
 
     def non_sensitive(self, r: Floats) -> float:
         """Return R_N, the sum of ``r`` over the non-sensitive symbols, cut to [0, 1]."""

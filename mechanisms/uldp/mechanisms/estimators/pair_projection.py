@@ -160,7 +160,7 @@ def _second_moments(channel: Channel, r: Floats) -> Floats:
     """Return the matrix E[y y^T] of the supports y of one report, shape (|Z|, |Z|)."""
     if channel.blocks is None:
         return channel.moments(r)(np.eye(channel.size))
-    supports = channel.incidence
+    supports = channel.blocks.incidence
     weighted = channel.blocks.law(r)[:, np.newaxis] * supports
     rows = max(1, _MOST_PRODUCTS // supports.size)
     return np.concatenate([supports.T[at : at + rows] @ weighted for at in range(0, channel.size, rows)])
