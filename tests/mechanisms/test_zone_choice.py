@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.mechanism_names import MechanismName
 from uldp.schemas.specs.specfile import read_spec
 from uldp.schemas.specs.variable import Variable
@@ -106,3 +109,24 @@ def test_the_forecast_of_the_choice_is_that_of_its_zones() -> None:
     choice = best_zones(VARIABLE, 1, 179_527, 1.0)
     assert choice.before == expected_l1(VARIABLE, 179_527)
     assert choice.after == expected_l1(with_zones(VARIABLE, 1, choice.zones, 1.0), 179_527)
+
+
+@pytest.mark.parametrize("name", names_where(lambda family: family.takes_tags).split(", "))
+@pytest.mark.parametrize("zoned", [False, True])
+def test_the_expected_error_is_that_of_draws(name: str, zoned: bool, tmp_path: Path) -> None:
+    users, rng = 50_000, np.random.default_rng(5)
+    (tmp_path / "home.csv").write_text("8,1\n9,1\n10,1\n11,1\n", encoding="utf-8")
+    (tmp_path / "zones.csv").write_text("8,a\n9,a\n10,b\n11,b\n", encoding="utf-8")
+    tag = {"name": "home", "background": "home.csv", "strength": 1e9} | ({"zones": "zones.csv"} if zoned else {})
+    keys = {"domain": {"size": 12}, "sensitive": [0, 1, 2], "mechanism": {"name": name, "epsilon": 3.0}, "tags": [tag]}
+    spec = CollectionSpec.parse(build.MINIMAL | keys, base=tmp_path)
+    protocol, truth = build_protocol(spec), np.full(12, 0.9 / 12) + np.where(np.arange(12) < 8, 0.0, 0.1 / 4)
+    errors = []
+    for _ in range(200):
+        values, hides = rng.integers(0, 12, users), rng.random(users) < 0.1
+        held = Held(np.where(hides, rng.integers(8, 12, users), values), np.where(hides, 0, -1))
+        cells = protocol.mechanism.statistic(protocol.perturb([held], rng))
+        shares = protocol.decoder.tables(cells, users, "empirical")[0].values
+        errors.append(float(np.abs(shares - truth).sum()))
+    # The truth of the windows themselves varies, which the expected error leaves out: at most by sqrt(r (1-r) / users).
+    assert np.mean(errors) == pytest.approx(expected_l1(spec.variables[""], users), rel=0.1)

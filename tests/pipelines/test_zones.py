@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from tests import build
 from tests.pipelines.command import SPEC, Run
@@ -13,6 +14,7 @@ from uldp.mechanisms.encoding import Held
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.backgrounds import whole_weights
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import statistic_file
@@ -64,6 +66,47 @@ def test_a_check_proposes_zones_with_their_price_and_only_where_they_pay_off(uld
         _, out, _ = uldp("check", MANHATTAN / name)
         assert "possible" not in out
         assert "zones       156 behind workplace: a report is up to" in out
+
+
+def hidden(folder: Path, mechanism: dict[str, object]) -> Path:
+    (folder / "home.csv").write_text("4,80\n5,80\n6,80\n7,80\n", encoding="utf-8")
+    tags = [{"name": "home", "background": "home.csv"}]
+    keys = {"domain": {"size": 8}, "sensitive": [0, 1, 2], "mechanism": mechanism, "tags": tags}
+    path = folder / "spec.yaml"
+    path.write_text(yaml.safe_dump(build.MINIMAL | keys), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", names_where(lambda family: family.takes_tags).split(", "))
+@pytest.mark.parametrize("kept", [{}, {"lasting_epsilon": 5.0}])
+def test_each_mechanism_with_tags_is_checked(name: str, kept: dict[str, float], uldp: Run, tmp_path: Path) -> None:
+    path = hidden(tmp_path, {"name": name, "epsilon": 4.0, **kept})
+    code, out, err = uldp("check", path)
+    assert (code, err) == (0, "")
+    proposed = [line.split("zones SPEC")[1].split() for line in out.splitlines() if "possible" in line]
+    assert proposed
+    for _, _, *options in proposed:  # each proposal can be followed
+        chosen = options[: options.index("--to")]
+        assert uldp("zones", path, "--tag", "home", *chosen, "--to", tmp_path / f"{len(chosen)}.csv")[0] == 0
+    assert any("--zone-epsilon" in options for options in proposed) == (name == "urr" and not kept)
+
+
+def test_levels_have_no_zones(uldp: Run, tmp_path: Path) -> None:
+    levels = {"strict": {"epsilon": 2.0}, "open": {"epsilon": 4.0}}
+    path = hidden(tmp_path, {"name": "levels", "levels": levels, "of": {"name": "urr"}})
+    code, out, err = uldp("check", path)
+    assert (code, err) == (0, "")
+    assert "possible" not in out
+    code, _, err = uldp("zones", path, "--tag", "home", "--to", tmp_path / "z.csv")
+    assert code == 1
+    assert "levels have no zones; choose urr" in err
+
+
+def test_a_device_that_keeps_its_response_has_no_answer_about_zones(uldp: Run, tmp_path: Path) -> None:
+    path = hidden(tmp_path, {"name": "urr", "epsilon": 4.0, "lasting_epsilon": 5.0})
+    code, _, err = uldp("zones", path, "--tag", "home", "--zone-epsilon", "1", "--to", tmp_path / "z.csv")
+    assert code == 1
+    assert "a device keeps no answer about a zone; leave out --zone-epsilon" in err
 
 
 def results(folder: Path, hours: int = 3, **keys: object) -> CollectionSpec:

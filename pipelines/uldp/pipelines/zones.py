@@ -8,7 +8,9 @@ from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanisms import LevelsSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
+from uldp.schemas.specs.utility_optimized import UtilityOptimizedResponseSpec
 from uldp.schemas.specs.variable import Variable
 from uldp.schemas.specs.zones import Zones, write_zones
 
@@ -42,11 +44,8 @@ def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, ep
     of = variable.tags[tag]
     if math.isnan(variable.background[tag][0]):
         raise ZonesError(f"tag {of.name} has no background, so nothing says how to divide it; add background")
-    if epsilon is not None and (variable.mechanism.name != "urr" or epsilon > (variable.mechanism.epsilon or 0)):
-        raise ZonesError(
-            f"--zone-epsilon {epsilon:g} needs the mechanism urr with an epsilon of this or more, not"
-            f" {variable.mechanism.name} with {variable.mechanism.epsilon:g}"
-        )
+    if refusal := _refusal(variable, epsilon):
+        raise ZonesError(refusal)
     if count is None:
         if math.isnan(variable.strength[tag]):
             raise ZonesError(f"the background of {of.name} has no strength, so no number of zones is best; add --count")
@@ -78,6 +77,23 @@ def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
     return known[name]
 
 
+def _refusal(variable: Variable, epsilon: float | None) -> str:
+    """Return why a tag cannot have zones, or not with this budget of their own; empty if it can."""
+    mechanism = variable.mechanism
+    if isinstance(mechanism, LevelsSpec):
+        return "levels have no zones; choose urr"
+    if epsilon is None:
+        return ""
+    if not isinstance(mechanism, UtilityOptimizedResponseSpec) or epsilon > mechanism.epsilon:
+        return (
+            f"--zone-epsilon {epsilon:g} needs the mechanism urr with an epsilon of this or more, not {mechanism.name}"
+            f" with {mechanism.epsilon:.16g}"
+        )
+    if mechanism.lasting_epsilon is not None:
+        return "a device keeps no answer about a zone; leave out --zone-epsilon, or remove mechanism.lasting_epsilon"
+    return ""
+
+
 def price(variable: Variable, tag: int, zones: Zones, epsilon: float | None) -> str:
     """Return what a report tells of the zone behind a tag, as ``uldp check`` says it."""
     decoder = build_variable(with_zones(variable, tag, zones, epsilon)).decoder
@@ -88,15 +104,11 @@ def price(variable: Variable, tag: int, zones: Zones, epsilon: float | None) -> 
 def proposals(spec: CollectionSpec, users: int) -> Iterator[str]:
     """Yield a line for each way to learn what is behind a tag that would pay off, with its price first."""
     for attribute, variable in spec.variables.items():
-        epsilon = variable.mechanism.epsilon
         for tag, of in enumerate(variable.tags):
             if of.zones is not None or math.isnan(variable.strength[tag]) or variable.size > _LARGEST_DOMAIN:
                 continue
             for budget in (_ZONE_EPSILON, None):
-                fits = budget is None or (
-                    variable.mechanism.name == "urr" and epsilon is not None and budget <= epsilon
-                )
-                if not fits:
+                if _refusal(variable, budget):
                     continue
                 zones, before, after = best_zones(variable, tag, max(round(variable.share * users), 1), budget)
                 if after < (1 - _WORTH) * before:
