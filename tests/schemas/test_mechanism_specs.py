@@ -141,6 +141,18 @@ def test_parameters_are_as_given() -> None:
             ),
         ),
         (
+            {"mechanism": {"name": "ubd", "epsilon": 1, "w": "best"}},
+            "mechanism.w: must be a whole number, or auto (got 'best')",
+        ),
+        (
+            {"mechanism": {"name": "uss", "epsilon": 1, "w": "2"}},
+            "mechanism.w: must be a whole number (got '2'; write it without quotes)",
+        ),
+        (
+            {"mechanism": {"name": "urap", "epsilon": 1, "theta": "best"}},
+            "mechanism.theta: must be a number, or auto (got 'best')",
+        ),
+        (
             {"mechanism": {"name": "ubd", "epsilon": 1, "w": 0}},
             "mechanism.w: must be 1 or more (got 0)",
         ),
