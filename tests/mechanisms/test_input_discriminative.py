@@ -195,9 +195,12 @@ def test_mistakes_in_groups_are_named(of: list[dict[str, Any]], text: str) -> No
             {"mechanism": SPEC["mechanism"] | {"epsilon": 1.0}},
             "idue has an epsilon for each of its groups; move epsilon",
         ),
-        ({"mechanism": SPEC["mechanism"] | {"lasting_epsilon": 5.0}}, "a device keeps no response of idue"),
+        (
+            {"mechanism": SPEC["mechanism"] | {"lasting_epsilon": 5.0}},
+            "no response of idue, because each group would need a lasting",
+        ),
         ({"estimator": "norm-sub"}, "norm-sub cannot be the first of idue: it shifts values that have little noise"),
-        ({"sensitive": ["hiv"]}, "idue protects every value alike"),
+        ({"sensitive": ["hiv"]}, "idue protects every value; write sensitive: all"),
     ],
 )
 def test_keys_that_do_not_fit_are_refused(keys: dict[str, Any], text: str) -> None:

@@ -1,6 +1,6 @@
 """Levels of privacy: the level of a device, and one estimate from the reports of all levels."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ from uldp.pipelines.report.page import guarantee
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.mechanisms import NOT_OF_LEVELS, OfLevels
 from uldp.schemas.specs.specfile import SpecError
 
 LEVELS: dict[str, Any] = {"strict": {"epsilon": 0.5}, "open": {"epsilon": 2.0}}
@@ -158,7 +160,9 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
         (keys(lasting_epsilon=1.0), "each of the levels has its own lasting_epsilon; move lasting_epsilon there"),
         (keys(of={"name": "rr", "epsilon": 1.0}), "each of the levels has its own epsilon; move epsilon there"),
         (keys(of={"name": "duchi"}), "mechanism.of.name: must be one of 'rr', 'warner'"),
-        (keys(of={"name": "she"}), "mechanism.of.name: must be one of 'rr', 'warner'"),
+        (keys(of={"name": "she"}), "mechanism.of: levels do not take she: no count of its reports supports a value"),
+        (keys(of={"name": "bit-flip", "bits": 2}), "mechanism.of: levels do not take bit-flip: levels pool counts"),
+        (keys(of={"name": "idue"}), "mechanism.of: levels do not take idue: its groups have their own epsilons"),
         (keys(of={"name": "uss", "w": 9}), "mechanism.of.w: a set of 6 sensitive symbols (values and tags) has 1 to 5"),
         (keys(of={"name": "warner"}), "domain: warner is for two values, got 6"),
         (keys() | {"sensitive": [1]}, "oue protects every value alike"),
@@ -173,3 +177,9 @@ def test_mistakes_are_named(spec: dict[str, Any], text: str) -> None:
     with pytest.raises(SpecError) as caught:
         build.spec(**spec)
     assert text in str(caught.value)
+
+
+def test_each_mechanism_for_values_is_one_of_levels_or_is_refused_with_the_reason() -> None:
+    of_levels = {name for family in get_args(OfLevels) for name in get_args(family.model_fields["name"].annotation)}
+    of_values = names_where(lambda family: family.domain_kind == "values").split(", ")
+    assert {*of_levels, *NOT_OF_LEVELS, "levels"} == {*of_values}

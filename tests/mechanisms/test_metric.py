@@ -160,7 +160,7 @@ def test_the_page_says_that_far_values_are_not_protected() -> None:
         ({"mechanism": {"columns": 4}, "domain": {"size": 7}}, "remove columns, because no number does"),
         ({"mechanism": {"columns": 1}}, "mechanism.columns: must be 2 or more (got 1)"),
         ({"mechanism": {"epsilon": 9e-7}}, "mechanism.epsilon: must be 1e-06 or more: with less, a report says"),
-        ({"mechanism": {"lasting_epsilon": 2.0}}, "a device keeps no response of metric; remove lasting_epsilon"),
+        ({"mechanism": {"lasting_epsilon": 2.0}}, "no response of metric, because the noise on it would need a table"),
         ({"budget": {"epsilon": 4, "every": "1d"}}, "budget: the epsilon of metric is for a unit of distance"),
         ({"estimator": "wls"}, "estimator wls does not fit metric; choose from auto, empirical, em"),
     ],

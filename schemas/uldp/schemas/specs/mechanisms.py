@@ -53,6 +53,15 @@ OfLevels = (
     | ThresholdingSpec
 )
 
+#: Mechanisms for values that levels do not take, each with the reason and what to do.
+NOT_OF_LEVELS = {
+    "she": "no count of its reports supports a value, and levels pool such counts; choose sue, which has less noise",
+    "bit-flip": "levels pool counts of all their reports, and a value has those of its design alone; choose sue",
+    "idue": "its groups have their own epsilons; choose oue",
+    "metric": "its epsilon is for a unit of distance; choose rr",
+    "identity": "it gives no privacy at any level; choose rr",
+}
+
 #: A mechanism for an attribute of a record.
 PartSpec = OfLevels | SummationSpec | DuchiSpec | BlockSpec | BitFlipSpec | BloomSpec | CohortHashingSpec
 
@@ -86,6 +95,9 @@ class LevelsSpec(MechanismFamily):
     def _with_budget(cls, of: object, info: ValidationInfo) -> object:
         if not isinstance(of, dict):
             return of
+        name = of.get("name")
+        if isinstance(name, str) and name in NOT_OF_LEVELS:
+            raise ValueError(f"levels do not take {name}: {NOT_OF_LEVELS[name]}")
         # If the levels are wrong, they are missing here, and the error about them is enough.
         most = max((level.epsilon for level in info.data.get("levels", {}).values()), default=1.0)
         for key in ("epsilon", "lasting_epsilon", "share"):

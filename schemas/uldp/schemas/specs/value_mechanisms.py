@@ -152,7 +152,10 @@ class InputDiscriminativeSpec(MechanismFamily):
     share: ClassVar[None] = None
     refuses: ClassVar = {
         "epsilon": "idue has an epsilon for each of its groups; move epsilon there",
-        "lasting_epsilon": "a device keeps no response of idue; remove lasting_epsilon, or choose urap",
+        "lasting_epsilon": (
+            "a device keeps no response of idue, because each group would need a lasting epsilon of its own; remove"
+            " lasting_epsilon, or choose oue, with the smallest epsilon"
+        ),
     }
 
     name: Literal["idue"]
@@ -178,7 +181,10 @@ class MetricSpec(MechanismFamily):
     share: ClassVar[None] = None
     needs = NEEDS_EPSILON
     refuses: ClassVar = {
-        "lasting_epsilon": "a device keeps no response of metric; remove lasting_epsilon, or choose rr"
+        "lasting_epsilon": (
+            "a device keeps no response of metric, because the noise on it would need a table of its own for each pair"
+            " of values; remove lasting_epsilon, or choose rr"
+        )
     }
 
     name: Literal["metric"]

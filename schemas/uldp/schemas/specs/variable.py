@@ -218,8 +218,9 @@ def _divisor_near(size: int, columns: int) -> str:
 
 def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
     for_tags = names_where(lambda family: family.takes_tags)
+    alike = "every value" if isinstance(mechanism, InputDiscriminativeSpec) else "every value alike"
     if tags and not mechanism.takes_tags:
-        reason = "is for two values" if mechanism.utility_optimized else "protects every value alike, hidden or not"
+        reason = "is for two values" if mechanism.utility_optimized else f"protects {alike}, hidden or not"
         nearest = _NEAREST.get(mechanism.name, "ubd")
         raise ValueError(
             f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose {nearest}, or"
@@ -228,9 +229,7 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
     if mechanism.name == "mangat" and sensitive == "all":
         raise ValueError(f"{where}mangat needs exactly one sensitive value, for example sensitive: [1]")
     if not mechanism.utility_optimized and sensitive != "all":
-        raise ValueError(
-            f"{where}{mechanism.name} protects every value alike; write sensitive: all, or choose one of {for_tags}"
-        )
+        raise ValueError(f"{where}{mechanism.name} protects {alike}; write sensitive: all, or choose one of {for_tags}")
     for index, tag in enumerate(tags):
         _check_zone_epsilon(mechanism, tag, f"{where}tags.{index}.zone_epsilon")
     names = [tag.name for tag in tags]
