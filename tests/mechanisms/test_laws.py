@@ -249,6 +249,15 @@ def test_small_p_values_of_honest_reports_are_rare(name: str) -> None:
 
 
 @each
+def test_windows_tested_together_have_the_p_values_of_each_alone(name: str) -> None:
+    protocol, cells = EXAMPLES[name].protocol, cells_of_windows(name)[0]
+    decoder, one = protocol.decoder, protocol.mechanism.statistic(send(EXAMPLES[name], default_rng(2), 1))
+    windows = [(cells, N), (one, 1), (7 * cells, 7 * N)]  # one report is too few for most tests
+    for together, window in zip(decoder.p_values_of_each(windows), windows, strict=True):
+        assert together == pytest.approx(decoder.p_values(*window), rel=1e-9, abs=1e-300)
+
+
+@each
 def test_each_estimator_gives_tables_in_their_shape(name: str) -> None:
     decoder, cells = EXAMPLES[name].protocol.decoder, cells_of_windows(name)[0]
     for estimator in decoder.estimators:

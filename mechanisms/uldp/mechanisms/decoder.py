@@ -1,7 +1,7 @@
 """The interface of everything that reads a statistic: tests of its cells, the unbiased estimate, and the tables."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from numpy.random import Generator
@@ -94,6 +94,10 @@ class Decoder(ABC):
         Each is an upper bound under every distribution of true values. A test that n is too small for is left out.
         """
         return {}
+
+    def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
+        """Return ``p_values`` of several windows, each its cells and n; a decoder may test them together."""
+        return [self.p_values(*window) for window in windows]
 
     @abstractmethod
     def forecast(self, n: int) -> Floats:

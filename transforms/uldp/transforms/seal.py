@@ -2,7 +2,7 @@
 
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,8 +30,16 @@ from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
 
 
-def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Flag]:
-    """Yield the flags that warn about a window, except ``INCOMPLETE``."""
+def flags_of(
+    served: ServedCollection, partial: PartialStatistic, p_values: Mapping[Flag, float] | None = None
+) -> Iterator[Flag]:
+    """Yield the flags that warn about a window, except ``INCOMPLETE``.
+
+    Args:
+        served: The collection.
+        partial: The sum of the window.
+        p_values: Those of its cells, if they are known; see ``Decoder.p_values``.
+    """
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     cells = None if partial.cells is None else as_dense(partial.cells)
     reports = (accounting.counted,) if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
@@ -46,7 +54,8 @@ def flags_of(served: ServedCollection, partial: PartialStatistic) -> Iterator[Fl
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
     if cells is not None:
-        p_values = served.protocol.decoder.p_values(cells, accounting.counted)
+        if p_values is None:
+            p_values = served.protocol.decoder.p_values(cells, accounting.counted)
         yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = None if signals.senders is None else signals.senders.busiest()
@@ -59,8 +68,15 @@ def _exceeds(limit: float | None, part: int, received: int) -> bool:
     return limit is not None and part > limit * received
 
 
-def seal(served: ServedCollection, partial: PartialStatistic, start: int, end: int, pane: Pane) -> Statistic:
-    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds.
+def seal(
+    served: ServedCollection,
+    partial: PartialStatistic,
+    start: int,
+    end: int,
+    pane: Pane,
+    p_values: Mapping[Flag, float] | None = None,
+) -> Statistic:
+    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds. See ``flags_of``.
 
     If no report was counted, the cells are a single 0 and not one for each symbol: late and rejected reports may name
     any number of windows, and a domain may be large. NumPy adds a single 0 to the cells of any other window.
@@ -75,7 +91,7 @@ def seal(served: ServedCollection, partial: PartialStatistic, start: int, end: i
         pane=pane,
         cells=np.zeros(1, dtype=np.int64) if cells is None else cells,
         accounting=partial.accounting,
-        flags=tuple(flags_of(served, partial)),
+        flags=tuple(flags_of(served, partial, p_values)),
         signals=partial.signals.published(),
     )
 
@@ -131,13 +147,19 @@ class _SealBlocksFn(_Sealer):
         key, block = element
         served = self._served[key]
         size = milliseconds(served.spec.window.size)
-        panes = 0
-        for start, partial in block.slices():
-            if partial.accounting != NOTHING:
-                panes += 1
-                yield in_window(start, start + size, seal(served, partial, start, start + size, _ONLY))
-        self._panes.inc(panes)
-        self._windows.inc(panes)
+        panes = [(start, partial) for start, partial in block.slices() if partial.accounting != NOTHING]
+        counted = [
+            (start, as_dense(partial.cells), partial.accounting.counted)
+            for start, partial in panes
+            if partial.cells is not None
+        ]
+        tested = served.protocol.decoder.p_values_of_each([(cells, n) for _, cells, n in counted]) if counted else []
+        p_values = dict(zip((start for start, _, _ in counted), tested, strict=True))
+        for start, partial in panes:
+            sealed = seal(served, partial, start, start + size, _ONLY, p_values.get(start))
+            yield in_window(start, start + size, sealed)
+        self._panes.inc(len(panes))
+        self._windows.inc(len(panes))
 
 
 #: The pane of a window of a bounded job.

@@ -1,7 +1,7 @@
 """The decoder of mechanisms with a fold: cells become support counts, and covariances follow from the cells."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -116,6 +116,10 @@ class FoldedDecoder(PureDecoder):
         assert epsilon is not None  # a mechanism with a fold has noise
         of_cells = _p_value(cells, n, least, min(least * math.exp(epsilon), 1.0))
         return {Flag.IMPROBABLE_COUNTS: min(1.0, 2 * min(of_cells, self.test(self.supports(cells), n)))}
+
+    def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
+        """Test the windows one by one, because the cells are tested too."""
+        return [self.p_values(*window) for window in windows]
 
     def test(self, supports: Counts, n: int) -> float:
         """Return an upper bound of the p-value of support counts, at every n.

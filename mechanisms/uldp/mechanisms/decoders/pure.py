@@ -3,7 +3,7 @@
 Wang et al. (USENIX Security 2017, section 3) call such mechanisms pure. ``Channel`` has the formulas.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,6 +107,14 @@ class PureDecoder(SharesDecoder):
         """Test whether any distribution explains the support counts."""
         p_value = self.test(self.supports(cells), n)
         return {} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value}
+
+    def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
+        """See the base class."""
+        from uldp.mechanisms.inference.plausibility import counts_p_values  # as in ``test``
+
+        supports = np.array([self.supports(cells) for cells, _ in windows])
+        p_values = counts_p_values(self.channel, supports, np.array([n for _, n in windows]))
+        return [{} if p_value is None else {Flag.IMPROBABLE_COUNTS: p_value} for p_value in p_values]
 
     def test(self, supports: Counts, n: int) -> float | None:
         """Return the p-value of support counts, or None if n is too small for it; see ``fit_counts``."""

@@ -58,15 +58,27 @@ def exact_mle(channel: Channel, counts: Counts, n: int) -> Floats:
     Raises:
         ValueError: if the channel has bit reports, ``n`` is not positive, or ``counts`` does not fit.
     """
-    f = _fractions(channel, counts, n)
-    b = channel.q / channel.gain
-    noisy = np.flatnonzero(b)
-    falling = noisy[np.argsort(-f[noisy] / b[noisy])]
-    certain = (n - counts[noisy].sum()) / n
-    sums = np.cumsum(np.concatenate([[certain], f[falling]]))
-    rate = (sums / (1 + np.cumsum(np.concatenate([[0.0], b[falling]])))).max()
-    estimate: Floats = np.maximum(f / rate - b, 0.0)
+    _fractions(channel, counts, n)
+    estimate: Floats = exact_mle_of_each(channel, counts[np.newaxis], np.array([n]))[0]
     return estimate
+
+
+def exact_mle_of_each(channel: Channel, counts: Counts, n: Counts) -> Floats:
+    """Return ``exact_mle`` of k windows at once, which takes little longer than of one; shape (k, |Z|).
+
+    Args:
+        channel: As there.
+        counts: Shape (k, |Z|): those of each window, which sum to its ``n``.
+        n: Shape (k,): positive.
+    """
+    f, b = counts / n[:, np.newaxis], channel.q / channel.gain
+    noisy = np.flatnonzero(b)
+    order = np.argsort(-f[:, noisy] / b[noisy])
+    certain = (n - counts[:, noisy].sum(axis=1)) / n
+    sums = np.cumsum(np.column_stack([certain, np.take_along_axis(f[:, noisy], order, axis=1)]), axis=1)
+    rates = (sums[:, 1:] / (1 + np.cumsum(b[noisy][order], axis=1))).max(axis=1, initial=0.0)
+    estimates: Floats = np.maximum(f / np.maximum(rates, certain)[:, np.newaxis] - b, 0.0)
+    return estimates
 
 
 def em(

@@ -27,6 +27,7 @@ import numpy as np
 from scipy import special
 
 from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.estimators.likelihood import exact_mle_of_each
 from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance
 from uldp.schemas.arrays import Counts
 
@@ -97,6 +98,32 @@ def counts_p_value(channel: Channel, counts: Counts, n: int) -> float | None:
     """Return the p-value of ``fit_counts``, or None without a fit."""
     fit = fit_counts(channel, counts, n)
     return None if fit is None else fit.p_value
+
+
+def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float | None]:
+    """Return ``counts_p_value`` of each of k windows. If reports support one symbol, k take little longer than one.
+
+    Args:
+        channel: p and q of the mechanism.
+        counts: Shape (k, |Z|): those of each window.
+        n: Shape (k,): the number of its reports.
+    """
+    found: list[float | None] = [None] * len(n)
+    if not channel.one_symbol:
+        return [counts_p_value(channel, *window) for window in zip(counts, n.tolist(), strict=True)]
+    noise = n * channel.least_noise
+    tested = np.flatnonzero((noise >= MIN_NOISE_VARIANCE) & (noise < np.inf))
+    if len(tested):
+        counts, n = counts[tested], n[tested]
+        r = exact_mle_of_each(channel, counts, n)
+        expected = n[:, np.newaxis] * channel.support_probability(r)
+        # A symbol without noise and without reports fits exactly.
+        parts = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
+        degrees = np.count_nonzero((channel.q > 0) & (r == 0), axis=1)
+        p_values = np.where(degrees > 0, special.chdtrc(np.maximum(degrees, 1), parts.sum(axis=1)), 1.0)
+        for window, p_value in zip(tested.tolist(), p_values.tolist(), strict=True):
+            found[window] = p_value
+    return found
 
 
 def excess_p_value(observed: int, n: int, tail: float) -> float:
