@@ -58,27 +58,26 @@ def exact_mle(channel: Channel, counts: Counts, n: int) -> Floats:
     Raises:
         ValueError: if the channel has bit reports, ``n`` is not positive, or ``counts`` does not fit.
     """
-    _fractions(channel, counts, n)
-    estimate: Floats = exact_mle_of_each(channel, counts[np.newaxis], np.array([n]))[0]
+    f, b = _fractions(channel, counts, n), channel.q / channel.gain
+    noisy = np.flatnonzero(b)
+    estimate: Floats = np.maximum(f / best_rates(counts[np.newaxis, noisy], b[noisy], np.array([n]))[0] - b, 0.0)
     return estimate
 
 
-def exact_mle_of_each(channel: Channel, counts: Counts, n: Counts) -> Floats:
-    """Return ``exact_mle`` of k windows at once, which takes little longer than of one; shape (k, |Z|).
+def best_rates(counts: Counts, b: Floats, n: Counts) -> Floats:
+    """Return lambda of ``exact_mle`` for each of k windows, shape (k,): many take little longer than one.
 
     Args:
-        channel: As there.
-        counts: Shape (k, |Z|): those of each window, which sum to its ``n``.
-        n: Shape (k,): positive.
+        counts: Shape (k, v): the counts of the v symbols with b > 0.
+        b: Shape (v,): theirs.
+        n: Shape (k,): the number of reports of each window, positive.
     """
-    f, b = counts / n[:, np.newaxis], channel.q / channel.gain
-    noisy = np.flatnonzero(b)
-    order = np.argsort(-f[:, noisy] / b[noisy])
-    certain = (n - counts[:, noisy].sum(axis=1)) / n
-    sums = np.cumsum(np.column_stack([certain, np.take_along_axis(f[:, noisy], order, axis=1)]), axis=1)
-    rates = (sums[:, 1:] / (1 + np.cumsum(b[noisy][order], axis=1))).max(axis=1, initial=0.0)
-    estimates: Floats = np.maximum(f / np.maximum(rates, certain)[:, np.newaxis] - b, 0.0)
-    return estimates
+    f, certain = counts / n[:, np.newaxis], (n - counts.sum(axis=1)) / n
+    order = np.argsort(-f / b)
+    sums = np.cumsum(np.column_stack([certain, np.take_along_axis(f, order, axis=1)]), axis=1)
+    rates = (sums[:, 1:] / (1 + np.cumsum(b[order], axis=1))).max(axis=1, initial=0.0)
+    best: Floats = np.maximum(rates, certain)
+    return best
 
 
 def em(

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.estimators.likelihood import exact_mle_of_each
+from uldp.mechanisms.estimators.likelihood import best_rates
 from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance
 from uldp.schemas.arrays import Counts
 
@@ -108,21 +108,27 @@ def counts_p_values(channel: Channel, counts: Counts, n: Counts) -> list[float |
         counts: Shape (k, |Z|): those of each window.
         n: Shape (k,): the number of its reports.
     """
-    found: list[float | None] = [None] * len(n)
     if not channel.one_symbol:
         return [counts_p_value(channel, *window) for window in zip(counts, n.tolist(), strict=True)]
+    found: list[float | None] = [None] * len(n)
     noise = n * channel.least_noise
     tested = np.flatnonzero((noise >= MIN_NOISE_VARIANCE) & (noise < np.inf))
-    if len(tested):
-        counts, n = counts[tested], n[tested]
-        r = exact_mle_of_each(channel, counts, n)
-        expected = n[:, np.newaxis] * channel.support_probability(r)
-        # A symbol without noise and without reports fits exactly.
-        parts = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
-        degrees = np.count_nonzero((channel.q > 0) & (r == 0), axis=1)
-        p_values = np.where(degrees > 0, special.chdtrc(np.maximum(degrees, 1), parts.sum(axis=1)), 1.0)
-        for window, p_value in zip(tested.tolist(), p_values.tolist(), strict=True):
-            found[window] = p_value
+    if not len(tested):
+        return found
+    noisy, n = np.flatnonzero(channel.q), n[tested]
+    counts, q, gain = counts[np.ix_(tested, noisy)], channel.q[noisy], channel.gain[noisy]
+    b = q / gain
+    rates = best_rates(counts, b, n)[:, np.newaxis]
+    r = np.maximum(counts / n[:, np.newaxis] / rates - b, 0.0)
+    expected = n[:, np.newaxis] * (q + gain * r)
+    statistic = ((counts - expected) ** 2 / expected).sum(axis=1)
+    # All p - q are equal, so each count of a symbol without noise is expected to be the same multiple of itself.
+    multiple = gain[0] / rates[:, 0]
+    statistic += (n - counts.sum(axis=1)) * (1 - multiple) ** 2 / multiple
+    degrees = np.count_nonzero(r == 0, axis=1)
+    p_values = np.where(degrees > 0, special.chdtrc(np.maximum(degrees, 1), statistic), 1.0)
+    for window, p_value in zip(tested.tolist(), p_values.tolist(), strict=True):
+        found[window] = p_value
     return found
 
 
