@@ -90,7 +90,7 @@ def _domain_text(spec: CollectionSpec) -> str:
     if variable.domain.strings is not None:
         return f"strings of up to {number_of(variable.domain.strings.longest, 'byte')}"
     names = ", ".join(tag.name for tag in variable.tags)
-    return f"{variable.size:,} values" + (f" and {len(variable.tags)} tags ({names})" if names else "")
+    return f"{variable.size:,} values" + (f" and {number_of(len(variable.tags), 'tag')} ({names})" if names else "")
 
 
 def _limits(spec: CollectionSpec) -> Iterator[str]:
