@@ -14,6 +14,8 @@ from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.variable import Variable
 
+pytestmark = pytest.mark.slow
+
 USERS = 500
 SPECS = specs()
 #: The first spec of each mechanism, and its first with tags.
@@ -52,7 +54,6 @@ def test_it_is_checked(name: str, uldp: Run, tmp_path: Path) -> None:
     assert "nan" not in out.split()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_it_is_simulated_counted_and_shown(name: str, uldp: Run, tmp_path: Path) -> None:
     path, rows = saved(tmp_path, SPECS[name]), tmp_path / "truth.csv"
