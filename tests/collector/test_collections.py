@@ -108,3 +108,14 @@ def test_two_specs_of_one_version_are_refused() -> None:
 def test_no_spec_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^no spec is given; give at least one$"):
         serve([])
+
+
+def test_collections_with_the_same_variables_share_a_protocol() -> None:
+    alike = [build.spec(collection=name, window={"size": size}) for name, size in (("a", "1h"), ("b", "2h"))]
+    larger, quieter = (
+        build.spec(collection="c", domain={"size": 9}),
+        build.spec(collection="d", intervals="simultaneous"),
+    )
+    a, b, *others = (each.protocol for each in serve([*alike, larger, quieter]).values())
+    assert a is b
+    assert len({id(each) for each in (a, *others)}) == 3

@@ -18,7 +18,7 @@ from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.seal import flags_of, seal
+from uldp.transforms.seal import flags_of, p_values_of, seal
 
 SPEC = """
 collection: c
@@ -84,8 +84,9 @@ def test_flags_and_estimates_agree(app: int, hours: int, raised: list[Flag], tmp
     payloads = of.mechanism.perturb(np.repeat([0, 9], [app, hours]), np.random.default_rng(2))
     n = app + hours
     part = PartialStatistic(of.mechanism.statistic(payloads), Accounting(n, n))
-    assert [flag for flag in flags_of(of, part) if flag is not Flag.IMPROBABLE_STRATA] == raised
-    sealed = seal(of, part, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
+    (p_values,) = p_values_of(of, [part])
+    assert [flag for flag in flags_of(of, part, p_values) if flag is not Flag.IMPROBABLE_STRATA] == raised
+    sealed = seal(of, part, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), p_values)
     tables = [table.n for estimate in estimates_of(of, sealed) for table in estimate.tables]
     assert tables == [each for each in (app, hours) if each >= 50]
     # Whoever merges windows makes a statistic without flags.

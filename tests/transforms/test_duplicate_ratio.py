@@ -12,7 +12,7 @@ from uldp.transforms.seal import flags_of
 
 def flags(accounting: Accounting, **limits: object) -> list[Flag]:
     spec = build.spec(limits=limits)
-    return list(flags_of(serve([spec])[spec.key], PartialStatistic(accounting=accounting)))
+    return list(flags_of(serve([spec])[spec.key], PartialStatistic(accounting=accounting), {}))
 
 
 @pytest.mark.parametrize(("limit", "raised"), [(None, []), (0.2, []), (0.19, [Flag.DUPLICATE_RATIO])])

@@ -17,7 +17,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.transforms.count import KeyedBlock, KeyedStatistic
-from uldp.transforms.seal import SealCounts, flags_of, pack_pane, seal, unpack_pane
+from uldp.transforms.seal import SealCounts, flags_of, p_values_of, pack_pane, seal, unpack_pane
 
 
 def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
@@ -34,7 +34,7 @@ def honest(of: ServedCollection, n: int) -> PartialStatistic:
 
 
 def flags(of: ServedCollection, partial: PartialStatistic) -> list[Flag]:
-    return list(flags_of(of, partial))
+    return list(flags_of(of, partial, *p_values_of(of, [partial])))
 
 
 @pytest.mark.parametrize("mechanism", ["identity", "rr", "oue", "sue"])
@@ -93,7 +93,7 @@ def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
 
 
 def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
-    sealed = seal(target(), PartialStatistic(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0))
+    sealed = seal(target(), PartialStatistic(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), {})
     assert sealed.cells.tolist() == [0]
 
 

@@ -2,7 +2,7 @@
 
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,15 +30,20 @@ from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
 
 
-def flags_of(
-    served: ServedCollection, partial: PartialStatistic, p_values: Mapping[Flag, float] | None = None
-) -> Iterator[Flag]:
+def p_values_of(served: ServedCollection, partials: Sequence[PartialStatistic]) -> list[Mapping[Flag, float]]:
+    """Test the cells of windows, see ``Decoder.p_values_of_each``; a window without counted reports has no p-values."""
+    counted = [(as_dense(each.cells), each.accounting.counted) for each in partials if each.cells is not None]
+    tested = iter(served.protocol.decoder.p_values_of_each(counted))
+    return [{} if each.cells is None else next(tested) for each in partials]
+
+
+def flags_of(served: ServedCollection, partial: PartialStatistic, p_values: Mapping[Flag, float]) -> Iterator[Flag]:
     """Yield the flags that warn about a window, except ``INCOMPLETE``.
 
     Args:
         served: The collection.
         partial: The sum of the window.
-        p_values: Those of its cells, if they are known; see ``Decoder.p_values``.
+        p_values: See ``p_values_of``.
     """
     limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
     cells = None if partial.cells is None else as_dense(partial.cells)
@@ -53,10 +58,7 @@ def flags_of(
         yield Flag.DUPLICATE_RATIO
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
-    if cells is not None:
-        if p_values is None:
-            p_values = served.protocol.decoder.p_values(cells, accounting.counted)
-        yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
+    yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = None if signals.senders is None else signals.senders.busiest()
     if most is not None and busiest is not None and busiest.reports > most:
@@ -74,26 +76,30 @@ def seal(
     start: int,
     end: int,
     pane: Pane,
-    p_values: Mapping[Flag, float] | None = None,
+    p_values: Mapping[Flag, float],
 ) -> Statistic:
-    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds. See ``flags_of``.
+    """Make a pane from a sum; ``start`` and ``end`` are the window's, in milliseconds. See ``p_values_of``.
 
     If no report was counted, the cells are a single 0 and not one for each symbol: late and rejected reports may name
     any number of windows, and a domain may be large. NumPy adds a single 0 to the cells of any other window.
     """
-    cells = None if partial.cells is None else as_dense(partial.cells)
-    partial = PartialStatistic(cells, partial.accounting, partial.signals)
     return Statistic(
         *served.spec.key,
         channel=served.channel,
         window_start=start,
         window_end=end,
         pane=pane,
-        cells=np.zeros(1, dtype=np.int64) if cells is None else cells,
+        cells=np.zeros(1, dtype=np.int64) if partial.cells is None else as_dense(partial.cells),
         accounting=partial.accounting,
         flags=tuple(flags_of(served, partial, p_values)),
         signals=partial.signals.published(),
     )
+
+
+def _dense(partial: PartialStatistic) -> PartialStatistic:
+    """Return a part whose cells are given in full, so that each step that reads them need not make them."""
+    cells = None if partial.cells is None else as_dense(partial.cells)
+    return PartialStatistic(cells, partial.accounting, partial.signals)
 
 
 #: The accounting of an empty pane. Panes accumulate, so each should hold a report. But if the watermark passes the end
@@ -147,17 +153,10 @@ class _SealBlocksFn(_Sealer):
         key, block = element
         served = self._served[key]
         size = milliseconds(served.spec.window.size)
-        panes = [(start, partial) for start, partial in block.slices() if partial.accounting != NOTHING]
-        counted = [
-            (start, as_dense(partial.cells), partial.accounting.counted)
-            for start, partial in panes
-            if partial.cells is not None
-        ]
-        tested = served.protocol.decoder.p_values_of_each([(cells, n) for _, cells, n in counted]) if counted else []
-        p_values = dict(zip((start for start, _, _ in counted), tested, strict=True))
-        for start, partial in panes:
-            sealed = seal(served, partial, start, start + size, _ONLY, p_values.get(start))
-            yield in_window(start, start + size, sealed)
+        panes = [(start, _dense(partial)) for start, partial in block.slices() if partial.accounting != NOTHING]
+        p_values = p_values_of(served, [partial for _, partial in panes])
+        for (start, partial), tested in zip(panes, p_values, strict=True):
+            yield in_window(start, start + size, seal(served, partial, start, start + size, _ONLY, tested))
         self._panes.inc(len(panes))
         self._windows.inc(len(panes))
 
@@ -194,7 +193,9 @@ class _SealPanesFn(_Sealer):
         self._panes.inc()
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
         start, end = window.start.micros // 1000, window.end.micros // 1000
-        sealed = seal(self._served[key], partial, start, end, pane)
+        served, partial = self._served[key], _dense(partial)
+        (p_values,) = p_values_of(served, [partial])
+        sealed = seal(served, partial, start, end, pane, p_values)
         # Only a drain lets the watermark pass a window's end before the clock does.
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
         if drained and not self._simulated_clock:
