@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,10 @@ def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: 
     with following(flink, str(topic), write_spec(SPEC, tmp_path), results.folder) as job:
         senders.send(BATCHES // 3)
         wait_until(results.panes, "a pane", seconds=120)
+        # Each worker reads half of the partitions.
+        read = partial(cluster.records_read, job, "{ReadKafka, Aggregate")
+        wait_until(lambda: sum(read()) == PARTITIONS, "the readers are known", seconds=60)
+        assert read() == [PARTITIONS // 2] * 2
         for kill in range(2):
             senders.send(BATCHES // 6)
             cluster.wait_for_checkpoints(job, 1 + kill)

@@ -111,8 +111,8 @@ def test_every_report_is_counted_once(stream: Stream, flink: Flink, tmp_path: Pa
         sender.send(REPORTS - 2 * share * len(parts))
         sender.finish()
         results.wait_for(crowd.accounting)
-        read = partial(flink.cluster.records_read, job, "{Aggregate")
-        wait_until(lambda: min(read()) > 0, "all workers share what one has read")
+        read = partial(flink.cluster.records_read, job, "Aggregate/{Deduplicate")
+        wait_until(lambda: min(read()) > 0, "all workers remove copies")
 
     sent, found, truth = crowd.accounting, results.total(), crowd.counts_by_window()
     LOGGER.info("%.0f s: sent %s", time.monotonic() - began, sent)

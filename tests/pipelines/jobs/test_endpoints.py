@@ -18,7 +18,7 @@ from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.endpoints import parse_endpoint
+from uldp.transforms.io.endpoints import Following, parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
@@ -48,6 +48,12 @@ def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
     with pytest.raises(JobError, match="unknown option --parallelismm"):
         cluster_options(["--runner=DataflowRunner", "--parallelismm=2"])
     cluster_options(["--runner=FlinkRunner", "--parallelism=2"])
+
+
+@pytest.mark.parametrize(("given", "slots"), [([], 0), (["--parallelism=20"], 20), (["--parallelism=-1"], 0)])
+def test_a_source_learns_for_how_many_slots_it_is_read(given: list[str], slots: int) -> None:
+    job = BrokerJob([], parse_endpoint("kafka:broker:9092/reports"), watermark_delay_ms=5)
+    assert job.following(cluster_options(["--runner=FlinkRunner", *given])) == Following(5, slots=slots)
 
 
 @pytest.mark.parametrize("location", [[], ["--prism_location=nowhere"]])

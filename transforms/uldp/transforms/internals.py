@@ -13,8 +13,9 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   the service that sends them. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
   it logs if it tries a bundle again. It logs any other error when it gives up. As old.
-- ``CheckpointMark``, ``ReadFromUnboundedSource``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in
-  Python that read Kafka and Pub/Sub on other runners than Dataflow. Since Beam 2.76.
+- ``CheckpointMark``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in Python that read Kafka and
+  Pub/Sub on other runners than Dataflow, and ``ReadUnboundedSourceFn``, the DoFn that reads each source that it is
+  given. Beam's own transform makes one element of all readers. Since Beam 2.76.
 """
 
 from typing import Any
@@ -30,10 +31,10 @@ from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 try:
     from apache_beam.io.unbounded_source import (
         CheckpointMark,
-        ReadFromUnboundedSource,
         UnboundedReader,
         UnboundedSource,
     )
+    from apache_beam.io.unbounded_source import _ReadFromUnboundedSourceDoFn as ReadUnboundedSourceFn
 except ImportError:  # Beam < 2.76
 
     class CheckpointMark:  # type: ignore[no-redef]
@@ -48,10 +49,10 @@ except ImportError:  # Beam < 2.76
     class UnboundedSource:  # type: ignore[no-redef]
         """Likewise."""
 
-    class ReadFromUnboundedSource:  # type: ignore[no-redef]
+    class ReadUnboundedSourceFn(beam.DoFn):  # type: ignore[no-redef]
         """Refuses to read."""
 
-        def __init__(self, source: object, *settings: Any) -> None:
+        def __init__(self, *settings: Any) -> None:
             raise BeamVersionError(
                 f"Beam {beam.__version__} cannot read this stream with a source in Python; Beam 2.76 can:"
                 " pip install 'apache-beam>=2.76'"
@@ -71,7 +72,7 @@ __all__ = [
     "Counter",
     "Duration",
     "PaneInfo",
-    "ReadFromUnboundedSource",
+    "ReadUnboundedSourceFn",
     "TestStreamPayload",
     "Timestamp",
     "UnboundedReader",

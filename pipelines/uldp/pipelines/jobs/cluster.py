@@ -19,6 +19,7 @@ from uldp.pipelines.jobs.publishing import PublishEstimates, PublishRejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
+from uldp.transforms.io.placement import KEY_GROUPS
 from uldp.transforms.io.remote import is_remote
 from uldp.transforms.io.results import WriteResults
 
@@ -42,7 +43,7 @@ _FLINK = (
     # checkpoint would also wait in the checkpoint until the next element or watermark arrives.
     "--finish_bundle_before_checkpointing",
     # A job cannot start from a savepoint that was taken with another value.
-    "--max_parallelism=128",
+    f"--max_parallelism={KEY_GROUPS}",
 )
 #: Prism's default log does not help a user.
 _PRISM = ("--prism_log_level=error",)
@@ -93,7 +94,9 @@ class BrokerJob:
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""
         native = options.view_as(StandardOptions).runner == _DATAFLOW
-        return Following(self.watermark_delay_ms, self.simulated_clock, native)
+        # An option of Flink, whose job server refuses what is not a number.
+        slots = str(options.get_all_options(retain_unknown_options=True).get("parallelism"))
+        return Following(self.watermark_delay_ms, self.simulated_clock, native, int(slots) if slots.isdecimal() else 0)
 
     def check(self, options: PipelineOptions) -> None:
         """Ask for the stream and for the endpoints of estimates and rejected reports; see ``Endpoint.check``."""

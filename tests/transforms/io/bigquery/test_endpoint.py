@@ -76,7 +76,7 @@ def test_commands_refuse_it_in_one_line(
 def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     specs = [CollectionSpec.load(EXAMPLES / "spec.yaml")]
-    source = parse_endpoint("kafka:b:9092/reports")
+    source = parse_endpoint("pubsub:projects/project/subscriptions/reports")
     BrokerJob(specs, source, 0, estimates_to=parse_endpoint(URI)).build(pipeline, Claim("gs://b/r", "gs://b/r", 0))
     assert "PublishEstimates/WriteToBigQuery/InsertRows: " in describe_graph(pipeline.to_runner_api())
 

@@ -39,24 +39,26 @@ from uldp.transforms.io.kafka.source import MAX_MESSAGES, KafkaSource, ReadFromK
 from uldp.transforms.io.kafka.topic import KafkaError
 from uldp.transforms.io.publish_times import LATEST
 
-# Splits.
+# Readers.
 
 
-@pytest.mark.parametrize(("partitions", "desired", "n"), [(1, 20, 1), (3, 20, 3), (20, 20, 20), (7, 3, 3), (5, 1, 1)])
-def test_each_partition_has_one_reader(broker: Broker, partitions: int, desired: int, n: int) -> None:
+@pytest.mark.parametrize(
+    ("partitions", "most", "n"), [(1, 16, 1), (3, 16, 3), (16, 16, 16), (50, 16, 16), (50, 20, 20), (200, 500, 128)]
+)
+def test_each_partition_has_one_reader(broker: Broker, partitions: int, most: int, n: int) -> None:
     broker.partitions = {each: [] for each in range(partitions)}
-    split = KafkaSource(TOPIC, 5).split(desired)
-    assert len(split) == n
-    assert sorted(each for source in split for each in source.partitions) == list(range(partitions))
-    assert max(len(source.partitions) for source in split) - min(len(source.partitions) for source in split) <= 1
-    assert {replace(source, partitions=()) for source in split} == {KafkaSource(TOPIC, 5)}
-    assert [source.split(20) for source in split] == [[source] for source in split]
+    readers = KafkaSource(TOPIC, 5, readers=most).of_readers()
+    assert len(readers) == n
+    assert sorted(each for source in readers for each in source.partitions) == list(range(partitions))
+    assert max(len(source.partitions) for source in readers) - min(len(source.partitions) for source in readers) <= 1
+    assert {replace(source, partitions=()) for source in readers} == {KafkaSource(TOPIC, 5, readers=most)}
+    assert [source.of_readers() for source in readers] == [[source] for source in readers]
 
 
 def test_one_clock_has_one_reader(broker: Broker) -> None:
     broker.partitions = {0: [], 1: []}
     source = KafkaSource(TOPIC, simulated_clock=True)
-    assert source.split(20) == [source]
+    assert source.of_readers() == [source]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_a_chunk_has_as_many_messages_as_its_bytes_allow(broker: Broker, size: i
     assert len(reader.get_current()) == n
 
 
-def test_who_was_not_split_reads_all(broker: Broker) -> None:
+def test_a_source_without_partitions_reads_all(broker: Broker) -> None:
     broker.partitions = {0: [NOW], 5: [NOW]}
     assert sources(drain(reader_of(KafkaSource(TOPIC)))) == ["reports/0/0", "reports/5/0"]
 

@@ -237,13 +237,11 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
     assert reader.advance()
 
 
-def test_sub_sources_are_told_apart() -> None:
+def test_the_sources_of_readers_differ() -> None:
     """A runner keeps readers by the bytes of their source and mark."""
     source = PubSubSource(SUBSCRIPTION, pullers=3)
-    assert len({pickle.dumps(each) for each in source.split(20)}) == 3
-    assert len(source.split(2)) == 2
-    assert len(PubSubSource(SUBSCRIPTION, pullers=0).split(20)) == 1
-    assert len(PubSubSource(SUBSCRIPTION, simulated_clock=True).split(20)) == 1
+    assert len({pickle.dumps(each) for each in source.of_readers()}) == 3
+    assert len(PubSubSource(SUBSCRIPTION, simulated_clock=True).of_readers()) == 1
 
 
 def test_readers_that_follow_one_another_share_a_connection(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

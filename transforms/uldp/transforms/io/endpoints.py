@@ -43,11 +43,13 @@ class Following:
         delay_ms: For how long after a message another one may arrive that was published before it.
         simulated_clock: Whether publish times are a simulation's. Then an idle stream says nothing about the time.
         native: Whether the runner's own connector is used where there is one.
+        slots: How many parts of the job run at once, if the user chose that.
     """
 
     delay_ms: int
     simulated_clock: bool = False
     native: bool = False
+    slots: int = 0
 
 
 class Writer(Protocol):

@@ -1,12 +1,19 @@
 """What the sources of brokers have in common: a reader gives one chunk at a time, in bundles of bounded size."""
 
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Self
+
 import apache_beam as beam
-from apache_beam.coders import Coder
+from apache_beam.coders import Coder, registry
 from apache_beam.pvalue import PBegin, PCollection
 
 from uldp.schemas.codec.packed import PackedMessages
-from uldp.transforms.internals import ReadFromUnboundedSource, Timestamp, UnboundedReader, UnboundedSource
+from uldp.transforms.internals import ReadUnboundedSourceFn, Timestamp, UnboundedReader, UnboundedSource
 from uldp.transforms.io.chunks import Chunk, ChunkCoder
+from uldp.transforms.io.placement import key_group, wanted_key_group
 
 #: Seconds between polls when there is no message.
 POLL_SECONDS = 0.5
@@ -16,8 +23,23 @@ _MAX_CHUNKS = 64
 _MAX_SECONDS = 1.0
 
 
+@dataclass(frozen=True)
 class ChunkSource(UnboundedSource):
-    """A source of chunks."""
+    """A source of chunks.
+
+    Attributes:
+        placement: A number without a meaning, which changes the hash by which Flink places the reader.
+    """
+
+    placement: int = field(default=0, kw_only=True)
+
+    @abstractmethod
+    def of_readers(self) -> Sequence[Self]:
+        """Return the source of each reader."""
+
+    def split(self, desired_num_splits: int, options: Any = None) -> Sequence[Self]:
+        """Return this source alone, because each reader has a source of its own when the job begins."""
+        return [self]
 
     def default_output_coder(self) -> Coder:
         """Return the coder of chunks."""
@@ -45,12 +67,24 @@ class ChunkReader(UnboundedReader):
         return Timestamp(micros=int(PackedMessages.of(self._chunk.messages).publish_times.min()) * 1000)
 
 
-def read_chunks(pbegin: PBegin, source: ChunkSource, *, spread: bool = True) -> PCollection[Chunk]:
+def read_chunks(pbegin: PBegin, source: ChunkSource) -> PCollection[Chunk]:
     """Read the chunks of a source.
 
-    Flink keys the splits of a source by the source, so that one worker reads all of them. So the chunks are spread over
-    all workers for the steps that follow, unless ``spread`` is false.
+    The source of each reader is an element of its own. Flink places a reader by its element: one worker would read and
+    decode everything if all readers had the same.
     """
-    read = ReadFromUnboundedSource(source, POLL_SECONDS, _MAX_CHUNKS, _MAX_SECONDS)
-    chunks: PCollection[Chunk] = pbegin | "ReadChunks" >> read.with_output_types(Chunk)
-    return chunks | "SpreadChunks" >> beam.Reshuffle() if spread else chunks
+    read = ReadUnboundedSourceFn(POLL_SECONDS, _MAX_CHUNKS, _MAX_SECONDS)
+    sources = pbegin | "CreateSources" >> beam.Create(_placed(source.of_readers()), reshuffle=False)
+    chunks: PCollection[Chunk] = sources | "ReadChunks" >> beam.ParDo(read).with_output_types(Chunk)
+    return chunks
+
+
+def _placed(sources: Sequence[ChunkSource]) -> Iterator[ChunkSource]:
+    """Give each source the first number by which Flink spreads the readers evenly over its workers.
+
+    If Flink or Beam come to use another hash, chance places the readers.
+    """
+    for reader, source in enumerate(sources):
+        coder, wanted = registry.get_coder(type(source)), wanted_key_group(reader, len(sources))
+        numbered = (replace(source, placement=number) for number in count())
+        yield next(each for each in numbered if key_group(coder.encode(each)) == wanted)

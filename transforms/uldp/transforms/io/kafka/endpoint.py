@@ -54,7 +54,8 @@ class KafkaEndpoint(Endpoint):
 
     def read(self, pipeline: beam.Pipeline, following: Following) -> PCollection[Message | Chunk]:
         """Follow all partitions."""
-        source = KafkaSource(self.topic, following.delay_ms, simulated_clock=following.simulated_clock)
+        clock, readers = following.simulated_clock, max(following.slots, KafkaSource.readers)
+        source = KafkaSource(self.topic, following.delay_ms, simulated_clock=clock, readers=readers)
         followed: PCollection[Message | Chunk] = pipeline | "ReadKafka" >> ReadFromKafka(source)
         return followed
 

@@ -25,6 +25,7 @@ from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Posit
 from uldp.transforms.io.kafka.consumers import CONSUMERS, SharedConsumer
 from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.topic import KafkaTopic, is_permanent, library
+from uldp.transforms.io.placement import KEY_GROUPS
 from uldp.transforms.io.publish_times import LATEST, bounded_times
 from uldp.transforms.io.reader import ChunkReader, ChunkSource, read_chunks
 
@@ -61,6 +62,8 @@ class KafkaSource(ChunkSource):
             one reader reads all partitions.
         stop_at_end: Whether to stop at the end that the topic had when reading began.
         partitions: The partitions to read; empty for all.
+        readers: How many readers share the partitions at the most. Those on one worker take turns, and each may wait
+            for a chunk; where there is none, a worker reads nothing.
     """
 
     topic: KafkaTopic
@@ -68,13 +71,18 @@ class KafkaSource(ChunkSource):
     simulated_clock: bool = False
     stop_at_end: bool = False
     partitions: tuple[int, ...] = ()
+    readers: int = 16
 
-    def split(self, desired_num_splits: int, options: Any = None) -> Sequence["KafkaSource"]:
-        """Divide the partitions among readers; each reader gets at least one."""
+    def of_readers(self) -> Sequence["KafkaSource"]:
+        """Ask a broker for the partitions, and divide them among readers; each reader gets at least one.
+
+        Raises:
+            KafkaError: as ``KafkaTopic.check``.
+        """
         if self.partitions or self.simulated_clock:
             return [self]
         found = self.topic.check()
-        n = min(desired_num_splits, len(found))
+        n = min(self.readers, len(found), KEY_GROUPS)
         return [replace(self, partitions=tuple(found[first::n])) for first in range(n)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "KafkaReader":
@@ -297,13 +305,13 @@ def attributes(raw: Any) -> Mapping[str, str]:
 
 @dataclass
 class ReadFromKafka(beam.PTransform[PBegin, PCollection[Chunk]]):
-    """Read the messages of a topic, in chunks that are spread over all workers, except in a job that ends."""
+    """Read the messages of a topic, in chunks. Building the graph asks a broker for the partitions."""
 
     source: KafkaSource
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Read the chunks."""
-        return read_chunks(pbegin, self.source, spread=not self.source.stop_at_end)
+        return read_chunks(pbegin, self.source)
 
 
 @dataclass

@@ -69,13 +69,12 @@ class PubSubSource(ChunkSource):
     pullers: int = 2
     index: int = 0
 
-    def split(self, desired_num_splits: int, options: Any = None) -> Sequence["PubSubSource"]:
+    def of_readers(self) -> Sequence["PubSubSource"]:
         """Make sources of the same subscription; Pub/Sub divides the messages among their readers.
 
         A simulation has one reader, which sees all messages, because a reader without messages could not know the time.
         """
-        n = 1 if self.simulated_clock else max(1, min(desired_num_splits, self.pullers))
-        return [replace(self, index=index) for index in range(n)]
+        return [replace(self, index=index) for index in range(1 if self.simulated_clock else self.pullers)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "PubSubReader":
         """Create a reader, at a mark if there is one. It costs nothing if this process has the mark's leases."""
@@ -205,7 +204,9 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
             convert = beam.Map(to_message, name=self.source.subscription.name).with_output_types(Message)
             messages: PCollection[Message | Chunk] = pbegin | "ReadMessages" >> read | "ToMessage" >> convert
             return messages
-        return cast(PCollection[Message | Chunk], read_chunks(pbegin, self.source))
+        # Pub/Sub gives any reader any message, so that a few readers suffice; but all workers are to decode.
+        spread = read_chunks(pbegin, self.source) | "SpreadChunks" >> beam.Reshuffle()
+        return cast(PCollection[Message | Chunk], spread)
 
 
 def to_message(message: PubsubMessage, name: str, published: Any = beam.DoFn.TimestampParam) -> Message:

@@ -1,0 +1,37 @@
+"""Where Flink runs a reader: on the worker to which it assigns the hash of the reader's element.
+
+Flink divides the hashes into key groups, and assigns an equal share of the key groups, in their order, to each worker.
+Needs one of the extras ``[kafka]`` and ``[gcp]``.
+"""
+
+#: The number of key groups of our jobs, which Flink calls the maximum parallelism.
+KEY_GROUPS = 128
+
+
+def key_group(element: bytes) -> int:
+    """Return the key group of an encoded element.
+
+    Beam's runner takes the lower half of the first word of Murmur3's 128 bits, after the prefix for the length of an
+    element. Flink hashes this number again.
+    """
+    import mmh3
+
+    hashed = mmh3.hash_bytes(_length_prefix(len(element)) + element)
+    return abs(mmh3.hash(hashed[:4])) % KEY_GROUPS
+
+
+def wanted_key_group(reader: int, readers: int) -> int:
+    """Return the first key group of a worker, if there are as many workers as readers, and at most ``KEY_GROUPS``.
+
+    Fewer workers have equal shares of the readers, too, if such shares are whole numbers, and nearly equal ones if not.
+    """
+    return -(-reader * KEY_GROUPS // readers)
+
+
+def _length_prefix(n: int) -> bytes:
+    """Return n as a variable-length integer: 7 bits a byte, the lowest first."""
+    head = b""
+    while n > 127:
+        head += bytes([n & 127 | 128])
+        n >>= 7
+    return head + bytes([n])
