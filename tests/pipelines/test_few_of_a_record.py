@@ -84,7 +84,7 @@ def test_flags_and_estimates_agree(app: int, hours: int, raised: list[Flag], tmp
     payloads = of.mechanism.perturb(np.repeat([0, 9], [app, hours]), np.random.default_rng(2))
     n = app + hours
     part = PartialStatistic(of.mechanism.statistic(payloads), Accounting(n, n))
-    (p_values,) = p_values_of(of, [part])
+    (p_values,) = p_values_of(of.protocol.decoder, [part])
     assert [flag for flag in flags_of(of, part, p_values) if flag is not Flag.IMPROBABLE_STRATA] == raised
     sealed = seal(of, part, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), p_values)
     tables = [table.n for estimate in estimates_of(of, sealed) for table in estimate.tables]

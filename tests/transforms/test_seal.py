@@ -34,7 +34,7 @@ def honest(of: ServedCollection, n: int) -> PartialStatistic:
 
 
 def flags(of: ServedCollection, partial: PartialStatistic) -> list[Flag]:
-    return list(flags_of(of, partial, *p_values_of(of, [partial])))
+    return list(flags_of(of, partial, *p_values_of(of.protocol.decoder, [partial])))
 
 
 @pytest.mark.parametrize("mechanism", ["identity", "rr", "oue", "sue"])

@@ -53,6 +53,11 @@ class ServedCollection:
         return f"{self.channel} {spec.window!r} {spec.event_time} {spec.retired} {self._age_and_skew}"
 
     @cached_property
+    def window_size(self) -> int:
+        """Length of a window in milliseconds."""
+        return milliseconds(self.spec.window.size)
+
+    @cached_property
     def slice_size(self) -> int:
         """Length of a time slice in milliseconds; see ``ReportColumns.slices``."""
         return milliseconds(self.spec.window.slice)
@@ -78,12 +83,12 @@ class ServedCollection:
 
         A copy may claim another slice of the same sliding window, and the job counts that slice for longer.
         """
-        return self.closes_after + milliseconds(self.spec.window.size) - self.slice_size
+        return self.closes_after + self.window_size - self.slice_size
 
     @cached_property
     def sealed_after(self) -> int:
         """Milliseconds from a window's start until no report changes its counts or its accounting any more."""
-        return milliseconds(self.spec.window.size) - self.slice_size + self.amendable_for
+        return self.window_size - self.slice_size + self.amendable_for
 
     @cached_property
     def reach(self) -> int:

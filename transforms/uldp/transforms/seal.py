@@ -2,6 +2,7 @@
 
 import struct
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,16 +14,18 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
+from uldp.collector.blocks import PartialBlock
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
+from uldp.mechanisms.protocol import LdpProtocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedBlock, KeyedStatistic
 from uldp.transforms.internals import WindowedValue
@@ -30,10 +33,10 @@ from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
 
 
-def p_values_of(served: ServedCollection, partials: Sequence[PartialStatistic]) -> list[Mapping[Flag, float]]:
+def p_values_of(decoder: Decoder, partials: Sequence[PartialStatistic]) -> list[Mapping[Flag, float]]:
     """Test the cells of windows, see ``Decoder.p_values_of_each``; a window without counted reports has no p-values."""
     counted = [(as_dense(each.cells), each.accounting.counted) for each in partials if each.cells is not None]
-    tested = iter(served.protocol.decoder.p_values_of_each(counted))
+    tested = iter(decoder.p_values_of_each(counted))
     return [{} if each.cells is None else next(tested) for each in partials]
 
 
@@ -149,16 +152,42 @@ class _Sealer(beam.DoFn):
 class _SealBlocksFn(_Sealer):
     """Seals the only pane of each window."""
 
-    def process(self, element: KeyedBlock) -> Iterator[WindowedValue]:
+    #: The cells of the panes to test together. A collection has few windows, and to test few takes as long as many.
+    AT_ONCE = 1 << 16
+
+    def start_bundle(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self._waiting: defaultdict[LdpProtocol, list[tuple[ServedCollection, PartialBlock]]] = defaultdict(list)
+        self._room = self.AT_ONCE
+
+    def process(self, element: KeyedBlock) -> Iterable[WindowedValue] | None:
         key, block = element
         served = self._served[key]
-        size = milliseconds(served.spec.window.size)
-        panes = [(start, _dense(partial)) for start, partial in block.slices() if partial.accounting != NOTHING]
-        p_values = p_values_of(served, [partial for _, partial in panes])
-        for (start, partial), tested in zip(panes, p_values, strict=True):
-            yield in_window(start, start + size, seal(served, partial, start, start + size, _ONLY, tested))
-        self._panes.inc(len(panes))
-        self._windows.inc(len(panes))
+        self._waiting[served.protocol].append((served, block))
+        self._room -= len(block) * served.mechanism.statistic_size
+        return None if self._room > 0 else self._seal()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        return self._seal()
+
+    def _seal(self) -> Iterator[WindowedValue]:
+        waiting = self._waiting
+        self._clear()
+        for protocol, blocks in waiting.items():
+            panes = [
+                (served, start, _dense(partial))
+                for served, block in blocks
+                for start, partial in block.slices()
+                if partial.accounting != NOTHING
+            ]
+            p_values = p_values_of(protocol.decoder, [partial for _, _, partial in panes])
+            for (served, start, partial), tested in zip(panes, p_values, strict=True):
+                end = start + served.window_size
+                yield in_window(start, end, seal(served, partial, start, end, _ONLY, tested))
+            self._panes.inc(len(panes))
+            self._windows.inc(len(panes))
 
 
 #: The pane of a window of a bounded job.
@@ -194,7 +223,7 @@ class _SealPanesFn(_Sealer):
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
         start, end = window.start.micros // 1000, window.end.micros // 1000
         served, partial = self._served[key], _dense(partial)
-        (p_values,) = p_values_of(served, [partial])
+        (p_values,) = p_values_of(served.protocol.decoder, [partial])
         sealed = seal(served, partial, start, end, pane, p_values)
         # Only a drain lets the watermark pass a window's end before the clock does.
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
