@@ -37,8 +37,8 @@ def block(parts: list[tuple[int, PartialStatistic]]) -> PartialBlock:
 
 
 def values(of: PartialBlock) -> Values:
-    starts = [start for start, _ in of.slices()]
-    assert starts == sorted(set(starts)) == of.starts.tolist()
+    slots = [slot for slot, _ in of.slices()]
+    assert slots == sorted(set(slots)) == of.slots.tolist()
     return {start: value(partial) for start, partial in of.slices()}
 
 
@@ -73,7 +73,7 @@ def test_a_block_is_cut_where_multiples_are(parts: list[tuple[int, PartialStatis
     whole = block(parts)
     cut = list(whole.cut(BLOCK))
     assert [origin for origin, _ in cut] == sorted({start // BLOCK * BLOCK for start, _ in parts})
-    assert all((of.starts // BLOCK * BLOCK == origin).all() for origin, of in cut)
+    assert all((of.slots // BLOCK * BLOCK == origin).all() for origin, of in cut)
     assert {start: each for _, of in cut for start, each in values(of).items()} == values(whole)
 
 

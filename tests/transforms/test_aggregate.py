@@ -16,6 +16,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import sender_digest
 from uldp.pipelines.results.read import read_estimates, read_rejected, read_statistics
 from uldp.schemas.pane import Accounting, Sender
@@ -336,3 +337,21 @@ def test_a_bounded_job_counts_the_same_whether_ids_are_grouped_or_not(grouped: b
     panes = read_statistics(tmp_path)
     assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)
     assert sum(pane.cells.sum() for pane in panes) == 300
+
+
+def test_collections_that_share_blocks_have_the_panes_of_each_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = [make_spec(f"c{number}", window={"size": "1h"}) for number in range(30)]
+    sent = [report(n % 500, n * 7 % 700, spec=specs[n * n % 30]) for n in range(600)]
+    sent += [wrong(n, specs[n % 29]) for n in range(100)]
+    for fewest in (1, 3, 30):
+        monkeypatch.setattr("uldp.collector.groups._FEWEST", fewest)
+        assert len(SharedSpecs(specs).groups.members) == fewest
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create([Chunk(sent)]) | Aggregate(specs) | WriteResults(str(tmp_path / str(fewest)))
+    shared, some, alone = (
+        sorted((pane.to_avro() for pane in read_statistics(tmp_path / str(fewest))), key=str) for fewest in (1, 3, 30)
+    )
+    assert shared == some == alone
+    assert len(alone) > 100

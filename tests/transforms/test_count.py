@@ -17,6 +17,7 @@ from tests.build import HOUR
 from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
+from uldp.collector.groups import Place
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.cells import as_dense
@@ -82,10 +83,12 @@ def counted(
     spec: CollectionSpec, reports: list[tuple[int, set[int]]]
 ) -> dict[int, tuple[list[int] | None, Accounting]]:
     """What ``count_support`` counts in each slice; each block begins at its origin."""
-    found = list(count_support(TARGETS[spec.key], [[columns(spec, reports)]])) if reports else []
-    blocks = [(origin, block) for _, origin, block in found]
+    place = Place(spec.key, 0)
+    found = list(count_support(TARGETS[spec.key], {place: [columns(spec, reports)]})) if reports else []
+    assert all(group == spec.key for (group, _), _ in found)
+    blocks = [(origin, block) for (_, origin), block in found]
     size = TARGETS[spec.key].block_size
-    assert all(origin % size == 0 and (block.starts // size * size == origin).all() for origin, block in blocks)
+    assert all(origin % size == 0 and (block.slots // size * size == origin).all() for origin, block in blocks)
     return {start: value(partial) for _, block in blocks for start, partial in block.slices()}
 
 
@@ -103,21 +106,39 @@ def test_bits_are_counted_by_slice(reports: list[tuple[int, set[int]]]) -> None:
     assert counted(BITS, reports) == brute_force(reports)
 
 
-@given(st.lists(st.lists(ONE_SYMBOL, min_size=1, max_size=9), min_size=1, max_size=5), st.sampled_from(SPECS))
+@given(
+    st.lists(st.lists(ONE_SYMBOL, min_size=1, max_size=9), min_size=1, max_size=5),
+    st.sampled_from(SPECS),
+    st.integers(1, 3),
+)
 def test_collections_are_counted_together_as_each_alone(
-    collections: list[list[tuple[int, set[int]]]], spec: CollectionSpec
+    collections: list[list[tuple[int, set[int]]]], spec: CollectionSpec, size: int
 ) -> None:
-    found: list[dict[int, tuple[list[int] | None, Accounting]]] = [{} for _ in collections]
-    halves = [[columns(spec, part) for part in (each[:3], each[3:]) if part] for each in collections]
-    for index, _, block in count_support(TARGETS[spec.key], halves):
-        found[index] |= {start: value(partial) for start, partial in block.slices()}
+    """In groups of some size."""
+    apart, found = 1 << 49, [dict[int, tuple[list[int] | None, Accounting]]() for _ in collections]
+    halves = {
+        Place((f"group {number // size}", 1), number % size * apart): [
+            columns(spec, part) for part in (each[:3], each[3:]) if part
+        ]
+        for number, each in enumerate(collections)
+    }
+    keys = set()
+    for key, block in count_support(TARGETS[spec.key], halves):
+        ((name, _), origin), of_slots = key, dict(block.slices())
+        assert key not in keys
+        assert list(of_slots) == sorted(of_slots) == block.slots.tolist()
+        keys.add(key)
+        for slot, partial in of_slots.items():
+            number, start = divmod(slot, apart)
+            assert start // TARGETS[spec.key].block_size * TARGETS[spec.key].block_size == origin
+            found[int(name.split()[1]) * size + number][start] = value(partial)
     assert found == [brute_force(each) for each in collections]
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["symbols", "bits"])
 def test_empty_slices_of_many_collections_take_no_memory(spec: CollectionSpec) -> None:
     """Devices choose event times: as far apart as numbers of empty slices reach."""
-    collections = [[columns(spec, [(0, {1}), (1023, {2})])] for _ in range(1000)]
+    collections = {Place((f"c{number}", 1), 0): [columns(spec, [(0, {1}), (1023, {2})])] for number in range(1000)}
     tracemalloc.start()
     try:
         blocks = list(count_support(TARGETS[spec.key], collections))
@@ -184,7 +205,7 @@ def dated(element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) ->
 def dated_slices(element: KeyedBlock, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
     """The block's origin, and each slice at its last millisecond."""
     key, block = element
-    assert timestamp.micros // 1000 == block.starts[0] // TARGETS[key].block_size * TARGETS[key].block_size
+    assert timestamp.micros // 1000 == block.slots[0] // TARGETS[key].block_size * TARGETS[key].block_size
     return [(key, start + HOUR - 1, *value(partial)) for start, partial in block.slices()]
 
 

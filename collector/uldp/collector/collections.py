@@ -23,7 +23,7 @@ AMENDABLE_FOR = timedelta(days=1)
 YEAR_9000 = 221_845_392_000_000
 #: A block has up to so many time slices: more save little, and leave fewer blocks that workers can share. If it has
 #: several, it has up to so many cells, because sums copy them.
-_MOST_SLICES, _BLOCK_CELLS = 8, 1 << 16
+_MOST_SLICES, BLOCK_CELLS = 8, 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class ServedCollection:
     @cached_property
     def block_size(self) -> int:
         """Milliseconds of the blocks of time slices that a bounded job sums together; see ``PartialBlock``."""
-        return self.slice_size * max(1, min(_MOST_SLICES, _BLOCK_CELLS // self.mechanism.statistic_size))
+        return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // self.mechanism.statistic_size))
 
     @cached_property
     def closes_after(self) -> int:

@@ -7,6 +7,7 @@ from functools import cached_property
 from weakref import WeakValueDictionary
 
 from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.groups import Groups
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 
@@ -35,6 +36,11 @@ class SharedSpecs:
 
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter(self._specs)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups of the collections."""
+        return Groups(self.served)
 
     @cached_property
     def _packed(self) -> bytes:

@@ -236,7 +236,7 @@ class PartialStatisticCoder(DeterministicCoder):
 
 
 class PartialBlockCoder(DeterministicCoder):
-    """Encodes starts and numbers, then cells, then senders. Only bounded jobs have blocks, so none is state.
+    """Encodes slots and numbers, then cells, then senders. Only bounded jobs have blocks, so none is state.
 
     Numbers and cells take as few bytes as the largest of them needs: a thousand collections have ten thousand windows,
     and a runner copies their bytes several times.
@@ -250,11 +250,11 @@ class PartialBlockCoder(DeterministicCoder):
         of_numbers = itemsize_of(value.numbers)
         of_cells = 8 if value.cells is None else itemsize_of(_given(value.cells))
         out = bytearray(self._HEAD.pack(len(value), len(value.senders), of_numbers, of_cells))
-        out += value.starts.tobytes() + value.numbers.astype(f"<i{of_numbers}").tobytes()
+        out += value.slots.tobytes() + value.numbers.astype(f"<i{of_numbers}").tobytes()
         _write_counts(out, value.cells, of_cells)
-        for start, senders in sorted(value.senders.items(), key=itemgetter(0)):
+        for slot, senders in sorted(value.senders.items(), key=itemgetter(0)):
             out += (
-                self._SENDERS.pack(start, len(senders.digests)) + senders.digests.tobytes() + senders.reports.tobytes()
+                self._SENDERS.pack(slot, len(senders.digests)) + senders.digests.tobytes() + senders.reports.tobytes()
             )
         return bytes(out)
 
@@ -262,17 +262,21 @@ class PartialBlockCoder(DeterministicCoder):
         """Read the block back."""
         k, of_senders, of_numbers, of_cells = self._HEAD.unpack_from(encoded)
         at = self._HEAD.size
-        starts = np.frombuffer(encoded, np.int64, k, at)
+        slots = np.frombuffer(encoded, np.int64, k, at)
         numbers = np.frombuffer(encoded, f"<i{of_numbers}", k * NUMBERS, at + 8 * k).astype(np.int64)
         cells, at = _read_counts(encoded, at + 8 * k + of_numbers * k * NUMBERS, of_cells)
         senders = {}
         for _ in range(of_senders):
-            start, n = self._SENDERS.unpack_from(encoded, at)
+            slot, n = self._SENDERS.unpack_from(encoded, at)
             at += self._SENDERS.size
             digests = np.frombuffer(encoded, np.uint64, n, at)
-            senders[start] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
+            senders[slot] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
             at += 16 * n
-        return PartialBlock(starts, numbers.reshape(k, NUMBERS), cells, senders)
+        return PartialBlock(slots, numbers.reshape(k, NUMBERS), cells, senders)
+
+    def estimate_size(self, value: PartialBlock) -> int:
+        """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
+        return value.slots.nbytes + value.numbers.size + (0 if value.cells is None else len(_given(value.cells)))
 
 
 _NONE, _DENSE, _SPARSE = range(3)

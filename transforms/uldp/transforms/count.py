@@ -1,7 +1,7 @@
 """The sufficient statistic: support counts of each window."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import Any
@@ -14,6 +14,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.blocks import PartialBlock, counted_numbers
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
+from uldp.collector.groups import Place
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
@@ -26,15 +27,15 @@ from uldp.transforms.windows import at_time
 
 #: A part of the statistic of a time slice, which is that of the element's time, by collection and version.
 KeyedStatistic = tuple[tuple[str, int], PartialStatistic]
-#: Parts of the statistics of several time slices of one block, by collection and version.
+#: Parts of the statistics of several time slices of one block, by group of collections; see ``Place``.
 KeyedBlock = tuple[tuple[str, int], PartialBlock]
-#: A collection and version, and the start of a block of time slices in milliseconds.
+#: A group of collections, and the start of a block of time slices in milliseconds.
 BlockKey = tuple[tuple[str, int], int]
 
 
 def count_support(
-    served: ServedCollection, collections: Sequence[Sequence[ReportColumns]]
-) -> Iterator[tuple[int, int, PartialBlock]]:
+    served: ServedCollection, collections: Mapping[Place, Sequence[ReportColumns]]
+) -> Iterator[tuple[BlockKey, PartialBlock]]:
     """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
 
     Args:
@@ -42,10 +43,11 @@ def count_support(
         collections: One or more reports of each, in one part or more.
 
     Yields:
-        The index of a collection, the start of a block of its slices, and the block.
+        The group of some of the collections and the start of a block of their slices, and the block.
     """
     numbered = [
-        slice_groups(np.concatenate([part.slices for part in parts]), served.slice_size) for parts in collections
+        slice_groups(np.concatenate([part.slices for part in parts]), served.slice_size)
+        for parts in collections.values()
     ]
     offsets = np.cumsum([0, *(len(starts) for starts, _ in numbered)])
     groups = np.concatenate([each + offset for (_, each), offset in zip(numbered, offsets[:-1], strict=True)])
@@ -54,17 +56,24 @@ def count_support(
     groups = (np.cumsum(occupied) - 1).take(groups)
     starts = np.concatenate([each for each, _ in numbered])[occupied]
     of = np.repeat(np.arange(len(collections)), np.diff(offsets))[occupied]
-    parts = [part for parts in collections for part in parts]
+    parts = [part for parts in collections.values() for part in parts]
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
     signals = np.concatenate([part.signals for part in parts])
     numbers = counted_numbers(skew_counts(signals, groups, k), improbable_counts(signals, groups, k))
+    names = {place.group: number for number, place in enumerate(collections)}
+    named = np.array([names[place.group] for place in collections])[of]
+    slots = starts + np.array([place.offset for place in collections])[of]
     blocks = starts // served.block_size
-    ends = np.flatnonzero((blocks[1:] != blocks[:-1]) | (of[1:] != of[:-1])) + 1
+    order = np.lexsort((slots, blocks, named))
+    named, blocks, slots, numbers = named[order], blocks[order], slots[order], numbers[order]
+    cells = [cells[row] for row in order.tolist()]
+    ends = np.flatnonzero((blocks[1:] != blocks[:-1]) | (named[1:] != named[:-1])) + 1
+    keys = list(collections)
     for first, end in pairwise([0, *ends.tolist(), k]):
         rows = slice(first, end)
-        block = PartialBlock(starts[rows], numbers[rows], stack_cells(cells[rows]))
-        yield int(of[first]), int(blocks[first]) * served.block_size, block
+        block = PartialBlock(slots[rows], numbers[rows], stack_cells(cells[rows]))
+        yield (keys[named[first]].group, int(blocks[first]) * served.block_size), block
 
 
 @dataclass
@@ -106,7 +115,7 @@ class _CountFn(beam.DoFn):
         self._counted = counter("counted")
 
     def setup(self) -> None:
-        self._served = self._specs.served
+        self._served, self._groups = self._specs.served, self._specs.groups
 
     def start_bundle(self) -> None:
         self._sums: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
@@ -135,7 +144,8 @@ class _CountFn(beam.DoFn):
 
     def _count_all(self) -> None:
         by_rules: defaultdict[str, list[CollectionKey]] = defaultdict(list)
-        for key in self._waiting:
+        # Those of a group one after the other, so that few groups are counted in parts.
+        for key in sorted(self._waiting, key=self._groups.places.__getitem__):
             by_rules[self._served[key].rules].append(key)
         for keys in by_rules.values():
             # A new group begins with each collection at which the reports before it pass a multiple of AT_ONCE.
@@ -146,15 +156,15 @@ class _CountFn(beam.DoFn):
 
     def _count(self, keys: Sequence[CollectionKey]) -> None:
         """Count what waits of collections with the same rules."""
-        collections = [self._waiting.pop(key) for key in keys]
+        collections = {self._groups.places[key]: self._waiting.pop(key) for key in keys}
         self._counted.inc(sum(self._reports.pop(key) for key in keys))
-        self._nbytes -= sum(columns.nbytes for parts in collections for columns in parts)
+        self._nbytes -= sum(columns.nbytes for parts in collections.values() for columns in parts)
         slices: Counter[CollectionKey] = Counter()
-        for index, origin, block in count_support(self._served[keys[0]], collections):
-            self._sums[keys[index], origin] += block
-            slices[keys[index]] += len(block)
+        for (group, origin), block in count_support(self._served[keys[0]], collections):
+            self._sums[group, origin] += block
+            slices[group] += len(block)
         for key in keys:
-            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[key])
+            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[self._groups.places[key].group])
 
     def _drain(self) -> Iterator[tuple[BlockKey, PartialBlock]]:
         """Count what waits, and yield each block once."""
@@ -166,16 +176,17 @@ class _CountFn(beam.DoFn):
 @beam.typehints.with_output_types(KeyedStatistic)
 class _CountSlicesFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (key, _), block in self._drain():
-            for start, partial in block.slices():
-                yield at_time(self._served[key].last_of_slice(start), (key, partial))
+        for (group, _), block in self._drain():
+            for slot, partial in block.slices():
+                served, start = self._groups.find(group, slot)
+                yield at_time(served.last_of_slice(start), (served.spec.key, partial))
 
 
 @beam.typehints.with_output_types(KeyedBlock)
 class _CountBlocksFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (key, origin), block in self._drain():
-            yield at_time(origin, (key, block))
+        for (group, origin), block in self._drain():
+            yield at_time(origin, (group, block))
 
 
 @dataclass
@@ -197,21 +208,22 @@ class _CollectFn(beam.DoFn):
         self._specs = specs
 
     def setup(self) -> None:
-        self._served = self._specs.served
+        self._served, self._groups = self._specs.served, self._specs.groups
 
     def start_bundle(self) -> None:
         self._blocks: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
 
     def process(self, element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> None:
         key, partial = element
-        served, time = self._served[key], timestamp.micros // 1000
-        start = time // served.slice_size * served.slice_size
-        self._blocks[key, time // served.block_size * served.block_size] += PartialBlock.of(start, partial)
+        served, place, time = self._served[key], self._groups.places[key], timestamp.micros // 1000
+        slot = time // served.slice_size * served.slice_size + place.offset
+        origin = time // served.block_size * served.block_size
+        self._blocks[place.group, origin] += PartialBlock.of(slot, partial)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         while self._blocks:
-            (key, origin), block = self._blocks.popitem()
-            yield at_time(origin, (key, block))
+            (group, origin), block = self._blocks.popitem()
+            yield at_time(origin, (group, block))
 
 
 @beam.typehints.with_input_types(PartialStatistic)

@@ -28,7 +28,7 @@ BlockPart = tuple[BlockKey, PartialBlock]
 class SumFixedWindows(beam.PTransform[PCollection[KeyedBlock], PCollection[KeyedBlock]]):
     """Sum blocks of a bounded collection, whose slices are the windows. The result holds each window once.
 
-    Each element of the result is in the window of its first slice.
+    Each element of the result is in the window in which its block begins.
     """
 
     window: WindowSpec
@@ -51,8 +51,8 @@ def _by_block(element: KeyedBlock, timestamp: Any = beam.DoFn.TimestampParam) ->
 
 
 def _at_block(element: BlockPart) -> WindowedValue:
-    (key, _), block = element
-    return at_time(int(block.starts[0]), (key, block))
+    (key, origin), block = element
+    return at_time(origin, (key, block))
 
 
 @beam.typehints.with_input_types(PartialBlock)

@@ -14,7 +14,6 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
-from uldp.collector.blocks import PartialBlock
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
@@ -144,7 +143,7 @@ class _Sealer(beam.DoFn):
         self._panes, self._windows = counter("panes"), counter("windows")
 
     def setup(self) -> None:
-        self._served = self._specs.served
+        self._served, self._groups = self._specs.served, self._specs.groups
 
 
 @beam.typehints.with_input_types(KeyedBlock)
@@ -159,13 +158,13 @@ class _SealBlocksFn(_Sealer):
         self._clear()
 
     def _clear(self) -> None:
-        self._waiting: defaultdict[LdpProtocol, list[tuple[ServedCollection, PartialBlock]]] = defaultdict(list)
+        self._waiting: defaultdict[LdpProtocol, list[KeyedBlock]] = defaultdict(list)
         self._room = self.AT_ONCE
 
     def process(self, element: KeyedBlock) -> Iterable[WindowedValue] | None:
-        key, block = element
-        served = self._served[key]
-        self._waiting[served.protocol].append((served, block))
+        group, block = element
+        served = self._served[group]
+        self._waiting[served.protocol].append(element)
         self._room -= len(block) * served.mechanism.statistic_size
         return None if self._room > 0 else self._seal()
 
@@ -177,9 +176,9 @@ class _SealBlocksFn(_Sealer):
         self._clear()
         for protocol, blocks in waiting.items():
             panes = [
-                (served, start, _dense(partial))
-                for served, block in blocks
-                for start, partial in block.slices()
+                (*self._groups.find(group, slot), _dense(partial))
+                for group, block in blocks
+                for slot, partial in block.slices()
                 if partial.accounting != NOTHING
             ]
             p_values = p_values_of(protocol.decoder, [partial for _, _, partial in panes])
