@@ -116,6 +116,20 @@ def test_collections_with_the_same_variables_share_a_protocol() -> None:
         build.spec(collection="c", domain={"size": 9}),
         build.spec(collection="d", intervals="simultaneous"),
     )
-    a, b, *others = (each.protocol for each in serve([*alike, larger, quieter]).values())
+    served = serve([*alike, larger, quieter])
+    a, b, *others = (each.protocol for each in served.values())
     assert a is b
     assert len({id(each) for each in (a, *others)}) == 3
+    assert [each.channel for each in served.values()] == [each.spec.channel for each in served.values()]
+
+
+def test_records_whose_devices_differ_have_channels_of_their_own() -> None:
+    record, of = {"record": {"one": {"size": 4}}}, {"one": {"name": "rr"}}
+    specs = [
+        build.spec(collection=name, domain=record, mechanism={"name": "sample-one", "epsilon": epsilon, "of": of})
+        for name, epsilon in (("a", 1.0), ("b", 2.0), ("c", 1.0))
+    ]
+    one, other, again = serve(specs).values()
+    assert one.protocol is again.protocol
+    assert [each.channel for each in (one, other, again)] == [each.channel for each in specs]
+    assert one.channel != other.channel

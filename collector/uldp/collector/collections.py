@@ -28,10 +28,15 @@ _MOST_SLICES, BLOCK_CELLS = 8, 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class ServedCollection:
-    """A spec, with its protocol and the values that the stages derive from it."""
+    """A spec, with its protocol and the values that the stages derive from it.
+
+    Attributes:
+        twin: Another collection, whose devices know the same facts; None if this is the first of these.
+    """
 
     spec: CollectionSpec
     protocol: LdpProtocol
+    twin: "ServedCollection | None" = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -41,7 +46,7 @@ class ServedCollection:
     @cached_property
     def channel(self) -> str:
         """See ``CollectionSpec.channel``; kept here because each pane needs it, and a private field is slow to read."""
-        return self.spec.channel
+        return self.spec.channel if self.twin is None else self.twin.channel
 
     @cached_property
     def rules(self) -> str:
@@ -132,22 +137,25 @@ class ServedCollection:
 def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollection]:
     """Index specs by collection and version, which each report names.
 
-    Collections with the same variables share one protocol: to build it takes longer than to compare them.
+    Collections with the same mechanism and variables share a protocol and a channel: to derive these takes longer than
+    to compare those.
 
     Raises:
         ValueError: if two specs have the same collection and version, there is none, or a statistic is too large.
     """
     found: dict[CollectionKey, ServedCollection] = {}
-    protocols: dict[bytes, LdpProtocol] = {}
+    twins: dict[bytes, ServedCollection] = {}
     for spec in specs:
         if spec.key in found:
             raise ValueError(
                 f"two specs have collection {spec.collection} and version {spec.version}; raise the version of one"
             )
-        variables = pickle.dumps(dict(spec.variables), pickle.HIGHEST_PROTOCOL)  # compared, and never read back
-        if variables not in protocols:
-            protocols[variables] = build_protocol(spec)
-        found[spec.key] = ServedCollection(spec, protocols[variables])
+        # Compared, and never read back.
+        facts = pickle.dumps((spec.mechanism, dict(spec.variables)), pickle.HIGHEST_PROTOCOL)
+        twin = twins.get(facts)
+        served = ServedCollection(spec, build_protocol(spec) if twin is None else twin.protocol, twin)
+        twins.setdefault(facts, served)
+        found[spec.key] = served
     if not found:
         raise ValueError("no spec is given; give at least one")
     return found
