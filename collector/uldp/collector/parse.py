@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, chain, groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,21 +77,6 @@ class AlikeReports:
     collections: Sequence[ServedCollection]
     ends: Sequence[int]
 
-    @classmethod
-    def join(cls, parts: Sequence[ParsedReports]) -> "AlikeReports":
-        """Concatenate one or more parts, each of one collection with one or more reports."""
-        collections, ends = [part.served for part in parts], [*accumulate(map(len, parts))]
-        if len(parts) == 1:
-            return cls(parts[0], collections, ends)
-        joined = replace(
-            parts[0],
-            origins=np.concatenate([part.origins for part in parts]),
-            report_ids=np.concatenate([part.report_ids for part in parts]),
-            event_times=np.concatenate([part.event_times for part in parts]),
-            payloads=cast(Payloads, np.concatenate([part.payloads for part in parts])),
-        )
-        return cls(joined, collections, ends)
-
     def spans(self) -> Iterator[tuple[ServedCollection, int, int]]:
         """Yield each collection, and where its reports start and end."""
         return zip(self.collections, [0, *self.ends], self.ends, strict=False)
@@ -154,35 +139,32 @@ class MessageParser:
         return (
             chain(
                 chain.from_iterable(map(self._from_columns, found)),
-                (
-                    AlikeReports.join([_from_reports(self._served[key], fault, records)])
-                    for (key, fault), records in singles.items()
-                ),
-                map(AlikeReports.join, self._alike(batches)),
+                (_from_reports(self._served[key], fault, records) for (key, fault), records in singles.items()),
+                self._alike(batches),
             ),
             unparsed,
         )
 
     def _alike(
         self, batches: Mapping[tuple[CollectionKey, PayloadFault | None], list[Record]]
-    ) -> Iterator[list[ParsedReports]]:
+    ) -> Iterator[AlikeReports]:
         """Yield the columns of batches, those of collections with the same rules together."""
-        waiting: dict[str, list[ParsedReports]] = defaultdict(list)
-        numbers: Counter[str] = Counter()
+        waiting: dict[str, list[_Batches]] = defaultdict(list)
+        reports: Counter[str] = Counter()
         for (key, fault), records in batches.items():
-            reports = _from_batches(self._served[key], fault, records)
-            if not len(reports):  # a batch may hold none
+            part = _Batches.of(self._served[key], records)
+            if not part.reports:  # a batch may hold none
                 continue
-            if fault is not None or len(reports) >= _WORTH_A_PART:
-                yield [reports]
+            if fault is not None or part.reports >= _WORTH_A_PART:
+                yield _from_batches([part], fault)
                 continue
-            rules = reports.served.rules
-            waiting[rules].append(reports)
-            numbers[rules] += len(reports)
-            if numbers[rules] >= _JOINED:
-                del numbers[rules]
-                yield waiting.pop(rules)
-        yield from waiting.values()
+            rules = part.served.rules
+            waiting[rules].append(part)
+            reports[rules] += part.reports
+            if reports[rules] >= _JOINED:
+                del reports[rules]
+                yield _from_batches(waiting.pop(rules))
+        yield from map(_from_batches, waiting.values())
 
     def _from_columns(self, fast: FastRows) -> Iterator[AlikeReports]:
         collections = [self._by_layout[layout] for layout in fast.layouts]
@@ -261,7 +243,7 @@ def _fault_of_symbol(served: ServedCollection) -> PayloadFault | None:
     return Reason.WRONG_PAYLOAD, f"a symbol, but {served.spec.mechanism.name} reports bytes"
 
 
-def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> ParsedReports:
+def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports: list[Record]) -> AlikeReports:
     """Make columns of single reports that share one fault or have none. Zeros replace payloads that do not fit."""
     payloads: Payloads
     if fault is not None:
@@ -271,7 +253,7 @@ def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports:
     else:
         joined = b"".join([record["payload"] for _, record in reports])
         payloads = np.frombuffer(joined, np.uint8).reshape(-1, served.mechanism.form.width)
-    return ParsedReports(
+    parsed = ParsedReports(
         served,
         np.array([origin for origin, _ in reports], dtype=np.intp),
         False,
@@ -280,26 +262,38 @@ def _from_reports(served: ServedCollection, fault: PayloadFault | None, reports:
         payloads,
         fault,
     )
+    return AlikeReports(parsed, [served], [len(parsed)])
 
 
-def _from_batches(served: ServedCollection, fault: PayloadFault | None, batches: list[Record]) -> ParsedReports:
+class _Batches(NamedTuple):
+    """Batches of one collection and version, and the number of their reports."""
+
+    served: ServedCollection
+    reports: int
+    records: list[Record]
+
+    @classmethod
+    def of(cls, served: ServedCollection, records: list[Record]) -> "_Batches":
+        return cls(served, sum(len(record["event_times"]) for _, record in records) // 8, records)
+
+
+def _from_batches(parts: Sequence[_Batches], fault: PayloadFault | None = None) -> AlikeReports:
     """Join the columns of batches that share one fault or have none; checking them all costs little more than one."""
-    times = np.frombuffer(b"".join([record["event_times"] for _, record in batches]), np.int64)
-    column = b"".join([next(iter(record["payload"].values())) for _, record in batches])
+    origins, batches = zip(*chain.from_iterable(part.records for part in parts), strict=True)
+    times = np.frombuffer(b"".join([batch["event_times"] for batch in batches]), np.int64)
+    column = b"".join([next(iter(batch["payload"].values())) for batch in batches])
     payloads: Payloads
-    if "symbols" in batches[0][1]["payload"]:
+    if "symbols" in batches[0]["payload"]:
         payloads = np.frombuffer(column, np.uint32)
     else:
-        payloads = np.frombuffer(column, np.uint8).reshape(len(times), len(column) // max(len(times), 1))
-    return ParsedReports(
-        served,
-        np.repeat(
-            np.array([origin for origin, _ in batches], dtype=np.intp),
-            [len(record["event_times"]) // 8 for _, record in batches],
-        ),
+        payloads = np.frombuffer(column, np.uint8).reshape(len(times), -1)
+    reports = ParsedReports(
+        parts[0].served,
+        np.repeat(np.array(origins, dtype=np.intp), [len(batch["event_times"]) // 8 for batch in batches]),
         True,
-        np.frombuffer(b"".join([record["report_ids"] for _, record in batches]), np.uint64).reshape(-1, 2),
+        np.frombuffer(b"".join([batch["report_ids"] for batch in batches]), np.uint64).reshape(-1, 2),
         times,
         payloads,
         fault,
     )
+    return AlikeReports(reports, [part.served for part in parts], [*accumulate(part.reports for part in parts)])
