@@ -177,5 +177,5 @@ def _sum(one: Any, other: Any) -> Any:
 
 def _shortened(counts: Counts) -> tuple[int, ...]:
     """Return the counts without the zeros at their end."""
-    filled = np.flatnonzero(counts)
+    (filled,) = counts.nonzero()
     return tuple(counts[: filled[-1] + 1].tolist()) if len(filled) else ()

@@ -57,10 +57,12 @@ def add_cells(one: Cells, other: Cells) -> Cells:
         total = other.copy()
         total[one.indices] += one.values
         return total
-    indices, at = np.unique(np.concatenate([one.indices, other.indices]), return_inverse=True)
-    values = np.zeros(len(indices), dtype=np.int64)
-    np.add.at(values, at, np.concatenate([one.values, other.values]))
-    return smallest(SparseCells(one.size, indices, values))
+    indices = np.concatenate([one.indices, other.indices])
+    order = np.argsort(indices, kind="stable")  # which merges two sorted runs
+    indices = indices[order]
+    first = np.flatnonzero(np.diff(indices, prepend=-1))
+    values = np.add.reduceat(np.concatenate([one.values, other.values])[order], first)
+    return smallest(SparseCells(one.size, indices[first], values))
 
 
 def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, size: int) -> list[Cells]:
@@ -79,11 +81,7 @@ def count_symbols(symbols: npt.NDArray[np.integer], groups: Symbols, k: int, siz
     if k * size <= max(4 * len(cells), size):
         return list(np.bincount(cells, minlength=k * size).astype(np.int64, copy=False).reshape(k, size))
     found, counts = np.unique(cells, return_counts=True)
-    ends = np.searchsorted(found, np.arange(1, k) * size)
-    return [
-        smallest(SparseCells(size, cells_of_group % size, of_group.astype(np.int64)))
-        for cells_of_group, of_group in zip(np.split(found, ends), np.split(counts, ends), strict=True)
-    ]
+    return unstack_cells(SparseCells(k * size, found, counts.astype(np.int64)), k)
 
 
 def stack_cells(rows: Sequence[Cells]) -> Cells:
