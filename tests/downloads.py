@@ -48,19 +48,19 @@ def pip(command: str, *arguments: object, python: str | Path = sys.executable) -
     subprocess.run([python, "-m", "pip", command, *quietly, *map(str, arguments)], check=True)
 
 
-def jars(pom: Path, name: str) -> Path:
-    """Return a folder with all that a pom depends on."""
-
-    def download(folder: Path) -> None:
-        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
-        subprocess.run([*maven, f"-DoutputDirectory={folder}"], check=True)
-
-    return kept(name, pom.read_bytes(), download)
+def maven(pom: Path, *arguments: str) -> None:
+    """Run Maven on a pom."""
+    subprocess.run(["mvn", "--quiet", "--batch-mode", "--file", pom, *arguments], check=True)
 
 
 def kafka_jars() -> Path:
     """Return the class path of a broker and of its tools."""
-    return jars(ROOT / "deploy" / "local" / "kafka.xml", "kafka")
+    pom = ROOT / "deploy" / "local" / "kafka.xml"
+
+    def download(folder: Path) -> None:
+        maven(pom, "dependency:copy-dependencies", f"-DoutputDirectory={folder}")
+
+    return kept("kafka", pom.read_bytes(), download)
 
 
 def _go(name: str) -> str:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tarfile
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.daemons import SHORT_LIVED, Daemon, Server, Service, free_port, listens, wait_until
-from tests.downloads import ROOT, jars, kept, pip
+from tests.downloads import ROOT, kept, maven, pip
 
 DEPLOY = ROOT / "deploy" / "flink"
 FLINK = "apache-flink-libraries-1.19.3"
@@ -46,7 +47,13 @@ def flink_home() -> Path:
 
 def job_server_jars() -> Path:
     """Return the class path of the job server."""
-    return jars(DEPLOY / "pom.xml", "jobserver")
+    pom = DEPLOY / "pom.xml"
+
+    def build(folder: Path) -> None:
+        maven(pom, "package", f"-Djars={folder}")
+
+    sources = [file.read_bytes() for file in sorted(DEPLOY.glob("src/**/*.java"))]
+    return kept("jobserver", (pom.read_bytes(), sources), build)
 
 
 def java(main: str, jars: Path, *arguments: str, heap: str, options: Sequence[str] = ()) -> list[str]:
@@ -180,6 +187,11 @@ class FlinkCluster(Service):
         """Return where the newest checkpoint of a job is."""
         path: str = self.get(f"jobs/{job}/checkpoints")["latest"]["completed"]["external_path"]
         return path
+
+    def checkpointed(self, job: str) -> bytes:
+        """Return what the newest checkpoint of a job shares with no other one: names of states, among the rest."""
+        folder = Path(urllib.parse.urlsplit(self.newest_checkpoint(job)).path)
+        return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
 
     def stop_with_savepoint(self, job: str) -> str:
         """Stop a job behind a savepoint, without draining it, and return where that is."""

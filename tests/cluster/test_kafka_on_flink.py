@@ -1,5 +1,6 @@
 """A topic of a real broker, followed by a real Flink cluster whose TaskManagers are killed: every report once."""
 
+import re
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -86,6 +87,8 @@ def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: 
         results.wait_for(devices.sent)
         cluster.wait_for_checkpoints(job, 2)  # of readers that have nothing to read
         assert connections_to(broker.servers) - idle <= 2 * PARTITIONS * CONNECTIONS_OF_READER
+        # The runner without deploy/flink/src makes a state with a name of its own for each bundle of a reader.
+        assert set(re.findall(rb"sdf_checkpoint[\w:]*", cluster.checkpointed(job))) == {b"sdf_checkpoint"}
     assert results.total() == devices.sent
     assert_counted_once(devices, results)
 
