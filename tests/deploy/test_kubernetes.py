@@ -50,7 +50,7 @@ def task_manager(name: str) -> dict[str, Any]:
 
 
 def test_flink_is_configured_as_in_deploy_flink() -> None:
-    expected = {key: str(value) for key, value in flink_config().items()}
+    expected = {key: str(value).lower() if value is True else str(value) for key, value in flink_config().items()}
     more = {
         "high-availability.type",
         "high-availability.storageDir",
