@@ -28,8 +28,8 @@ import org.joda.time.Instant;
  *
  * <p>A splittable DoFn gives a residual at the end of each bundle: what it has yet to read. Beam's
  * class writes each residual into a state with a new name. A state with a name is a column family
- * of RocksDB, which stays for good: a reader of Kafka made two or more in a second, until the
- * TaskManager had no memory or files left. This class writes all residuals into states of one name.
+ * of RocksDB, which stays for good: four idle readers of Kafka made 649 in 220 seconds, with a
+ * thousand open files. This class writes all residuals into states of one name.
  * Beam has mended its own since (issue 27648), so a newer runner does not need this one.
  *
  * <p>Flink keeps a state for each key, and the key of a splittable DoFn is its element. So an
