@@ -8,9 +8,10 @@ reports may be late for as long as the stream lasts.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -21,7 +22,7 @@ from uldp.schemas.arrays import ReportIds
 from uldp.schemas.records import Message, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms import deduplicate
-from uldp.transforms.deduplicate import pack_ids, unexpired, unpack_ids
+from uldp.transforms.deduplicate import forget_expired, pack_ids
 from uldp.transforms.io.local.stream import LocalStream
 
 WINDOWS, REPORTS_PER_WINDOW, BATCH = 48, 25_000, 1_000
@@ -82,10 +83,11 @@ class _Watch:
         self.ids += len(ids)
         return pack_ids(expiry, ids)
 
-    def unexpired(self, entries: Iterable[bytes], now: int) -> dict[int, ReportIds]:
-        entries = list(entries)
-        self.ids -= sum(len(unpack_ids(entry)[1]) for entry in entries)  # those that stay are written again
-        return unexpired(entries, now)
+    def forget_expired(self, bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
+        before = self.ids
+        left = forget_expired(bag, expiring, now)
+        self.ids = before - expiring.total() + left.total()  # those that stay are written again
+        return left
 
 
 #: Of this process. The runner copies whatever it is given, so that nothing else would see what happens.
@@ -104,7 +106,7 @@ def run(windows: int, lateness: str) -> tuple[float, list[Kept]]:
         publish(stream, windows, np.random.default_rng(5))
         began = clock()
         options = jobs.pipeline_options([])
-        with mock.patch.multiple(deduplicate, pack_ids=_watch.pack_ids, unexpired=_watch.unexpired):
+        with mock.patch.multiple(deduplicate, pack_ids=_watch.pack_ids, forget_expired=_watch.forget_expired):
             jobs.follow([spec(lateness)], stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=_fired)
         seconds = clock() - began
     # The last windows fire when the stream has been closed, and then all is forgotten.

@@ -1,13 +1,17 @@
 """Ids of several collections in one set, and the time of their expiry."""
 
+from itertools import groupby
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns
-from uldp.collector.remembered_ids import forget_at, ids_by_expiry, masked_ids
+from uldp.collector.remembered_ids import FILL, bag_to_fill, forget_at, ids_by_expiry, masked_ids
 
 SERVED = serve(
     [
@@ -55,3 +59,32 @@ def test_ids_are_split_by_the_time_when_their_last_window_closes(fresh: list[boo
 )
 def test_ids_are_forgotten_when_a_sixteenth_of_them_has_expired(expiring: dict[int, int], at: int) -> None:
     assert forget_at(expiring) == at
+
+
+@pytest.mark.parametrize(
+    ("sizes", "bag"),
+    [
+        ([0, 0, 0], 0),
+        ([FILL - 1, 0, 0], 0),
+        ([FILL, 0, 0], 1),
+        ([FILL, 1, 0], 1),
+        ([FILL, FILL + 7, 0], 2),
+        ([FILL, FILL + 7, FILL], 1),  # round again
+        ([FILL, FILL + 7, 1], 2),
+        ([2 * FILL, 2 * FILL + 7, FILL], 2),
+        ([3 * FILL, 0, 3 * FILL], 1),  # it was freed
+    ],
+)
+def test_a_shard_fills_a_bag_before_the_next(sizes: list[int], bag: int) -> None:
+    assert bag_to_fill(sizes) == bag
+
+
+@given(st.integers(1, 9), st.lists(st.integers(1, FILL // 2)))
+def test_bags_differ_by_one_filling_at_the_most(bags: int, added: list[int]) -> None:
+    sizes, filled = [0] * bags, []
+    for ids in added:
+        filled.append(bag_to_fill(sizes))
+        sizes[filled[-1]] += ids
+    assert max(sizes) - min(sizes) < 3 * FILL // 2 + 1
+    # It leaves a bag when that is full, and not before.
+    assert len(list(groupby(filled))) <= 1 + sum(added) // FILL

@@ -1,7 +1,8 @@
 """A report is counted once: against a Python set, on a pipeline, and through expiry, failure and restart."""
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,22 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
+from uldp.collector import remembered_ids
 from uldp.collector.columns import MixedColumns, ReportColumns
+from uldp.collector.hashing import mask_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
-from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn, pack_ids, unexpired, unpack_ids
+from uldp.transforms.deduplicate import (
+    DeduplicateReports,
+    _DeduplicateFn,
+    forget_expired,
+    pack_ids,
+    unexpired,
+    unpack_ids,
+)
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
 EXPIRY = START + HOUR + HOUR // 2
@@ -64,6 +74,57 @@ def test_what_has_not_expired_is_kept_by_expiry(entries: list[tuple[int, list[Id
     for expiry, ids in kept.items():
         expected = [id_ for until, ids_ in entries if until == expiry for id_ in ids_]
         assert list(map(tuple, ids.tolist())) == expected
+
+
+class Bag:
+    """A runner's bag state."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+        self.reads = 0
+
+    def add(self, entry: bytes) -> None:
+        self.entries.append(entry)
+
+    def read(self) -> list[bytes]:
+        self.reads += 1
+        return list(self.entries)
+
+    def clear(self) -> None:
+        self.entries = []
+
+
+def held(bag: Bag) -> dict[int, list[Id]]:
+    """The ids in a bag, by expiry."""
+    found: dict[int, list[Id]] = {}
+    for expiry, ids in map(unpack_ids, bag.entries):
+        found.setdefault(expiry, []).extend(map(tuple, ids.tolist()))
+    return found
+
+
+def sizes(by_expiry: Mapping[int, Sized]) -> Counter[int]:
+    return Counter({expiry: len(ids) for expiry, ids in by_expiry.items()})
+
+
+SOME_IDS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=25)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), SOME_IDS), max_size=6), st.integers(0, 5))
+def test_a_bag_holds_few_expired_ids_and_all_others(entries: list[tuple[int, list[Id]]], now: int) -> None:
+    bag = Bag()
+    for expiry, ids in entries:
+        bag.add(pack_ids(expiry, as_ids(ids)))
+    before = held(bag)
+    left = forget_expired(bag, sizes(before), now)
+    after = held(bag)
+    assert left == sizes(after)
+    assert [ids for expiry, ids in sorted(after.items()) if expiry > now] == [
+        ids for expiry, ids in sorted(before.items()) if expiry > now
+    ]
+    expired = sum(len(ids) for expiry, ids in after.items() if expiry <= now)
+    assert expired == 0 or expired * 16 < left.total()
+    if all(expiry <= now for expiry in before):
+        assert (left.total(), bag.reads) == (0, 0)
 
 
 # The transform.
@@ -242,21 +303,6 @@ def test_copies_in_an_element_of_several_collections_are_dropped_in_their_own(sp
 # What a worker keeps in memory is only ever as good as the state.
 
 
-class Bag:
-    """A runner's bag state."""
-
-    def __init__(self) -> None:
-        self.entries: list[bytes] = []
-        self.reads = 0
-
-    def add(self, entry: bytes) -> None:
-        self.entries.append(entry)
-
-    def read(self) -> list[bytes]:
-        self.reads += 1
-        return list(self.entries)
-
-
 class Cell:
     """A runner's state of one value."""
 
@@ -281,7 +327,7 @@ class Shard:
     """All state of one shard. A copy is what a runner goes back to when a bundle fails."""
 
     def __init__(self) -> None:
-        self.ids, self.token = Bag(), Cell()
+        self.bags, self.token = [Bag() for _ in _DeduplicateFn.BAGS], Cell()
 
 
 class Worker:
@@ -293,7 +339,7 @@ class Worker:
 
     def keeps(self, shard: Shard, ids: Iterable[int]) -> list[int]:
         """Process one element; the ids that are new."""
-        outputs = list(self.fn.process((0, mixed(columns(ids))), shard.ids, shard.token, Timer()))
+        outputs = list(self.fn.process((0, mixed(columns(ids))), shard.token, Timer(), *shard.bags))
         return [row[2] for output in outputs if isinstance(output, MixedColumns) for row in rows(output)]
 
 
@@ -330,7 +376,40 @@ def test_a_worker_reads_the_state_of_its_own_shard_once() -> None:
     assert Worker().keeps(shard, [0]) == [0]
     for id_ in range(1, 20):
         assert worker.keeps(shard, [id_, id_ - 1]) == [id_]
-    assert shard.ids.reads == 1
+    assert [bag.reads for bag in shard.bags] == [1] * len(shard.bags)
+
+
+@pytest.fixture
+def small_bags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ids fill a bag."""
+    monkeypatch.setattr(remembered_ids, "FILL", 2)
+
+
+@pytest.mark.usefixtures("small_bags")
+def test_a_shard_fills_one_bag_and_then_the_next() -> None:
+    shard, worker = Shard(), Worker()
+    n = len(shard.bags)
+    for id_ in range(2 * n + 1):
+        assert worker.keeps(shard, [id_]) == [id_]
+    mask = int(mask_of("a")[0])
+    found = [[id_[0] ^ mask for ids in held(bag).values() for id_ in ids] for bag in shard.bags]
+    assert found == [[0, 1, 2 * n], *([2 * bag, 2 * bag + 1] for bag in range(1, n))]
+    assert Worker().keeps(shard, range(2 * n + 3)) == [2 * n + 1, 2 * n + 2]
+
+
+@pytest.mark.usefixtures("small_bags")
+def test_ids_are_forgotten_in_every_bag() -> None:
+    ids = range(2 * len(_DeduplicateFn.BAGS))
+    assert_stream(
+        START,
+        *(columns([id_], id_ % 2) for id_ in ids),
+        EXPIRY,
+        *(columns([id_], id_ % 2) for id_ in ids),
+        EXPIRY + HOUR,
+        *(columns([id_], 1) for id_ in ids if id_ % 2),
+        kept=[(id_, id_ % 2) for id_ in (*ids, *ids)],
+        duplicates=[1] * (len(ids) // 2),
+    )
 
 
 def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
@@ -339,7 +418,7 @@ def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
     fn.setup()
     shard = Shard()
     parts = mixed(*(build.columns([(1, 7), (2, 7)], START, key=(name, 1)) for name in names))
-    assert list(fn.process((0, parts), shard.ids, shard.token, Timer())) == [parts]
+    assert list(fn.process((0, parts), shard.token, Timer(), *shard.bags)) == [parts]
     # One entry holds all ids of a time, and each id apart from that of another collection.
-    [entry] = shard.ids.entries
+    [entry] = [entry for bag in shard.bags for entry in bag.entries]
     assert len(set(map(tuple, unpack_ids(entry)[1].tolist()))) == 100

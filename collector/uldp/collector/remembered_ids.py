@@ -1,7 +1,7 @@
 """The ids of reports as deduplication remembers them: of all collections together, and by the time of their expiry."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -11,6 +11,9 @@ from uldp.collector.columns import MixedColumns, ids_by_slice
 from uldp.collector.hashing import mask_of
 from uldp.schemas.arrays import Mask, ReportIds, Times
 from uldp.schemas.specs.collection import CollectionKey
+
+#: Ids that a shard adds to one of its bags before it adds to another; they take 8 MiB.
+FILL = 1 << 19
 
 
 def masked_ids(parts: MixedColumns) -> ReportIds:
@@ -57,3 +60,12 @@ def forget_at(expiring: Mapping[int, int]) -> int:
     enough = sum(expiring.values()) / 16
     expired = accumulate(expiring[until] for until in sorted(expiring))
     return next(until for until, ids in zip(sorted(expiring), expired, strict=True) if ids >= enough)
+
+
+def bag_to_fill(sizes: Sequence[int]) -> int:
+    """Return the bag to which a shard adds ids next, given the number of ids in each of its bags.
+
+    A shard adds ids to one bag until it has ``FILL`` more, and then to the next. A store of state that writes a value
+    anew when it grows, as RocksDB does, then writes the other bags no more, and not all ids of the shard each time.
+    """
+    return max(range(len(sizes)), key=lambda bag: (-(sizes[bag] // FILL), sizes[bag]))

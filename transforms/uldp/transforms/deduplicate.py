@@ -13,6 +13,7 @@ import struct
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ from apache_beam.transforms.userstate import (
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
-from uldp.collector.remembered_ids import forget_at, ids_by_expiry, masked_ids
+from uldp.collector.remembered_ids import bag_to_fill, forget_at, ids_by_expiry, masked_ids
 from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, skew_counts
@@ -164,7 +165,7 @@ class _GroupedFn(_Deduplicator):
 @beam.typehints.with_input_types(tuple[int, MixedColumns])
 @beam.typehints.with_output_types(MixedColumns, accounting=KeyedStatistic)
 class _DeduplicateFn(_Deduplicator):
-    IDS = BagStateSpec("ids", BytesCoder())
+    BAGS = tuple(BagStateSpec(f"ids{number}", BytesCoder()) for number in range(8))
     #: 8 random bytes, drawn at every write.
     TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
@@ -184,13 +185,22 @@ class _DeduplicateFn(_Deduplicator):
     def process(
         self,
         element: tuple[int, MixedColumns],
-        ids: Any = beam.DoFn.StateParam(IDS),
         token: Any = beam.DoFn.StateParam(TOKEN),
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+        # Beam finds the states of a step by the defaults of its parameters.
+        bag_0: Any = beam.DoFn.StateParam(BAGS[0]),
+        bag_1: Any = beam.DoFn.StateParam(BAGS[1]),
+        bag_2: Any = beam.DoFn.StateParam(BAGS[2]),
+        bag_3: Any = beam.DoFn.StateParam(BAGS[3]),
+        bag_4: Any = beam.DoFn.StateParam(BAGS[4]),
+        bag_5: Any = beam.DoFn.StateParam(BAGS[5]),
+        bag_6: Any = beam.DoFn.StateParam(BAGS[6]),
+        bag_7: Any = beam.DoFn.StateParam(BAGS[7]),
     ) -> Iterator[Any]:
         shard, parts = element
+        bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7
         written = token.read() or b""
-        remembered = self._remembered(shard, written, ids)
+        remembered = self._remembered(shard, written, bags)
         masked = masked_ids(parts)
         fresh = remembered.ids.add(masked)
         yield from self._drop_copies(parts, fresh)
@@ -198,9 +208,10 @@ class _DeduplicateFn(_Deduplicator):
             self._keep(shard, written, remembered)
             return
         pending = forget_at(remembered.expiring) if written else None
+        filled = bag_to_fill([of_bag.total() for of_bag in remembered.by_bag])
         for until, expiring in ids_by_expiry(self._served, parts, masked, fresh):
-            ids.add(pack_ids(until, expiring))
-            remembered.expiring[until] += len(expiring)
+            bags[filled].add(pack_ids(until, expiring))
+            remembered.count(filled, until, len(expiring))
         if self._forgets and (due := forget_at(remembered.expiring)) != pending:
             expiry.set(Timestamp(micros=due * 1000))
         self._keep(shard, _write(token), remembered)
@@ -210,23 +221,29 @@ class _DeduplicateFn(_Deduplicator):
         self,
         shard: Any = beam.DoFn.KeyParam,
         now: Any = beam.DoFn.TimestampParam,
-        ids: Any = beam.DoFn.StateParam(IDS),
         token: Any = beam.DoFn.StateParam(TOKEN),
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+        bag_0: Any = beam.DoFn.StateParam(BAGS[0]),
+        bag_1: Any = beam.DoFn.StateParam(BAGS[1]),
+        bag_2: Any = beam.DoFn.StateParam(BAGS[2]),
+        bag_3: Any = beam.DoFn.StateParam(BAGS[3]),
+        bag_4: Any = beam.DoFn.StateParam(BAGS[4]),
+        bag_5: Any = beam.DoFn.StateParam(BAGS[5]),
+        bag_6: Any = beam.DoFn.StateParam(BAGS[6]),
+        bag_7: Any = beam.DoFn.StateParam(BAGS[7]),
     ) -> None:
         """Free the ids of windows that have closed."""
-        kept = unexpired(ids.read(), now.micros // 1000)
-        ids.clear()
-        self._cache.pop(shard, None)
+        bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7
+        # No longer in memory: what remains there would hold the ids that are freed.
+        by_bag = self._remembered(shard, token.read() or b"", bags).by_bag
+        kept = sum(map(partial(forget_expired, now=now.micros // 1000), bags, by_bag), Counter[int]())
         if not kept:
             token.clear()
             return
-        for until, remaining in kept.items():
-            ids.add(pack_ids(until, remaining))
-        expiry.set(Timestamp(micros=forget_at({until: len(kept[until]) for until in kept}) * 1000))
+        expiry.set(Timestamp(micros=forget_at(kept) * 1000))
         _write(token)
 
-    def _remembered(self, shard: int, written: bytes, ids: Any) -> "_Remembered":
+    def _remembered(self, shard: int, written: bytes, bags: Iterable[Any]) -> "_Remembered":
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
         # Removed until the state is written: the caller adds ids to it, and a bundle that fails does not write them.
         cached = self._cache.pop(shard, None)
@@ -234,11 +251,12 @@ class _DeduplicateFn(_Deduplicator):
             return cached[1]
         remembered = _Remembered()
         # Without a token, nothing was ever written.
-        entries = list(map(unpack_ids, ids.read())) if written else []
-        if entries:
-            remembered.ids.add(np.concatenate([of_entry for _, of_entry in entries]))
-        for until, of_entry in entries:
-            remembered.expiring[until] += len(of_entry)
+        for number, bag in enumerate(bags if written else ()):
+            entries = list(map(unpack_ids, bag.read()))
+            if entries:
+                remembered.ids.add(np.concatenate([ids for _, ids in entries]))
+            for until, ids in entries:
+                remembered.count(number, until, len(ids))
         return remembered
 
     def _keep(self, shard: int, written: bytes, remembered: "_Remembered") -> None:
@@ -249,11 +267,29 @@ class _DeduplicateFn(_Deduplicator):
 
 
 class _Remembered:
-    """The ids of a shard in memory, and their number by expiry."""
+    """The ids of a shard in memory, and their number by expiry, of all and of those in each bag."""
 
     def __init__(self) -> None:
         self.ids = SeenIds()
         self.expiring: Counter[int] = Counter()
+        self.by_bag: list[Counter[int]] = [Counter() for _ in _DeduplicateFn.BAGS]
+
+    def count(self, bag: int, expiry: int, ids: int) -> None:
+        """Count ids that were added to a bag."""
+        self.expiring[expiry] += ids
+        self.by_bag[bag][expiry] += ids
+
+
+def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
+    """Free a bag of the ids that have expired, if these are a sixteenth of it; return the number of those left."""
+    expired = sum(ids for until, ids in expiring.items() if until <= now)
+    if not expired or expired * 16 < expiring.total():
+        return expiring
+    kept = unexpired(bag.read(), now) if expired < expiring.total() else {}
+    bag.clear()
+    for until, ids in kept.items():
+        bag.add(pack_ids(until, ids))
+    return Counter({until: len(ids) for until, ids in kept.items()})
 
 
 def _write(token: Any) -> bytes:
