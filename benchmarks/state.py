@@ -21,9 +21,9 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.arrays import ReportIds
 from uldp.schemas.records import Message, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms import deduplicate
-from uldp.transforms.deduplicate import forget_expired, pack_ids
+from uldp.transforms import remembered
 from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.remembered import forget_expired, pack_ids
 
 WINDOWS, REPORTS_PER_WINDOW, BATCH = 48, 25_000, 1_000
 START, HOUR = 1_767_225_600_000, 3_600_000
@@ -106,7 +106,7 @@ def run(windows: int, lateness: str) -> tuple[float, list[Kept]]:
         publish(stream, windows, np.random.default_rng(5))
         began = clock()
         options = jobs.pipeline_options([])
-        with mock.patch.multiple(deduplicate, pack_ids=_watch.pack_ids, forget_expired=_watch.forget_expired):
+        with mock.patch.multiple(remembered, pack_ids=_watch.pack_ids, forget_expired=_watch.forget_expired):
             jobs.follow([spec(lateness)], stream.path, Path(folder, "out"), options, watermark_delay_ms=0, say=_fired)
         seconds = clock() - began
     # The last windows fire when the stream has been closed, and then all is forgotten.

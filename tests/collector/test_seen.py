@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +119,29 @@ def test_the_ids_are_copied() -> None:
     ids += np.uint64(1)
     assert known.add(ids).all()
     assert not known.add(random_ids(10)).any()
+
+
+@given(BATCHES, st.randoms(use_true_random=False))
+def test_only_some_ids_are_the_set_of_these(batches: list[list[Id]], random: Random) -> None:
+    known = SeenIds()
+    new = [known.add(as_ids(batch)) for batch in batches]
+    added = [
+        id_ for batch, of in zip(batches, new, strict=True) for id_, is_new in zip(batch, of, strict=True) if is_new
+    ]
+    kept = np.array([random.random() < 0.5 for _ in added], dtype=np.bool_)
+    some = known.only(kept)
+    assert len(some) == kept.sum()
+    assert some.add(as_ids(added)).tolist() == (~kept).tolist()
+    assert len(some) == len(known) == len(added)
+
+
+def test_only_some_of_many_ids() -> None:
+    known, ids = SeenIds(), random_ids(50_000)
+    known.add(ids)
+    kept = np.arange(len(ids)) >= 20_000
+    some = known.only(kept)
+    assert memory(some) <= 25 * (30_000 + 1) + 16 * (30_000 + 1000)
+    assert (some.add(ids) == ~kept).all()
 
 
 def test_sets_are_apart() -> None:

@@ -11,7 +11,7 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from uldp.collector import decoder
-from uldp.transforms import count, deduplicate
+from uldp.transforms import count, remembered
 from uldp.transforms.io import durable_files
 
 #: A step of the pipeline and which call of it.
@@ -19,7 +19,7 @@ Call = tuple[str, int]
 #: The function that is called, and about how often a batch calls it.
 STEPS: dict[str, tuple[object, str, int]] = {
     "decode": (decoder.ReportDecoder, "decode", 10),
-    "deduplicate": (deduplicate, "pack_ids", 200),
+    "deduplicate": (remembered, "pack_ids", 200),
     "count": (count, "count_support", 200),
     "write": (durable_files, "write_file", 600),
 }

@@ -27,14 +27,8 @@ from uldp.schemas.arrays import ReportIds
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
-from uldp.transforms.deduplicate import (
-    DeduplicateReports,
-    _DeduplicateFn,
-    forget_expired,
-    pack_ids,
-    unexpired,
-    unpack_ids,
-)
+from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn
+from uldp.transforms.remembered import BAGS, forget_expired, pack_ids, unexpired, unpack_ids
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
 EXPIRY = START + HOUR + HOUR // 2
@@ -315,6 +309,9 @@ class Cell:
     def read(self) -> bytes | None:
         return self.value
 
+    def clear(self) -> None:
+        self.value = None
+
 
 class Timer:
     """A timer that never fires; expiry has its own tests."""
@@ -327,7 +324,7 @@ class Shard:
     """All state of one shard. A copy is what a runner goes back to when a bundle fails."""
 
     def __init__(self) -> None:
-        self.bags, self.token = [Bag() for _ in _DeduplicateFn.BAGS], Cell()
+        self.bags, self.token = [Bag() for _ in range(BAGS)], Cell()
 
 
 class Worker:
@@ -337,9 +334,13 @@ class Worker:
         self.fn = _DeduplicateFn(SharedSpecs(SPECS), forgets=True)
         self.fn.setup()
 
-    def keeps(self, shard: Shard, ids: Iterable[int]) -> list[int]:
+    def forgets(self, shard: Shard, now: int) -> None:
+        """Fire the timer, in milliseconds."""
+        self.fn.forget(0, moment(now), shard.token, Timer(), *shard.bags)
+
+    def keeps(self, shard: Shard, ids: Iterable[int], hour: int | Iterable[int] = 0) -> list[int]:
         """Process one element; the ids that are new."""
-        outputs = list(self.fn.process((0, mixed(columns(ids))), shard.token, Timer(), *shard.bags))
+        outputs = list(self.fn.process((0, mixed(columns(ids, hour))), shard.token, Timer(), *shard.bags))
         return [row[2] for output in outputs if isinstance(output, MixedColumns) for row in rows(output)]
 
 
@@ -397,9 +398,43 @@ def test_a_shard_fills_one_bag_and_then_the_next() -> None:
     assert Worker().keeps(shard, range(2 * n + 3)) == [2 * n + 1, 2 * n + 2]
 
 
+def test_a_worker_that_forgets_reads_no_state_again() -> None:
+    shard, worker = Shard(), Worker()
+    worker.keeps(shard, [1, 2])
+    worker.keeps(shard, [3, 4], hour=1)
+    worker.forgets(shard, EXPIRY)
+    reads = [bag.reads for bag in shard.bags]
+    # The one bag is of two hours, so the shard reads it to write the second hour anew.
+    assert reads == [1] + [0] * (BAGS - 1)
+    assert worker.keeps(shard, [1, 3, 5], hour=1) == [1, 5]
+    assert [bag.reads for bag in shard.bags] == reads
+    worker.forgets(shard, EXPIRY + HOUR)
+    assert [bag.reads for bag in shard.bags] == reads
+    assert all(not bag.entries for bag in shard.bags)
+    assert shard.token.value is None
+
+
+def test_a_worker_does_not_keep_ids_that_expire_long_before_others_of_their_element() -> None:
+    shard, worker = Shard(), Worker()
+    worker.keeps(shard, range(100), hour=[0] * 99 + [1])
+    worker.forgets(shard, EXPIRY)
+    assert worker.keeps(shard, [98, 99], hour=[0, 1]) == [98]
+    # It read the bag to write the rest anew, and again to have only that in memory.
+    assert shard.bags[0].reads == 2
+
+
+def test_forgetting_that_was_undone_leaves_what_there_was() -> None:
+    shard, worker = Shard(), Worker()
+    worker.keeps(shard, [1])
+    worker.keeps(shard, [2], hour=1)
+    before = copy.deepcopy(shard)
+    worker.forgets(shard, EXPIRY)
+    assert worker.keeps(before, [1, 2, 3]) == [3]
+
+
 @pytest.mark.usefixtures("small_bags")
 def test_ids_are_forgotten_in_every_bag() -> None:
-    ids = range(2 * len(_DeduplicateFn.BAGS))
+    ids = range(2 * BAGS)
     assert_stream(
         START,
         *(columns([id_], id_ % 2) for id_ in ids),

@@ -56,7 +56,7 @@ def made(tmp_path: Path, segments: int) -> tuple[int, int]:
     with (
         mock.patch.object(Waiting, "MAX_SEGMENTS", 1),
         mock.patch("uldp.collector.collections.build_protocol", wraps=build_protocol) as protocols,
-        mock.patch("uldp.transforms.deduplicate.SeenIds", wraps=SeenIds) as seen,
+        mock.patch("uldp.transforms.remembered.SeenIds", wraps=SeenIds) as seen,
     ):
         out, options = tmp_path / f"out{segments}", jobs.pipeline_options([])
         jobs.follow([spec()], stream.path, out, options, watermark_delay_ms=0, say=lambda _: None)

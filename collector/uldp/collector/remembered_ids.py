@@ -53,7 +53,7 @@ def ids_by_expiry(
 def forget_at(expiring: Mapping[int, int]) -> int:
     """Return the first time at which a sixteenth of the ids have expired, given the number of ids by expiry.
 
-    To forget some ids, a job reads all of a shard, and writes the rest again. If it did so at each expiry, the ids of
+    To forget some ids of a bag, a job reads the bag, and writes the rest again. If it did so at each expiry, the ids of
     a collection with windows of a day would be written again for each minute of one with windows of a minute. This way
     it writes an id 16 times at the most for each time that it forgets one, and holds a fifteenth more than it needs.
     """

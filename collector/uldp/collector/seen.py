@@ -72,6 +72,22 @@ class SeenIds:
             self._add(block[:, 0].copy(), block[:, 1].copy(), new[start : start + _BLOCK])
         return new
 
+    def only(self, kept: Mask) -> "SeenIds":
+        """Return a set of some of these ids.
+
+        Args:
+            kept: Shape (len(self),): which ids it holds, in the order in which they were added.
+        """
+        ids, rows = SeenIds(), np.flatnonzero(kept) + 1
+        ids._reserve(len(rows))
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            low, high = self._low.take(block), self._high.take(block)
+            ids._store(low, high)
+            ids._link(ids._count + 1, ids._slots(low, high))
+            ids._count += len(block)
+        return ids
+
     def _add(self, low: Words, high: Words, new: Mask) -> None:
         """Add one block of ids, and clear ``new`` for each id that the set or an earlier row of the block holds."""
         self._reserve(self._count + len(low))

@@ -1,19 +1,17 @@
 """Count a report once: drop copies by (collection, report id), over the time in which a copy could still be counted.
 
-State is packed: each shard of the ids of all collections has a bag of byte strings, and each string is an expiry and
-the ids that expire then. A worker keeps the ids of the shards that it serves in memory. Every write stores a new random
-token in the state; the worker compares tokens to see whether its memory still equals the state.
+State is packed: each shard of the ids of all collections has bags of byte strings, see ``remembered``. A worker keeps
+the ids of the shards that it serves in memory. Every write stores a new random token in the state; the worker compares
+tokens to see whether its memory is still that of the state.
 
 A shard is of all collections, because Beam takes as long to write a few ids as thousands. With shards of one
 collection, a bundle with reports of a thousand collections wrote sixteen thousand times.
 """
 
 import secrets
-import struct
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,39 +30,20 @@ from apache_beam.transforms.userstate import (
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
-from uldp.collector.remembered_ids import bag_to_fill, forget_at, ids_by_expiry, masked_ids
+from uldp.collector.remembered_ids import ids_by_expiry, masked_ids
 from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, skew_counts
-from uldp.schemas.arrays import Mask, ReportIds
+from uldp.schemas.arrays import Mask
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import Timestamp, no_annotations
 from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
+from uldp.transforms.remembered import BAGS, Remembered
 from uldp.transforms.spill import FileRange, GroupColumns, read_columns
 from uldp.transforms.windows import at_time
-
-
-def pack_ids(expiry: int, ids: ReportIds) -> bytes:
-    """Write ids that all expire at ``expiry`` (milliseconds) as one state entry."""
-    return struct.pack("<q", expiry) + np.ascontiguousarray(ids).tobytes()
-
-
-def unpack_ids(entry: bytes) -> tuple[int, ReportIds]:
-    """Read back what ``pack_ids`` wrote."""
-    return struct.unpack_from("<q", entry)[0], np.frombuffer(entry, np.uint64, -1, 8).reshape(-1, 2)
-
-
-def unexpired(entries: Iterable[bytes], now: int) -> dict[int, ReportIds]:
-    """Join the entries that expire after ``now``, by expiry."""
-    kept: dict[int, list[ReportIds]] = {}
-    for entry in entries:
-        expiry, ids = unpack_ids(entry)
-        if expiry > now:
-            kept.setdefault(expiry, []).append(ids)
-    return {expiry: np.concatenate(parts) for expiry, parts in sorted(kept.items())}
 
 
 class DeduplicatedReports(NamedTuple):
@@ -165,7 +144,7 @@ class _GroupedFn(_Deduplicator):
 @beam.typehints.with_input_types(tuple[int, MixedColumns])
 @beam.typehints.with_output_types(MixedColumns, accounting=KeyedStatistic)
 class _DeduplicateFn(_Deduplicator):
-    BAGS = tuple(BagStateSpec(f"ids{number}", BytesCoder()) for number in range(8))
+    IDS = tuple(BagStateSpec(f"ids{bag}", BytesCoder()) for bag in range(BAGS))
     #: 8 random bytes, drawn at every write.
     TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
@@ -175,7 +154,7 @@ class _DeduplicateFn(_Deduplicator):
 
     def __init__(self, specs: SharedSpecs, *, forgets: bool) -> None:
         super().__init__(specs)
-        self._kept_ids = Kept[OrderedDict[int, tuple[bytes, _Remembered]]](OrderedDict)
+        self._kept_ids = Kept[OrderedDict[int, tuple[bytes, Remembered]]](OrderedDict)
         self._forgets = forgets
 
     def setup(self) -> None:
@@ -188,14 +167,14 @@ class _DeduplicateFn(_Deduplicator):
         token: Any = beam.DoFn.StateParam(TOKEN),
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
         # Beam finds the states of a step by the defaults of its parameters.
-        bag_0: Any = beam.DoFn.StateParam(BAGS[0]),
-        bag_1: Any = beam.DoFn.StateParam(BAGS[1]),
-        bag_2: Any = beam.DoFn.StateParam(BAGS[2]),
-        bag_3: Any = beam.DoFn.StateParam(BAGS[3]),
-        bag_4: Any = beam.DoFn.StateParam(BAGS[4]),
-        bag_5: Any = beam.DoFn.StateParam(BAGS[5]),
-        bag_6: Any = beam.DoFn.StateParam(BAGS[6]),
-        bag_7: Any = beam.DoFn.StateParam(BAGS[7]),
+        bag_0: Any = beam.DoFn.StateParam(IDS[0]),
+        bag_1: Any = beam.DoFn.StateParam(IDS[1]),
+        bag_2: Any = beam.DoFn.StateParam(IDS[2]),
+        bag_3: Any = beam.DoFn.StateParam(IDS[3]),
+        bag_4: Any = beam.DoFn.StateParam(IDS[4]),
+        bag_5: Any = beam.DoFn.StateParam(IDS[5]),
+        bag_6: Any = beam.DoFn.StateParam(IDS[6]),
+        bag_7: Any = beam.DoFn.StateParam(IDS[7]),
     ) -> Iterator[Any]:
         shard, parts = element
         bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7
@@ -207,12 +186,9 @@ class _DeduplicateFn(_Deduplicator):
         if not fresh.any():
             self._keep(shard, written, remembered)
             return
-        pending = forget_at(remembered.expiring) if written else None
-        filled = bag_to_fill([of_bag.total() for of_bag in remembered.by_bag])
-        for until, expiring in ids_by_expiry(self._served, parts, masked, fresh):
-            bags[filled].add(pack_ids(until, expiring))
-            remembered.count(filled, until, len(expiring))
-        if self._forgets and (due := forget_at(remembered.expiring)) != pending:
+        pending = remembered.forget_at() if written else None
+        remembered.write(bags, ids_by_expiry(self._served, parts, masked, fresh))
+        if self._forgets and (due := remembered.forget_at()) != pending:
             expiry.set(Timestamp(micros=due * 1000))
         self._keep(shard, _write(token), remembered)
 
@@ -223,73 +199,41 @@ class _DeduplicateFn(_Deduplicator):
         now: Any = beam.DoFn.TimestampParam,
         token: Any = beam.DoFn.StateParam(TOKEN),
         expiry: Any = beam.DoFn.TimerParam(EXPIRY),
-        bag_0: Any = beam.DoFn.StateParam(BAGS[0]),
-        bag_1: Any = beam.DoFn.StateParam(BAGS[1]),
-        bag_2: Any = beam.DoFn.StateParam(BAGS[2]),
-        bag_3: Any = beam.DoFn.StateParam(BAGS[3]),
-        bag_4: Any = beam.DoFn.StateParam(BAGS[4]),
-        bag_5: Any = beam.DoFn.StateParam(BAGS[5]),
-        bag_6: Any = beam.DoFn.StateParam(BAGS[6]),
-        bag_7: Any = beam.DoFn.StateParam(BAGS[7]),
+        bag_0: Any = beam.DoFn.StateParam(IDS[0]),
+        bag_1: Any = beam.DoFn.StateParam(IDS[1]),
+        bag_2: Any = beam.DoFn.StateParam(IDS[2]),
+        bag_3: Any = beam.DoFn.StateParam(IDS[3]),
+        bag_4: Any = beam.DoFn.StateParam(IDS[4]),
+        bag_5: Any = beam.DoFn.StateParam(IDS[5]),
+        bag_6: Any = beam.DoFn.StateParam(IDS[6]),
+        bag_7: Any = beam.DoFn.StateParam(IDS[7]),
     ) -> None:
         """Free the ids of windows that have closed."""
         bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7
-        # No longer in memory: what remains there would hold the ids that are freed.
-        by_bag = self._remembered(shard, token.read() or b"", bags).by_bag
-        kept = sum(map(partial(forget_expired, now=now.micros // 1000), bags, by_bag), Counter[int]())
-        if not kept:
+        remembered = self._remembered(shard, token.read() or b"", bags)
+        remembered.forget(bags, now.micros // 1000)
+        if not remembered.expiring:
             token.clear()
             return
-        expiry.set(Timestamp(micros=forget_at(kept) * 1000))
-        _write(token)
+        expiry.set(Timestamp(micros=remembered.forget_at() * 1000))
+        written = _write(token)
+        if remembered.is_tight():
+            self._keep(shard, written, remembered)
 
-    def _remembered(self, shard: int, written: bytes, bags: Iterable[Any]) -> "_Remembered":
+    def _remembered(self, shard: int, written: bytes, bags: Iterable[Any]) -> Remembered:
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""
         # Removed until the state is written: the caller adds ids to it, and a bundle that fails does not write them.
         cached = self._cache.pop(shard, None)
         if cached is not None and cached[0] == written:
             return cached[1]
-        remembered = _Remembered()
         # Without a token, nothing was ever written.
-        for number, bag in enumerate(bags if written else ()):
-            entries = list(map(unpack_ids, bag.read()))
-            if entries:
-                remembered.ids.add(np.concatenate([ids for _, ids in entries]))
-            for until, ids in entries:
-                remembered.count(number, until, len(ids))
-        return remembered
+        return Remembered.read(bags if written else ())
 
-    def _keep(self, shard: int, written: bytes, remembered: "_Remembered") -> None:
+    def _keep(self, shard: int, written: bytes, remembered: Remembered) -> None:
         """Keep the ids of a shard in memory, with ``written``, which identifies the state that they equal."""
         self._cache[shard] = written, remembered
         if len(self._cache) > self.MAX_CACHED:
             self._cache.popitem(last=False)
-
-
-class _Remembered:
-    """The ids of a shard in memory, and their number by expiry, of all and of those in each bag."""
-
-    def __init__(self) -> None:
-        self.ids = SeenIds()
-        self.expiring: Counter[int] = Counter()
-        self.by_bag: list[Counter[int]] = [Counter() for _ in _DeduplicateFn.BAGS]
-
-    def count(self, bag: int, expiry: int, ids: int) -> None:
-        """Count ids that were added to a bag."""
-        self.expiring[expiry] += ids
-        self.by_bag[bag][expiry] += ids
-
-
-def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
-    """Free a bag of the ids that have expired, if these are a sixteenth of it; return the number of those left."""
-    expired = sum(ids for until, ids in expiring.items() if until <= now)
-    if not expired or expired * 16 < expiring.total():
-        return expiring
-    kept = unexpired(bag.read(), now) if expired < expiring.total() else {}
-    bag.clear()
-    for until, ids in kept.items():
-        bag.add(pack_ids(until, ids))
-    return Counter({until: len(ids) for until, ids in kept.items()})
 
 
 def _write(token: Any) -> bytes:

@@ -20,8 +20,8 @@ Command = Literal["backfill", "stream"]
 #: the version before, for example because a class has moved: the state of a source holds the paths of its classes. In
 #: versions before 3, the remainder of an id chose its shard, so copies would reach another shard than the first report.
 #: Versions before 4 kept the counts of the last pane of a window, and not its n alone. In versions before 5, a shard
-#: held the ids of one collection. In versions before 6, all readers of a source had one key on Flink. In versions before
-#: 7, all ids of a shard were in one bag.
+#: held the ids of one collection. In versions before 6, all readers of a source had one key on Flink. In versions
+#: before 7, all ids of a shard were in one bag.
 STATE = 7
 #: The first version of the state whose jobs write results that this version can read.
 READABLE = 4
