@@ -423,6 +423,12 @@ def test_a_worker_does_not_keep_ids_that_expire_long_before_others_of_their_elem
     assert shard.bags[0].reads == 2
 
 
+def test_there_may_be_nothing_to_forget() -> None:
+    shard, worker = Shard(), Worker()
+    worker.forgets(shard, EXPIRY)
+    assert worker.keeps(shard, [1]) == [1]
+
+
 def test_forgetting_that_was_undone_leaves_what_there_was() -> None:
     shard, worker = Shard(), Worker()
     worker.keeps(shard, [1])

@@ -107,8 +107,8 @@ class Remembered:
         """Free state and memory of ids that have expired: all but a sixteenth of those in state."""
         self._by_bag = [forget_expired(*of_bag, now) for of_bag in zip(bags, self._by_bag, strict=True)]
         self.expiring = sum(self._by_bag, Counter())
-        kept = np.array([until > now for until, _ in self._runs])
-        self.ids = self.ids.only(kept.repeat([ids for _, ids in self._runs]))
+        until, lengths = np.array(self._runs, dtype=np.int64).reshape(-1, 2).T
+        self.ids = self.ids.only(np.repeat(until > now, lengths))
         self._runs = [run for run in self._runs if run[0] > now]
 
     def is_tight(self) -> bool:
