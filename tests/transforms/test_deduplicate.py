@@ -423,6 +423,22 @@ def test_a_worker_does_not_keep_ids_that_expire_long_before_others_of_their_elem
     assert shard.bags[0].reads == 2
 
 
+def test_an_id_that_came_again_after_its_expiry_is_kept_as_long_as_its_last_window() -> None:
+    shard, worker = Shard(), Worker()
+    assert worker.keeps(shard, range(1)) == [0]
+    for hour, ids in ((1, range(1, 40)), (2, range(40, 80))):
+        worker.keeps(shard, ids, hour)
+    # One in eighty has expired: too little to free the bag of it. The worker has it no more.
+    worker.forgets(shard, EXPIRY)
+    assert len(held(shard.bags[0])[EXPIRY]) == 1
+    assert worker.keeps(shard, [0], hour=2) == [0]
+    # Another worker finds it twice in state.
+    taken_over = Worker()
+    assert taken_over.keeps(shard, [0, 80], hour=2) == [80]
+    taken_over.forgets(shard, EXPIRY + HOUR)
+    assert taken_over.keeps(shard, range(81), hour=2) == list(range(1, 40))
+
+
 def test_there_may_be_nothing_to_forget() -> None:
     shard, worker = Shard(), Worker()
     worker.forgets(shard, EXPIRY)

@@ -76,13 +76,14 @@ class Remembered:
     @classmethod
     def read(cls, bags: Iterable[Any]) -> Self:
         """Read the ids from bag states."""
-        remembered = cls()
+        remembered, found = cls(), list[tuple[int, ReportIds]]()
         for number, bag in enumerate(bags):
             entries = list(map(unpack_ids, bag.read()))
-            if entries:
-                remembered.ids.add(np.concatenate([ids for _, ids in entries]))
-            for entry in entries:
-                remembered._count(number, [entry])
+            remembered._count(number, entries)
+            found += entries
+        # An id may have come again when it had expired, and was still in state. Then it expires with the later entry.
+        for until, ids in sorted(found, key=lambda entry: -entry[0]):
+            remembered._runs.append((until, int(np.count_nonzero(remembered.ids.add(ids)))))
         return remembered
 
     def write(self, bags: Sequence[Any], by_expiry: Iterable[tuple[int, ReportIds]]) -> None:
@@ -91,13 +92,13 @@ class Remembered:
         for entry in entries:
             bags[filled].add(pack_ids(*entry))
         self._count(filled, entries)
+        self._runs.append((max(until for until, _ in entries), sum(len(ids) for _, ids in entries)))
 
     def _count(self, bag: int, entries: Sequence[tuple[int, ReportIds]]) -> None:
-        """Count the ids of a run."""
+        """Count ids in a bag."""
         for until, ids in entries:
             self.expiring[until] += len(ids)
             self._by_bag[bag][until] += len(ids)
-        self._runs.append((max(until for until, _ in entries), sum(len(ids) for _, ids in entries)))
 
     def forget_at(self) -> int:
         """Return the time at which to forget ids, in milliseconds; there must be some."""
