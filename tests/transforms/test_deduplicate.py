@@ -1,8 +1,7 @@
 """A report is counted once: against a Python set, on a pipeline, and through expiry, failure and restart."""
 
 import copy
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,114 +13,27 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
+from tests.transforms.bags import Bag, held
 from uldp.collector import remembered_ids
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.hashing import mask_of
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.arrays import ReportIds
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
 from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn
-from uldp.transforms.remembered import BAGS, forget_expired, pack_ids, unexpired, unpack_ids
+from uldp.transforms.remembered import BAGS, unpack_ids
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
 EXPIRY = START + HOUR + HOUR // 2
-
-Id = tuple[int, int]
-
 
 SPECS = [
     build.spec(collection=name, version=version, window={"size": "1h", "allowed_lateness": "30m"})
     for name, version in (("a", 1), ("a", 2), ("b", 1))
 ]
-
-
-def as_ids(ids: Iterable[Id]) -> ReportIds:
-    return np.array(list(ids), dtype=np.uint64).reshape(-1, 2)
-
-
-# Entries of state.
-
-#: Words of which few bits differ, and the differences are where a hash by multiplication is weak.
-WORDS = st.sampled_from([0, 1, 2, 2**31, 2**32, 2**62, 2**63, 2**63 + 2**31, 2**64 - 1])
-IDS = st.lists(st.tuples(WORDS, WORDS), max_size=25)
-
-
-@given(st.integers(-(2**63), 2**63 - 1), st.lists(st.tuples(*[st.integers(0, 2**64 - 1)] * 2), max_size=5))
-def test_packed_ids_round_trip(expiry: int, ids: list[Id]) -> None:
-    entry = pack_ids(expiry, as_ids(ids))
-    assert len(entry) == 8 + 16 * len(ids)
-    read_expiry, read_ids = unpack_ids(entry)
-    assert (read_expiry, list(map(tuple, read_ids.tolist()))) == (expiry, ids)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), IDS), max_size=6), st.integers(0, 5))
-def test_what_has_not_expired_is_kept_by_expiry(entries: list[tuple[int, list[Id]]], now: int) -> None:
-    kept = unexpired((pack_ids(expiry, as_ids(ids)) for expiry, ids in entries), now)
-    assert list(kept) == sorted({expiry for expiry, _ in entries if expiry > now})
-    for expiry, ids in kept.items():
-        expected = [id_ for until, ids_ in entries if until == expiry for id_ in ids_]
-        assert list(map(tuple, ids.tolist())) == expected
-
-
-class Bag:
-    """A runner's bag state."""
-
-    def __init__(self) -> None:
-        self.entries: list[bytes] = []
-        self.reads = 0
-
-    def add(self, entry: bytes) -> None:
-        self.entries.append(entry)
-
-    def read(self) -> list[bytes]:
-        self.reads += 1
-        return list(self.entries)
-
-    def clear(self) -> None:
-        self.entries = []
-
-
-def held(bag: Bag) -> dict[int, list[Id]]:
-    """The ids in a bag, by expiry."""
-    found: dict[int, list[Id]] = {}
-    for expiry, ids in map(unpack_ids, bag.entries):
-        found.setdefault(expiry, []).extend(map(tuple, ids.tolist()))
-    return found
-
-
-def sizes(by_expiry: Mapping[int, Sized]) -> Counter[int]:
-    return Counter({expiry: len(ids) for expiry, ids in by_expiry.items()})
-
-
-SOME_IDS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=25)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), SOME_IDS), max_size=6), st.integers(0, 5))
-def test_a_bag_holds_few_expired_ids_and_all_others(entries: list[tuple[int, list[Id]]], now: int) -> None:
-    bag = Bag()
-    for expiry, ids in entries:
-        bag.add(pack_ids(expiry, as_ids(ids)))
-    before = held(bag)
-    left = forget_expired(bag, sizes(before), now)
-    after = held(bag)
-    assert left == sizes(after)
-    assert [ids for expiry, ids in sorted(after.items()) if expiry > now] == [
-        ids for expiry, ids in sorted(before.items()) if expiry > now
-    ]
-    expired = sum(len(ids) for expiry, ids in after.items() if expiry <= now)
-    assert expired == 0 or expired * 16 < left.total()
-    if all(expiry <= now for expiry in before):
-        assert (left.total(), bag.reads) == (0, 0)
-
-
-# The transform.
 
 
 def columns(ids: Iterable[int], hour: int | Iterable[int] = 0, spec: CollectionSpec = SPECS[0]) -> ReportColumns:
