@@ -63,8 +63,13 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
 
 
 def area(times: Floats, positive: Mask) -> float:
-    """Return the probability that a time of one group is above a time of the other, from 1/2 on; ties count half."""
+    """Return the probability that a time of one group is above a time of the other, from 1/2 on; ties count half.
+
+    Without a time in both groups there is nothing to guess: 1/2.
+    """
     n = int(positive.sum())
+    if n in (0, len(times)):
+        return 0.5
     ranks = rankdata(times)[positive].sum()
     found = float((ranks - n * (n + 1) / 2) / (n * (len(times) - n)))
     return max(found, 1 - found)

@@ -17,6 +17,11 @@ def test_the_area_is_the_probability_that_a_time_is_above_another(times: list[in
     assert area(np.array(times, dtype=np.float64), np.array([False, False, True, True])) == expected
 
 
+@pytest.mark.parametrize("positive", [False, True])
+def test_times_of_one_group_alone_tell_nothing(positive: bool) -> None:
+    assert area(np.array([1.0, 2.0, 3.0]), np.full(3, positive)) == 0.5
+
+
 def test_more_draws_for_noise_are_seen() -> None:
     class Lazy(RandomizedResponse):
         def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
