@@ -122,26 +122,29 @@ def test_the_ids_are_copied() -> None:
 
 
 @given(BATCHES, st.randoms(use_true_random=False))
-def test_only_some_ids_are_the_set_of_these(batches: list[list[Id]], random: Random) -> None:
+def test_the_ids_kept_are_the_set_of_these(batches: list[list[Id]], random: Random) -> None:
     known = SeenIds()
     new = [known.add(as_ids(batch)) for batch in batches]
     added = [
         id_ for batch, of in zip(batches, new, strict=True) for id_, is_new in zip(batch, of, strict=True) if is_new
     ]
     kept = np.array([random.random() < 0.5 for _ in added], dtype=np.bool_)
-    some = known.only(kept)
-    assert len(some) == kept.sum()
-    assert some.add(as_ids(added)).tolist() == (~kept).tolist()
-    assert len(some) == len(known) == len(added)
+    known.keep(kept)
+    assert len(known) == kept.sum()
+    assert known.add(as_ids(added)).tolist() == (~kept).tolist()
+    assert len(known) == len(added)
 
 
-def test_only_some_of_many_ids() -> None:
+def test_some_of_many_ids_are_kept_in_their_memory_alone() -> None:
     known, ids = SeenIds(), random_ids(50_000)
     known.add(ids)
     kept = np.arange(len(ids)) >= 20_000
-    some = known.only(kept)
-    assert memory(some) <= 25 * (30_000 + 1) + 16 * (30_000 + 1000)
-    assert (some.add(ids) == ~kept).all()
+    known.keep(kept)
+    assert memory(known) <= 20 * (30_000 + 1) + 16 * 30_000
+    assert (known.add(ids) == ~kept).all()
+    known.keep(np.zeros(len(known), dtype=np.bool_))
+    assert memory(known) < 200
+    assert known.add(ids).all()
 
 
 def test_sets_are_apart() -> None:

@@ -38,6 +38,13 @@ def _hashes(low: Words, high: Words) -> Words:
     return hash_ids(_secret(), low, high)
 
 
+def _slots_for(count: int, slots: int) -> int:
+    """Return the number of slots of a table that grew from ``slots`` until it has at least ``count``."""
+    while slots < count:
+        slots *= _GROWTH
+    return slots
+
+
 class SeenIds:
     """A growing set of report ids.
 
@@ -72,21 +79,20 @@ class SeenIds:
             self._add(block[:, 0].copy(), block[:, 1].copy(), new[start : start + _BLOCK])
         return new
 
-    def only(self, kept: Mask) -> "SeenIds":
-        """Return a set of some of these ids.
+    def keep(self, kept: Mask) -> None:
+        """Forget all other ids, in place: a second set beside this one would leave holes in memory.
 
         Args:
-            kept: Shape (len(self),): which ids it holds, in the order in which they were added.
+            kept: Shape (len(self),): which ids stay, in the order in which they were added.
         """
-        ids, rows = SeenIds(), np.flatnonzero(kept) + 1
-        ids._reserve(len(rows))
+        rows = np.flatnonzero(kept) + 1
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
-            low, high = self._low.take(block), self._high.take(block)
-            ids._store(low, high)
-            ids._link(ids._count + 1, ids._slots(low, high))
-            ids._count += len(block)
-        return ids
+            self._count = start  # rows move towards the front, so none is overwritten before it has moved
+            self._store(self._low.take(block), self._high.take(block))
+        self._count = len(rows)
+        self._resize(len(rows) + 1)
+        self._rehash(_slots_for(len(rows), _MIN_SLOTS))
 
     def _add(self, low: Words, high: Words, new: Mask) -> None:
         """Add one block of ids, and clear ``new`` for each id that the set or an earlier row of the block holds."""
@@ -164,20 +170,23 @@ class SeenIds:
         start = self._count + 1
         stop = start + len(low)
         if stop > len(self._low):
-            size = max(stop, len(self._low) * 5 // 4)
-            # In place: the system moves pages of large columns without a copy. No view of a column outlives a call.
-            for column in (self._low, self._high, self._before):
-                column.resize(size, refcheck=False)
+            self._resize(max(stop, len(self._low) * 5 // 4))
         self._low[start:stop] = low
         self._high[start:stop] = high
 
+    def _resize(self, rows: int) -> None:
+        """Make room for so many rows, with row 0."""
+        # In place: the system moves pages of large columns without a copy. No view of a column outlives a call.
+        for column in (self._low, self._high, self._before):
+            column.resize(rows, refcheck=False)
+
     def _reserve(self, count: int) -> None:
         """Grow the table until it has at least ``count`` slots."""
-        slots = len(self._heads)
-        if count <= slots:
-            return
-        while slots < count:
-            slots *= _GROWTH
+        if count > len(self._heads):
+            self._rehash(_slots_for(count, len(self._heads)))
+
+    def _rehash(self, slots: int) -> None:
+        """Link all rows anew in a table of so many slots."""
         self._heads = np.zeros(slots, dtype=np.uint32)
         for start in range(1, self._count + 1, _BLOCK):
             stop = min(start + _BLOCK, self._count + 1)

@@ -109,7 +109,7 @@ class Remembered:
         self._by_bag = [forget_expired(*of_bag, now) for of_bag in zip(bags, self._by_bag, strict=True)]
         self.expiring = sum(self._by_bag, Counter())
         until, lengths = np.array(self._runs, dtype=np.int64).reshape(-1, 2).T
-        self.ids = self.ids.only(np.repeat(until > now, lengths))
+        self.ids.keep(np.repeat(until > now, lengths))
         self._runs = [run for run in self._runs if run[0] > now]
 
     def is_tight(self) -> bool:
