@@ -25,7 +25,7 @@ from uldp.transforms import remembered
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.remembered import forget_expired, pack_ids
 
-WINDOWS, REPORTS_PER_WINDOW, BATCH = 48, 25_000, 1_000
+WINDOWS, REPORTS_PER_WINDOW, BATCH = 48, 100_000, 1_000
 START, HOUR = 1_767_225_600_000, 3_600_000
 #: Parts of the run at whose ends memory is read.
 QUARTERS = 4

@@ -1,4 +1,4 @@
-"""An exact, growing set of the 128-bit report ids that a stage has seen; the stage adds columns of ids.
+"""An exact set of the 128-bit report ids that a stage has seen; the stage adds columns of ids.
 
 The set is a hash table with chains, stored in NumPy arrays. Each step handles thousands of ids at once, so the number
 of NumPy calls grows with the longest chain and not with the number of ids.
@@ -46,7 +46,7 @@ def _slots_for(count: int, slots: int) -> int:
 
 
 class SeenIds:
-    """A growing set of report ids.
+    """A set of report ids.
 
     The set stores ids in rows, counted from 1. Each slot of the table holds the newest row of that slot, and each row
     holds the next older row of its slot. These links form a chain that ends with 0.
