@@ -92,7 +92,7 @@ def test_specs_are_sent_as_they_are_put_into_a_folder(tmp_path: Path) -> None:
         put = {file.relative_to(tmp_path): file for file in tmp_path.rglob("*") if file.is_file()}
         sent = {Path(url.removeprefix("mem://sent/")): content for url, content in memory.FILES.items()}
         assert len(sent) > 2
-        assert {path: file.read_bytes() for path, file in put.items() if path.name != ".lock"} == sent
+        assert {path: file.read_bytes() for path, file in put.items()} == sent
     finally:
         memory.FILES.clear()
 

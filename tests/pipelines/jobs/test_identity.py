@@ -9,7 +9,7 @@ import pytest
 
 from tests import build
 from tests.build import START
-from uldp.pipelines.jobs import outputs
+from uldp.pipelines.jobs import locks
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options, refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed
@@ -166,7 +166,7 @@ def test_an_identity_that_cannot_be_read_is_named(text: bytes, tmp_path: Path) -
 
 
 def test_one_job_at_a_time_writes_to_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(locks, "LOCK_SECONDS", 0.0)
     identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])
     with claimed(str(tmp_path / "out"), [build.spec()], identity):
         stream_of(tmp_path / "stream", 0, 1)

@@ -41,6 +41,7 @@ class JobIdentity:
         resumes: Whether the job can resume where it was stopped. Such a job may then serve other specs and reject other
             reports. A job that reads its source again may not: its earlier rejected records would stay, and it would
             count these reports too.
+        apart: Whether the job may run on after its command has ended, as on a cluster. A job that resumes is one.
         state: The version of the job's state, see ``STATE``.
         shard_key: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when
             the job first runs. No other property of a job is secret.
@@ -51,15 +52,24 @@ class JobIdentity:
     content: str
     specs: Mapping[str, Mapping[str, Any]]
     resumes: bool = False
+    apart: bool = False
     state: int = STATE
     shard_key: int = field(default_factory=partial(secrets.randbits, 128), repr=False)
 
     @classmethod
     def of(
-        cls, command: Command, source: object, content: str, specs: Sequence[CollectionSpec], *, resumes: bool = False
+        cls,
+        command: Command,
+        source: object,
+        content: str,
+        specs: Sequence[CollectionSpec],
+        *,
+        resumes: bool = False,
+        apart: bool = False,
     ) -> Self:
         """Return the identity of a job with this command, source and specs."""
-        return cls(command, str(source), content, {name_of(spec): dict(_decisive(spec)) for spec in specs}, resumes)
+        decisive = {name_of(spec): dict(_decisive(spec)) for spec in specs}
+        return cls(command, str(source), content, decisive, resumes, resumes or apart)
 
     def encode(self) -> bytes:
         """Return the content of the identity file beside the results."""
@@ -77,7 +87,7 @@ class JobIdentity:
         except ValueError:
             fields = None
         if isinstance(fields, dict):
-            fields = {"state": _UNNAMED_STATE} | fields
+            fields = {"state": _UNNAMED_STATE, "apart": True} | fields
             if fields["state"] != STATE:
                 fields.setdefault("shard_key", secrets.randbits(128))
         if not isinstance(fields, dict) or fields.keys() != cls.__dataclass_fields__.keys():

@@ -111,7 +111,7 @@ def backfill(
         shards = (SPILLED_SHARDS if several else 1) if local else DEFAULT_SHARDS
         aggregate = Aggregate(specs, shards=shards, spill=spill, freeze_heap=True)
         messages = whole.read_whole(pipeline)
-        job = JobIdentity.of("backfill", whole.name, whole.content(), specs)
+        job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local)
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         stack.enter_context(loopback_servers())
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end

@@ -1,21 +1,20 @@
 """Prepare a results directory before a job (lock, identity, specs), and mark windows that the job did not finish."""
 
 import csv
-import fcntl
 import math
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TextIO
 
 import yaml
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.collector.signals import limits_senders
+from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
 from uldp.pipelines.jobs.identity import READABLE, JobIdentity, name_of
+from uldp.pipelines.jobs.locks import locked
 from uldp.pipelines.jobs.sender_key import kept_sender_key, read_sender_key
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_panes
@@ -30,9 +29,6 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import JOB, Kind, kind_of
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
 from uldp.transforms.io.results import estimate_file, statistic_file
-
-#: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
-LOCK_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -88,16 +84,29 @@ def claimed_both(
     key = read_sender_key(sender_key) if sender_key is not None else None
     if needed and key is None and is_remote(place):
         kept_sender_key(place)  # refuse before anything is written
-    with claimed(out, specs, job, from_savepoint=from_savepoint) as (results, begun), ExitStack() as stack:
+    left = None if is_remote(out) else _kept_identity(Path(out))
+    with ExitStack() as stack:
+        results, begun = stack.enter_context(claimed(out, specs, job, from_savepoint=from_savepoint))
+        new = [results] if begun.shard_key == job.shard_key else []
         kept = results
         if not _same_place(out, place):
             if not is_remote(place):
                 Path(place).parent.mkdir(parents=True, exist_ok=True)
                 Path(place).mkdir(mode=0o700, exist_ok=True)
-            kept, _ = stack.enter_context(claimed(place, (), begun, option="--private-to"))
+            left_key = left.shard_key if left is not None and new else None
+            claim = claimed(place, (), begun, option="--private-to", left_key=left_key)
+            kept, of_private = stack.enter_context(claim)
+            new += [kept] if new and of_private.shard_key == begun.shard_key else []
         if needed and key is None:
             key = kept_sender_key(kept)
-        yield Claim(results, kept, begun.shard_key, key if needed else None)
+        try:
+            yield Claim(results, kept, begun.shard_key, key if needed else None)
+        except Exception:
+            with suppress(Exception):  # report the error that ended the job instead
+                if job.command == "backfill" and not job.apart and not has_panes(results):
+                    for place in new:
+                        clear(place)
+            raise
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -114,17 +123,20 @@ def claimed(
     *,
     option: str = "--to",
     from_savepoint: bool = False,
+    left_key: int | None = None,
 ) -> Iterator[tuple[str, JobIdentity]]:
     """Prepare the results directory of a job: write the job's identity and the specs that readers of the results need.
 
     The function locks a directory on this machine until the context ends. Only processes on this machine see the lock.
 
     Args:
-        out: A new or empty directory, or a directory of the same job; or a URL of another of Beam's file systems.
+        out: A new or empty directory, one without a result, or a directory of the same job; or a URL of another of
+            Beam's file systems.
         specs: The specs of the job.
         job: The identity of the job.
         option: The option that names the directory, for errors.
         from_savepoint: Whether the job begins with the state of the job that wrote the directory.
+        left_key: Of a private directory, the key of a job whose results directory this job has taken, if it has.
 
     Yields:
         The location of the directory for the workers: the URL, or an absolute path; and the identity of the job, with
@@ -144,12 +156,17 @@ def claimed(
             _fetch(out, kept)
         else:
             _refuse_others(kept, option)
-            stack.enter_context(_locked(kept, option))
-        _refuse_earlier_results(out, kept, option)
-        _refuse_other_job(out, kept, job, option)
-        if from_savepoint:
-            _refuse_other_state(out, kept, job)
-        _refuse_other_channels(out, kept, specs)
+            stack.enter_context(locked(kept, option))
+        try:
+            _refuse_other_results(out, kept, job, specs, option)
+            if from_savepoint:
+                _refuse_other_state(out, kept, job)
+        except ResultsError:
+            left = _kept_identity(kept)
+            its_own = option == "--to" or (left is not None and left.shard_key == left_key)
+            if is_remote(out) or from_savepoint or not (its_own and is_abandoned(kept, left)):
+                raise
+            clear(out)
         begun = _joined(kept, job)
         # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
         write_file(FileSystems.join(out, JOB), begun.encode(), private=True)
@@ -172,43 +189,20 @@ def _refuse_others(out: Path, option: str) -> None:
         raise ResultsError(f"{out}: holds {kind}; choose a new or empty directory for {option}")
 
 
-@contextmanager
-def _locked(out: Path, option: str) -> Iterator[None]:
-    """Lock a directory until the context ends; the operating system also ends the lock if this process dies."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("w") as lock:
-        deadline = time.monotonic() + LOCK_SECONDS
-        while not _lock(lock):
-            if time.monotonic() > deadline:
-                raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another {option}")
-            time.sleep(0.1)
-        yield
-
-
-def _lock(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _refuse_earlier_results(out: str, kept: Path, option: str) -> None:
+def _refuse_other_results(out: str, kept: Path, job: JobIdentity, specs: Sequence[CollectionSpec], option: str) -> None:
+    """Refuse the results of another job, or of another channel."""
     before = _kept_identity(kept)
+    if before is None and any(kept.glob("specs/*")):
+        raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     if before is not None and before.state < READABLE:
         raise ResultsError(
             f"{out}: an earlier version of uldp wrote these results, in a layout that this version cannot read; choose"
             f" another {option}"
         )
-
-
-def _refuse_other_job(out: str, kept: Path, job: JobIdentity, option: str) -> None:
-    before = _kept_identity(kept)
-    if before is None and any(kept.glob("specs/*")):
-        raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
+    _refuse_other_channels(out, kept, specs)
 
 
 def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:

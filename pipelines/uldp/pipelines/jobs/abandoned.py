@@ -1,0 +1,57 @@
+"""Results directories without a pane. A job that failed before its first pane leaves one, and another job may take it.
+
+A job that left late or rejected reports without a pane may have read its source to the end, so its directory stays
+its own. A backfill that fails gives its directory back: it removes such records with all else that it wrote.
+"""
+
+import shutil
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp.pipelines.jobs.identity import READABLE, JobIdentity
+from uldp.transforms.io.folders import COUNTS, FEW, JOB
+from uldp.transforms.io.remote import is_remote, matching
+
+#: The folders of panes, and the folders of records of single reports.
+_PANES = (COUNTS, FEW, "estimates")
+_RECORDS = ("late", "rejected")
+#: The names that a job writes at the top of a directory. The identity is last, so that what remains after a crash is
+#: still known as a job's.
+_WRITTEN = (*_PANES, *_RECORDS, "specs", "resume.json", "sender.key", JOB)
+
+
+def has_panes(out: str) -> bool:
+    """Return whether a directory, here or behind a URL, holds a pane."""
+    return any(_has_file(out, kind) for kind in _PANES)
+
+
+def is_abandoned(out: Path, job: JobIdentity | None) -> bool:
+    """Return whether a locked directory holds no result, and no job will write one that the lock does not show.
+
+    Args:
+        out: The directory.
+        job: The identity of the job that wrote it, if it is known.
+    """
+    if job is not None and (job.apart or job.state < READABLE):
+        return False
+    return not any(_has_file(str(out), kind) for kind in (*_PANES, *_RECORDS))
+
+
+def clear(out: str) -> None:
+    """Remove all that a job has written to a directory, here or behind a URL, and no other file."""
+    for name in _WRITTEN:
+        if is_remote(out):
+            found = matching(FileSystems.join(out, name)) + matching(FileSystems.join(out, name, "**"))
+            if found:
+                FileSystems.delete([file.path for file in found])
+        elif (path := Path(out, name)).is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _has_file(out: str, kind: str) -> bool:
+    if is_remote(out):
+        return bool(matching(FileSystems.join(out, kind, "**")))
+    return any(not path.name.startswith(".") for path in Path(out, kind).rglob("*.avro"))

@@ -1,0 +1,70 @@
+"""The lock of a results directory: one job on this machine writes to it at a time."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from uldp.pipelines.results.files import ResultsError
+
+#: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
+LOCK_SECONDS = 20.0
+
+
+@contextmanager
+def locked(out: Path, option: str) -> Iterator[None]:
+    """Create a directory and lock it until the context ends; the operating system also ends the lock with this process.
+
+    The lock is on the directory itself, because a file in it could be removed while a job holds its lock.
+
+    Args:
+        out: The directory.
+        option: The option that names it, for errors.
+
+    Raises:
+        ResultsError: if another process holds the lock for longer than ``LOCK_SECONDS``; or, when the context ends
+            without an error, if the directory was removed or replaced meanwhile, and with it what the job wrote.
+    """
+    descriptor = _lock(out, option)
+    try:
+        yield
+        if not _is_at(descriptor, out):
+            raise ResultsError(
+                f"{out}: was removed or replaced while the job wrote to it, so results are missing; run the job again"
+                " into a new directory"
+            )
+    finally:
+        os.close(descriptor)
+
+
+def _lock(out: Path, option: str) -> int:
+    """Return the descriptor of the directory that is at ``out`` once its lock is held."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        out.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # removed again since then
+            descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+            if _try(descriptor) and _is_at(descriptor, out):
+                return descriptor
+            os.close(descriptor)
+        if time.monotonic() > deadline:
+            raise ResultsError(f"{out}: another job is writing to it; wait for its end, or choose another {option}")
+        time.sleep(0.1)
+
+
+def _try(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Return whether a path still leads to an open directory, and not to none or to another one."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

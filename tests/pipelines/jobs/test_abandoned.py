@@ -1,0 +1,150 @@
+"""A results directory without a pane: a failed job does not keep it, and a job that may still write does."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import build
+from tests.build import START
+from tests.fakes import memory
+from uldp.pipelines.jobs import locks
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.local import backfill, pipeline_options
+from uldp.pipelines.jobs.outputs import claimed, claimed_both
+from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.results.files import ResultsError
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import LocalStream
+
+SPECS = [build.spec()]
+
+
+def job_of(source: str) -> JobIdentity:
+    return JobIdentity.of("backfill", source, source, SPECS)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Five reports, and one that is none."""
+    path = tmp_path / "archive"
+    messages = [Message(build.report(number, 0, START).encode(), START) for number in range(5)]
+    LocalStream.create(path).append([*messages, Message(b"no report", START)])
+    (path / "stream.json").unlink()
+    return path
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[None]:
+    yield
+    memory.FILES.clear()
+
+
+def fail(folder: Path, out: str, private: str | None) -> None:
+    """Run the backfill of a folder in which a block of a file is damaged."""
+    (whole,) = folder.iterdir()
+    content = whole.read_bytes()
+    bad = folder / "bad.avro"
+    bad.write_bytes(content[:-30] + bytes(14) + content[-16:])
+    with pytest.raises(Exception, match=r"bad\.avro: damaged|bad\.avro: not an Avro file"):
+        backfill(SPECS, folder, out, pipeline_options([]), private=private)
+    bad.unlink()
+
+
+@pytest.mark.parametrize("private", [None, "private"])
+def test_a_failed_backfill_keeps_no_directory(
+    private: str | None, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fail(archive, "out", private)
+    backfill(SPECS, archive, Path("out"), pipeline_options([]), private=private)
+    found = summary(Path("out"), private=Path(private or "out"))
+    assert "in all: 6 received = 5 counted + 0 duplicate + 0 late + 1 rejected" in found
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_failed_backfill_keeps_no_directory_elsewhere(archive: Path) -> None:
+    fail(archive, "mem://out", None)
+    assert memory.FILES == {}
+    backfill(SPECS, archive, "mem://out", pipeline_options([]))
+    assert any("/estimates/" in url for url in memory.FILES)
+
+
+def test_a_failed_backfill_keeps_what_an_earlier_run_has_written(tmp_path: Path) -> None:
+    rejected = tmp_path / "out" / "rejected" / "a.avro"
+    out = str(tmp_path / "out")
+    with claimed_both(out, None, SPECS, job_of("one")):
+        rejected.parent.mkdir()
+        rejected.touch()
+    with pytest.raises(ValueError, match="failed"), claimed_both(out, None, SPECS, job_of("one")):
+        raise ValueError("failed")
+    assert rejected.exists()
+
+
+def test_a_killed_job_keeps_no_directory_without_a_result(tmp_path: Path) -> None:
+    out, private = (str(tmp_path / name) for name in ("out", "private"))
+    stray = tmp_path / "out" / "notes.txt"
+    for job in (
+        job_of("one"),
+        job_of("other"),
+        JobIdentity.of("stream", "s", "s", [build.spec(window={"size": "2h"})]),
+    ):
+        with claimed_both(out, private, SPECS, job):
+            (tmp_path / "out" / "resume.json").touch()
+            stray.touch()
+        kept = [JobIdentity.decode((tmp_path / name / "job.json").read_bytes()) for name in ("out", "private")]
+        assert {each.shard_key for each in kept} == {job.shard_key}
+        (tmp_path / "out" / "resume.json").unlink()
+    assert stray.exists()
+
+
+@pytest.mark.parametrize("result", ["estimates/c-v1/w/0.avro", "counts/c-v1/shared/a.avro", "rejected/a.avro"])
+def test_a_directory_with_a_result_is_of_its_job(result: str, tmp_path: Path) -> None:
+    with claimed(str(tmp_path), SPECS, job_of("one")):
+        (tmp_path / result).parent.mkdir(parents=True)
+        (tmp_path / result).touch()
+    with (
+        pytest.raises(ResultsError, match="holds the results of another job"),
+        claimed(str(tmp_path), SPECS, job_of("other")),
+    ):
+        pass
+    assert (tmp_path / result).exists()
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        JobIdentity.of("backfill", "one", "one", SPECS, apart=True),
+        JobIdentity.of("stream", "kafka:broker:9092/t", "one", SPECS, resumes=True),
+    ],
+)
+def test_a_job_that_may_still_run_on_a_cluster_keeps_its_directory(job: JobIdentity, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    with pytest.raises(ValueError, match="failed"), claimed_both(out, None, SPECS, job):
+        raise ValueError("failed")
+    with pytest.raises(ResultsError, match="holds the results of another job"), claimed(out, SPECS, job_of("other")):
+        pass
+
+
+def test_a_lock_stays_when_all_files_of_its_directory_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "LOCK_SECONDS", 0.0)
+    out = tmp_path / "out"
+    with locks.locked(out, "--to"):
+        for path in out.iterdir():
+            path.unlink()
+        with pytest.raises(ResultsError, match="another job is writing to it"), locks.locked(out, "--to"):
+            pass
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_job_whose_directory_was_removed_does_not_end_well(again: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def replace() -> None:
+        shutil.rmtree(out)
+        if again:
+            out.mkdir()
+
+    with pytest.raises(ResultsError, match="was removed or replaced while the job wrote"), locks.locked(out, "--to"):
+        replace()
