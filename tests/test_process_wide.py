@@ -40,6 +40,8 @@ import gc, json, logging, signal, sys, warnings
 import apache_beam as beam
 import scipy.special  # adds a filter for a warning of its own
 
+gc.unfreeze()  # Python 3.12 starts with frozen objects of its own
+
 def state():
     handlers = {str(one): str(signal.getsignal(one)) for one in (signal.SIGINT, signal.SIGTERM)}
     return {
