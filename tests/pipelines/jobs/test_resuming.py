@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,7 +30,7 @@ from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.resume import Announced, ResumePoint, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header, read_messages
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, read_header, read_messages
 from uldp.transforms.io.local.waiting import Waiting
 
 #: Set ULDP_RESTARTS=50 for the long run; each stream costs some five seconds.
@@ -232,14 +233,30 @@ def test_a_damaged_point_is_refused_with_the_remedy(
         follow(stream, out, [FIXED])
 
 
-def test_a_segment_that_is_missing_is_named(week: tuple[LocalStream, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", range(36, 76, 3))
+def test_a_segment_that_is_missing_is_named(week: tuple[LocalStream, Path], tmp_path: Path, number: int) -> None:
     stream, before = week
     out = copied(before, tmp_path / "out")
     copied(stream.path, tmp_path / "stream")
+    (tmp_path / "stream" / "closed").touch()
     point = ResumePoint.read(out / RESUME)
     assert point is not None
-    (tmp_path / "stream" / point.first).unlink()
-    with pytest.raises(ResultsError, match=rf"{point.first}: missing, and .*resume\.json needs it; restore"):
+    path = tmp_path / "stream" / f"{number:012d}.avro"
+    path.unlink()
+    needed = path.name >= point.first
+    with pytest.raises(StreamError, match=rf"{path}: missing, and .* behind") if needed else nullcontext():
+        follow(LocalStream.open(tmp_path / "stream"), out, [FIXED])
+
+
+def test_the_last_segment_of_a_point_is_missing(week: tuple[LocalStream, Path], tmp_path: Path) -> None:
+    stream, before = week
+    out = copied(before, tmp_path / "out")
+    point = ResumePoint.read(out / RESUME)
+    assert point is not None
+    for path in copied(stream.path, tmp_path / "stream").glob("*.avro"):
+        if path.name >= point.last:
+            path.unlink()
+    with pytest.raises(ResultsError, match=rf"{point.last}: missing, and the job has read it, as .*resume\.json says"):
         follow(LocalStream.open(tmp_path / "stream"), out, [FIXED])
 
 

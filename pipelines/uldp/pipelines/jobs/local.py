@@ -199,6 +199,6 @@ def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str
         [spec.window for spec in specs],
         messages=events.messages,
         segments=events.segments,
-        ahead=events.announced - events.segments,
+        ahead=events.ahead,
         watermark=events.watermark,
     )

@@ -24,7 +24,7 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream, number_of
 
 #: The file of the resume point of a job, beside its results.
 RESUME = "resume.json"
@@ -40,7 +40,8 @@ def resume_points(
     """Return the resume points of a job, which begin with the one that an earlier run of the same job has written.
 
     Raises:
-        ResultsError: if the file of the point is damaged, or the stream lacks a segment that it names.
+        ResultsError: if the file of the point is damaged, or the stream lacks the last segment that it names.
+        StreamError: if the stream lacks a segment.
     """
     path = Path(claim.results, RESUME)
     try:
@@ -51,7 +52,9 @@ def resume_points(
     if start is not None and start.job != job:
         say(f"{path} is of a job with other specs or options: {stream.path} is read from its beginning")
         start = None
-    if start is not None:
+    if start is None:
+        stream.refuse_holes()
+    else:
         _refuse_missing(start, stream, path)
         say(f"resuming at {start.segment} of {stream.path}; it is read again from {start.first} on")
     reach = max(served.reach for served in SharedSpecs.of(specs).served.values())
@@ -68,12 +71,12 @@ def _digest(specs: Sequence[CollectionSpec], claim: Claim, watermark_delay_ms: i
 
 
 def _refuse_missing(start: ResumePoint, stream: LocalStream, path: Path) -> None:
-    for name in (start.first, start.segment, start.last):
-        if not (stream.path / name).exists():
-            raise ResultsError(
-                f"{stream.path / name}: missing, and {path} needs it; restore the segment, or remove {path}: the job"
-                " then reads the segments that are there"
-            )
+    last = stream.path / start.last
+    if not last.exists():
+        raise ResultsError(
+            f"{last}: missing, and the job has read it, as {path} says; restore the segment, or choose another --to"
+        )
+    stream.refuse_holes(number_of(start.first))
 
 
 @dataclass(frozen=True)

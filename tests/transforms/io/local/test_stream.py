@@ -207,17 +207,6 @@ def test_a_closed_stream_is_read_from_its_beginning(stream: LocalStream) -> None
     assert list(stream.follow(0)) == segments
 
 
-def test_old_segments_may_be_removed(stream: LocalStream) -> None:
-    for number in range(3):
-        stream.append(messages(number))
-    for old in stream.segments()[:2]:
-        old.unlink()
-    newest = LocalStream.open(stream.path).append(messages(3))
-    stream.close()
-    assert list(stream.follow(0)) == [stream.path / "000000000002.avro", newest]
-    assert numbers(stream) == [2, 3]
-
-
 # Files of messages.
 
 

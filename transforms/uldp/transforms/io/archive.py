@@ -21,7 +21,7 @@ from uldp.schemas.codec.container import sync_marker
 from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
 from uldp.transforms.io.local.events import LISTENING
-from uldp.transforms.io.local.stream import StreamError, opened, packed_messages
+from uldp.transforms.io.local.stream import LocalStream, StreamError, opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
 from uldp.transforms.io.remote import fetched, is_remote, matching
 
@@ -49,6 +49,8 @@ def message_files(path: str | Path) -> list[str]:
     kind = kind_of(local)
     if kind is Kind.RESULTS:
         raise StreamError(mismatch(local, Kind.MESSAGES))
+    if kind is Kind.STREAM:
+        LocalStream.open(local).refuse_holes()
     found = [str(file) for file in sorted(local.rglob("*.avro")) if not file.name.startswith(".")]
     if not found and kind is not Kind.STREAM:
         raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?")
@@ -166,13 +168,14 @@ class _ReadSegmentsFn(beam.DoFn):
 
     def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
         events, watermark = LISTENING[self._endpoint], announced.micros // 1000
+        events.refuse(path, read=False)
         events.begin(path)
         with opened(path) as file:
             for packed in joined(packed_messages(file, path)):
                 chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
                 self._messages += len(chunk)
                 yield chunk
-        events.refuse(path)
+        events.refuse(path, read=True)
         self._segments += 1
 
     def finish_bundle(self) -> None:

@@ -14,7 +14,7 @@ from apache_beam.coders import StrUtf8Coder
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.local.resume import Announced, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream, read_header
+from uldp.transforms.io.local.stream import LocalStream, StreamError, number_of, read_header
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.publish_times import LATEST, bounded
 
@@ -69,6 +69,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             self._waiting.watermark = self._start.first_watermark
         self._published = 0
         self._unread: dict[str, Announced] = {}
+        self._begun = -1 if self._start is None else number_of(self._start.first) - 1
         self._ticked = time.monotonic()
         self.announced = self.segments = self.messages = 0
         self.watermark: int | None = None
@@ -93,8 +94,14 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         """Return the latest publish time that a message may have now, in milliseconds."""
         return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
 
+    @property
+    def ahead(self) -> int:
+        """The number of segments that are there, and that the job has not begun to read."""
+        return self._stream.behind(self._begun)
+
     def begin(self, path: str) -> None:
         """Write the resume point if a segment is the first of its event; all events before it have been processed."""
+        self._begun = number_of(path.rpartition("/")[2])
         event = self._unread.pop(path, None)
         if event is not None and self._points is not None:
             self._points.begin(event, self.latest())
@@ -104,10 +111,18 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self.segments += segments
         self.messages += messages
 
-    def refuse(self, path: str) -> None:
-        """Raise the error with which a path was announced, if there was one: it may be readable now."""
+    def refuse(self, path: str, *, read: bool) -> None:
+        """Raise the error with which a path was announced, if there was one.
+
+        Args:
+            path: What the reader reads.
+            read: Whether the reader has read it without an error of its own: it may be readable now. Of an error that
+                names the remedy there is no need to read.
+        """
         if self._refused is not None and self._refused[0] == path:
-            raise self._refused[1]
+            error = self._refused[1]
+            if read or isinstance(error, StreamError):
+                raise error
 
     def Events(self, request: Any, context: Any) -> Iterator[Event]:  # noqa: N802 (the name in the service)
         """Stream the events; end when the stream is closed and read, and only then.

@@ -7,13 +7,15 @@ that a backfill reads.
 
 import contextlib
 import json
+import operator
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, starmap
+from itertools import chain, pairwise, starmap
 from math import inf
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -29,6 +31,7 @@ from uldp.transforms.io.folders import KINDS, STREAM_SETTINGS, Kind, mismatch
 
 _CLOSED = "closed"
 _DIGITS = 12
+_NAME = re.compile(rf"[0-9]{{{_DIGITS}}}\.avro")
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
 _PUT_BACK = "replace it by an undamaged file, or remove it"
 
@@ -46,11 +49,14 @@ class LocalStream:
         simulated_clock: Whether publish times come from a simulation. Then an idle stream says nothing about the time,
             and only its messages advance the watermark.
         id: Identifies this stream, even if its directory moves. Another stream in the same place has another id.
+        first: The number of the first segment that must be there. An operator who removes older segments raises it in
+            the settings of the stream; all segments that are there are read nevertheless.
     """
 
     path: Path
     simulated_clock: bool = False
     id: str = ""
+    first: int = 0
     _next: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -64,7 +70,7 @@ class LocalStream:
             raise StreamError(f"{path}: not an empty directory; choose another directory, or remove this one")
         path.mkdir(parents=True, exist_ok=True)
         stream = cls(path, simulated_clock, secrets.token_hex(16))
-        settings = {"simulated_clock": simulated_clock, "id": stream.id}
+        settings = {"simulated_clock": simulated_clock, "id": stream.id, "first": stream.first}
         (path / STREAM_SETTINGS).write_text(json.dumps(settings) + "\n", encoding="utf-8")
         return stream
 
@@ -77,13 +83,18 @@ class LocalStream:
         """
         try:
             settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
-            return cls(path, bool(settings["simulated_clock"]), str(settings["id"]))
+            first = settings.get("first", 0)
+            stream = cls(path, bool(settings["simulated_clock"]), str(settings["id"]), operator.index(first))
         except (FileNotFoundError, NotADirectoryError):
             raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate creates one") from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StreamError(
                 f"{path / STREAM_SETTINGS}: not the settings of a local stream; restore the original file"
             ) from error
+        end = max(stream.end, stream._closed_at())
+        if first < 0 or first > end > 0:
+            raise StreamError(f'{path / STREAM_SETTINGS}: "first" is {first}; write a number from 0 to {end}')
+        return stream
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
         """Append messages, in the order of their publish times, as one segment."""
@@ -94,7 +105,7 @@ class LocalStream:
                 file.flush()
                 os.fsync(file.fileno())
             if self._next is None:
-                self._next = max((int(segment.stem) for segment in self.segments()), default=-1) + 1
+                self._next = max(self.end, self.first)
             while True:  # until no other writer has the number
                 segment = self._segment(self._next)
                 self._next += 1
@@ -109,11 +120,76 @@ class LocalStream:
 
     def segments(self) -> list[Path]:
         """Return the existing segments, in order."""
-        return sorted(self.path.glob(f"{'[0-9]' * _DIGITS}.avro"))
+        return [self._segment(number) for number in self._numbers()]
+
+    def _numbers(self) -> list[int]:
+        return sorted(number_of(name) for name in os.listdir(self.path) if _NAME.fullmatch(name))
+
+    @property
+    def end(self) -> int:
+        """The number behind that of the last segment; 0 if there is none."""
+        return next((number + 1 for number in reversed(self._numbers())), 0)
+
+    def missing(self, since: int = 0, end: int = 0) -> list[range]:
+        """Return the numbers of the segments that must be there and are not, in order.
+
+        Numbers have no gap: a writer takes a number only when all numbers before are taken. So each number from
+        ``first`` on must be there that is below the largest present one, or below the one at which the stream was
+        closed.
+
+        Args:
+            since: Numbers before this one need not be there.
+            end: Numbers before this one must be there, whatever the others say.
+
+        Raises:
+            StreamError: if the mark of a closed stream is damaged.
+        """
+        since, end = max(since, self.first), max(end, self._closed_at())
+        while True:
+            present = [since - 1, *(number for number in self._numbers() if number >= since)]
+            present.append(max(end, present[-1] + 1))
+            holes = [range(before + 1, after) for before, after in pairwise(present) if before + 1 < after]
+            if not holes or not os.path.lexists(self._segment(holes[0].start)):  # else it came during the listing
+                return holes
+
+    def refuse_holes(self, since: int = 0, end: int = 0) -> None:
+        """Refuse a stream that lacks a segment; takes what ``missing`` takes.
+
+        Raises:
+            StreamError: if it does. The message names the first one, says how many others are missing and how many wait
+                behind it, and what to do.
+        """
+        holes = self.missing(since, end)
+        if not holes:
+            return
+        first, more = holes[0].start, sum(map(len, holes)) - 1
+        others = f", as {'is 1 other' if more == 1 else f'are {more:,} others'}" if more else ""
+        raise StreamError(
+            f"{plain(str(self._segment(first)))}: missing{others}, and {self.behind(first):,} of the segments behind it"
+            " are there; restore what is missing. If it was removed on purpose, or is lost, write"
+            f' "first": {holes[-1].stop} into {plain(str(self.path / STREAM_SETTINGS))}: jobs then read what is there'
+        )
+
+    def behind(self, number: int) -> int:
+        """Return how many segments with a higher number are there."""
+        return sum(other > number for other in self._numbers())
 
     def close(self) -> None:
-        """Mark the stream as complete; readers end when they have read all segments."""
-        (self.path / _CLOSED).touch()
+        """Mark the stream as complete, and say how many segments it has; readers end when they have read all."""
+        aside = self.path / f".{secrets.token_hex(8)}"
+        aside.write_text(f"{self.end}\n", encoding="utf-8")
+        aside.replace(self.path / _CLOSED)
+
+    def _closed_at(self) -> int:
+        """Return the number before which all segments were there when the stream was closed; 0 if nothing says so."""
+        try:
+            return int((self.path / _CLOSED).read_bytes() or b"0")
+        except FileNotFoundError:
+            return 0
+        except ValueError:
+            raise StreamError(
+                f"{plain(str(self.path / _CLOSED))}: not the number of segments; empty the file, and it says nothing"
+            ) from None
 
     def now(self) -> int:
         """Return the present by the stream's clock, in milliseconds; a simulated clock is at its last message."""
@@ -130,22 +206,62 @@ class LocalStream:
     def follow(self, poll_seconds: float, first: str | None = None) -> Iterator[Path | None]:
         """Yield each segment in order as it comes, and None at each poll without one. End when closed and read.
 
-        It begins with the segment named ``first``, or else with the first that is there.
+        It begins with the segment named ``first``, or else with the first that is there. None says that all segments
+        that are there were yielded: of a directory that changes, it comes once the directory was listed.
+
+        Raises:
+            StreamError: during iteration, if the next segment is missing, and others behind it are there.
         """
-        # Old segments may have been removed; the remaining ones have no gaps.
-        segments = [self.path / first] if first is not None else self.segments()
-        number = int(segments[0].stem) if segments else 0
+        since = 0 if first is None else number_of(first)
+        number = max(since, self.first)
+        yield from [self._segment(older) for older in self._numbers() if since <= older < number]
+        watched = _Watched(self.path)
         while True:
             closed = self.closed  # before the check for a segment, so as not to miss one appended before the close
             segment = self._segment(number)
-            if segment.exists():
+            if os.path.lexists(segment):  # whatever it is: if it is no file, the reader says so
                 number += 1
                 yield segment
             elif closed:
+                self.refuse_holes(number)
                 return
             else:
-                yield None
+                if watched.seen(partial(self.refuse_holes, number)):
+                    yield None
                 time.sleep(poll_seconds)
+
+
+def number_of(segment: str) -> int:
+    """Return the number in the name of a segment."""
+    return int(segment[:_DIGITS])
+
+
+class _Watched:
+    """A directory that is looked at whenever it has changed, but for a small part of the time."""
+
+    #: The share of the time that goes into looking: a directory of 170,000 files takes 0.1 s.
+    SHARE = 0.05
+    #: Nanoseconds behind a change in which another one may get the same time from the file system.
+    SAME_TIME = 100_000_000
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: int | None = None
+        self._rests_until = 0.0
+
+    def seen(self, look: Callable[[], None]) -> bool:
+        """Look at the directory if it has changed; return whether it is as it was at the last look."""
+        changed = self._path.stat().st_mtime_ns
+        if changed == self._seen:
+            return True
+        began = time.monotonic()
+        if began < self._rests_until:
+            return False
+        look()
+        self._seen = changed if time.time_ns() - changed > self.SAME_TIME else None
+        ended = time.monotonic()
+        self._rests_until = ended + (ended - began) / self.SHARE
+        return True
 
 
 def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages) -> None:

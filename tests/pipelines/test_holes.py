@@ -1,0 +1,76 @@
+"""A local stream that lacks a segment: no job counts the rest as if it were all."""
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from tests.build import HOUR, START, message, report, spec
+from uldp.pipelines.jobs import local as jobs
+from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.flags import Flag
+from uldp.transforms.io.local import events
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, read_header
+
+SEGMENTS = 6
+#: Which segment of a stream is missing, and whether the stream is closed. The last one of an open stream is to come.
+CASES = [(number, closed) for number in range(SEGMENTS) for closed in (True, False)][:-1]
+SPEC = spec(window={"size": "1h", "early_every": "1s", "allowed_lateness": "0s"})
+
+
+def begun(path: Path, *, closed: bool) -> list[Path]:
+    """A stream with two reports in each segment and hour."""
+    stream = LocalStream.create(path, simulated_clock=True)
+    for hour in range(SEGMENTS):
+        times = [START + hour * HOUR, START + hour * HOUR + 1]
+        stream.append([message(report(time, 0, time), time) for time in times])
+    if closed:
+        stream.close()
+    return stream.segments()
+
+
+def follow(tmp_path: Path) -> None:
+    jobs.follow(
+        [SPEC],
+        tmp_path / "stream",
+        tmp_path / "out",
+        jobs.pipeline_options([]),
+        watermark_delay_ms=0,
+        say=lambda _: None,
+    )
+
+
+@pytest.mark.parametrize(("number", "closed"), CASES)
+def test_a_hole_is_refused_before_a_job_begins(tmp_path: Path, number: int, closed: bool) -> None:
+    segments = begun(tmp_path / "stream", closed=closed)
+    segments[number].unlink()
+    named = rf"{segments[number]}: missing, and {SEGMENTS - 1 - number} of the segments behind it are there"
+    with pytest.raises(StreamError, match=named):
+        follow(tmp_path)
+    with pytest.raises(StreamError, match=named):
+        jobs.backfill([SPEC], tmp_path / "stream", tmp_path / "backfill", jobs.pipeline_options([]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "closed"), CASES[2:])
+def test_a_hole_that_appears_ends_the_job_before_a_window_behind_it_fires(
+    tmp_path: Path, number: int, closed: bool
+) -> None:
+    segments = begun(tmp_path / "stream", closed=closed)
+
+    def header(path: Path) -> SegmentHeader:
+        read = read_header(path)
+        if path == segments[number - 1]:
+            segments[number].unlink()
+        return read
+
+    with (
+        mock.patch.object(events, "read_header", header),
+        pytest.raises(StreamError, match=rf"{segments[number]}: missing"),
+    ):
+        follow(tmp_path)
+    panes = {pane.window_start: pane for pane in newest(read_statistics(tmp_path / "out", private=tmp_path / "out"))}
+    before = START + (number - 1) * HOUR
+    assert [panes[START + hour * HOUR].n for hour in range(number - 1)] == [2] * (number - 1)
+    assert max(panes, default=before) <= before
+    assert all(Flag.INCOMPLETE in pane.flags for start, pane in panes.items() if start == before)
