@@ -18,14 +18,16 @@ SIZE, SLICE, BLOCK = 5, 10, 30
 @st.composite
 def partials(draw: st.DrawFn) -> PartialStatistic:
     """A part with or without counted reports, in dense cells or sparse ones."""
-    numbers = [draw(st.integers(0, 1000)) for _ in range(3)]
+    duplicate, late, rejected, missing = (draw(st.integers(0, 1000)) for _ in range(4))
     counted = draw(st.integers(0, 1000))
     cells: Cells | None = None
     if counted and draw(st.booleans()):
         cells = np.array(draw(st.lists(st.integers(0, 99), min_size=SIZE, max_size=SIZE)), dtype=np.int64)
     elif counted:
         cells = SparseCells(SIZE, np.array([draw(st.integers(0, SIZE - 1))]), np.array([counted]))
-    return PartialStatistic(cells, Accounting(sum(numbers) + counted, counted, *numbers), draw(SIGNALS))
+    received = counted + duplicate + late + rejected
+    accounting = Accounting(received, counted, duplicate, late, rejected, missing)
+    return PartialStatistic(cells, accounting, draw(SIGNALS))
 
 
 PARTS = st.lists(st.tuples(st.integers(0, 9).map(lambda slot: slot * SLICE), partials()), max_size=6)

@@ -22,7 +22,7 @@ PARTIAL = st.builds(
     st.none()
     | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64))
     | st.builds(lambda symbol, n: SparseCells(3, np.array([symbol]), np.array([n])), st.integers(0, 2), COUNTERS),
-    st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS),
+    st.builds(Accounting, *[COUNTERS] * 6),
     SIGNALS,
 )
 

@@ -122,6 +122,7 @@ COMMANDS = {
     "show estimates": ("out/estimates/c-v1/w/000000.mle.avro", ("show", "out")),
     "report": ("out/estimates/c-v1/w/000000.mle.avro", ("report", "out", "--out", "page.html")),
     "report rejected": ("out/rejected/a.avro", ("report", "out", "--out", "page.html")),
+    "report missing": ("out/missing/a.avro", ("report", "out", "--out", "page.html")),
     "replay": ("out/rejected/a.avro", ("replay", "out/rejected", "--to", "again")),
     "stream": (
         "stream/000000000000.avro",
@@ -136,7 +137,7 @@ OF_COMMANDS: dict[str, Callable[[Path], object]] = {
 
 def _for(path: Path, content: bytes) -> bytes:
     """Name the hostile record as the one that the command expects there."""
-    name = {"counts": b"Statistic", "estimates": b"Estimate", "rejected": b"Rejected"}
+    name = {"counts": b"Statistic", "estimates": b"Estimate", "rejected": b"Rejected", "missing": b"Missing"}
     ours = next((name[part] for part in path.parts if part in name), b"Message")
     text = HOSTILE["recursive"].replace(b"Message", ours)
     return content if ours == b"Message" else write({b"avro.schema": text}, [(1, b"\0")])

@@ -14,12 +14,13 @@ from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_finge
 #: What identifies each schema on the wire and in files. A change here is a new version of the schema: keep the old one
 #: as a writer for as long as anything written with it may be read.
 FINGERPRINTS = {
-    "estimate": "20dfcc7d71c6e1aa",
+    "estimate": "0e11caff2a194103",
     "message": "c6bb28b27986b4f9",
+    "missing": "11d472a99255ab0f",
     "rejected": "be8e1900e25e9957",
     "report": "e6a3dbfe76e5d390",
     "report_batch": "3008a78dd07701ed",
-    "statistic": "79116f97a9b64759",
+    "statistic": "27799068ffc18620",
 }
 
 

@@ -16,7 +16,7 @@ from tests import build
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema, report_store
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Message, Rejected, Report, ReportBatch, iso
+from uldp.schemas.records import Message, Missing, Rejected, Report, ReportBatch, iso, missing_messages
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -34,7 +34,7 @@ BATCHES = st.builds(ReportBatch, TEXTS, INTS, BYTES, BYTES, BYTES, st.none()) | 
 MESSAGES = st.builds(Message, BYTES, LONGS, ATTRIBUTES, st.just(""))
 REJECTED = st.builds(Rejected, TEXTS, TEXTS, TEXTS, BYTES, ATTRIBUTES, LONGS, TEXTS, INTS, TEXTS)
 COUNTERS = st.integers(0, 2**40)
-ACCOUNTING = st.builds(Accounting, COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS)
+ACCOUNTING = st.builds(Accounting, *[COUNTERS] * 6)
 CELLS = st.lists(LONGS, max_size=5).map(lambda cells: np.array(cells, dtype=np.int64))
 FLOATS = st.lists(DOUBLES, max_size=5).map(np.array)
 HEADER = (
@@ -192,16 +192,17 @@ def test_accounting_is_a_commutative_monoid(a: Accounting, b: Accounting, c: Acc
     assert a + Accounting() == a
 
 
-@given(COUNTERS, COUNTERS, COUNTERS, COUNTERS, st.integers(-2, 2))
+@given(COUNTERS, COUNTERS, COUNTERS, COUNTERS, COUNTERS, st.integers(-2, 2))
 def test_accounting_closes_if_every_report_went_somewhere(
-    counted: int, duplicate: int, late: int, rejected: int, lost: int
+    counted: int, duplicate: int, late: int, rejected: int, missing: int, lost: int
 ) -> None:
     received = counted + duplicate + late + rejected + lost
-    assert Accounting(received, counted, duplicate, late, rejected).closes() == (lost == 0)
+    assert Accounting(received, counted, duplicate, late, rejected, missing).closes() == (lost == 0)
 
 
 def test_accounting_adds_each_number_to_its_own() -> None:
-    assert Accounting(1, 2, 3, 4, 5) + Accounting(10, 20, 30, 40, 50) == Accounting(11, 22, 33, 44, 55)
+    one, ten = Accounting(1, 2, 3, 4, 5, 6), Accounting(10, 20, 30, 40, 50, 60)
+    assert one + ten == Accounting(11, 22, 33, 44, 55, 66)
 
 
 @pytest.mark.parametrize(
@@ -217,3 +218,24 @@ def test_accounting_adds_each_number_to_its_own() -> None:
 )
 def test_iso(milliseconds: int, text: str) -> None:
     assert iso(milliseconds) == text
+
+
+LOSSES = st.builds(
+    lambda source, first, more: Missing(source, first, first + more, 0, 0),
+    st.sampled_from(["t/0", "t/1", "t/10"]),
+    st.integers(0, 20),
+    st.integers(0, 8),
+)
+
+
+@given(st.lists(LOSSES, max_size=8))
+def test_a_message_is_missing_once_however_often_it_was_found_missing(records: list[Missing]) -> None:
+    each = {(record.source, number) for record in records for number in range(record.first, record.last + 1)}
+    assert missing_messages(records) == missing_messages(records[::-1]) == len(each)
+    assert [record.count for record in records] == [record.last + 1 - record.first for record in records]
+
+
+def test_a_record_of_no_missing_message_is_refused() -> None:
+    assert Missing.from_avro(Missing("t/0", 5, 5, 0, 0).to_avro()).count == 1
+    with pytest.raises(ValueError, match=r"^the last of the missing messages, 4, is before the first, 5$"):
+        Missing.from_avro(Missing("t/0", 5, 4, 0, 0).to_avro())

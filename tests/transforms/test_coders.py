@@ -21,11 +21,12 @@ from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import (
     EstimateCoder,
     MessageCoder,
+    MissingCoder,
     MixedColumnsCoder,
     PartialBlockCoder,
     PartialStatisticCoder,
@@ -44,7 +45,7 @@ SUPPORT = Statistic(
     -LONGEST,
     LONGEST,
     Pane(PaneKind.LATE, 7),
-    Accounting(LONGEST, 2, 3, 4, 5),
+    Accounting(LONGEST, 2, 3, 4, 5, 6),
     ("incomplete", "ü"),
     Superseded(6, LONGEST),
     Signals((1, 2), (LONGEST,), 3, Sender("00ff", LONGEST)),
@@ -73,6 +74,7 @@ MESSAGE = Message(b"\x00\xff", -1, {"a": "b", "": ""}, "ü.avro:0")
         (EstimateCoder(), ESTIMATE),
         (EstimateCoder(), WITHOUT_PRIVACY),
         (RejectedCoder(), REJECTED),
+        (MissingCoder(), Missing("tö/0", 0, LONGEST, -LONGEST, LONGEST)),
     ],
 )
 def test_records_round_trip(coder: Any, record: Any) -> None:
@@ -151,7 +153,7 @@ def test_symbols_cost_17_bytes_and_their_payload_and_8_more_in_several_slices(sl
 
 @given(
     st.none() | hnp.arrays(np.int64, st.integers(1, 6)),
-    st.tuples(*[st.integers(0, LONGEST)] * 5).map(lambda numbers: Accounting(*numbers)),
+    st.tuples(*[st.integers(0, LONGEST)] * 6).map(lambda numbers: Accounting(*numbers)),
 )
 def test_partial_counts_round_trip(counts: Any, accounting: Accounting) -> None:
     read = PartialStatisticCoder().decode(PartialStatisticCoder().encode(PartialStatistic(counts, accounting)))
@@ -221,7 +223,7 @@ def test_state_of_another_layout_is_refused() -> None:
     encoded = PartialStatisticCoder().encode(PartialStatistic())
     with pytest.raises(
         StateLayoutError,
-        match=r"^another version of uldp wrote these partial counts: layout 9, expected 1; start .*runbook",
+        match=r"^another version of uldp wrote these partial counts: layout 9, expected 2; start .*runbook",
     ):
         PartialStatisticCoder().decode(b"\x09" + encoded[1:])
 
@@ -230,6 +232,7 @@ CODERS: dict[type, type[Coder]] = {
     Statistic: StatisticCoder,
     Estimate: EstimateCoder,
     Rejected: RejectedCoder,
+    Missing: MissingCoder,
     Message: MessageCoder,
     MixedColumns: MixedColumnsCoder,
     PartialStatistic: PartialStatisticCoder,

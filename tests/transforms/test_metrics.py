@@ -11,9 +11,10 @@ from tests import build
 from tests.build import MINUTE, START
 from uldp.collector.partial import PartialStatistic
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, Missing
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.count import KeyedStatistic
+from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import NAMESPACE, CounterName
 from uldp.transforms.seal import SealCounts
 
@@ -49,12 +50,16 @@ def test_every_report_is_counted_by_its_fate() -> None:
     sent = [report(n, n % 120, 120) for n in range(100)]
     copies, early, old = sent[:7], [report(n, 131, 120) for n in range(5)], [report(n, -61, 120) for n in range(3)]
     pipeline = beam.Pipeline("FnApiRunner")
-    _ = pipeline | beam.Create([*sent, *copies, *early, *old, Message(b"no report", START)]) | Aggregate([SPEC])
+    messages = [*sent, *copies, *early, *old, Message(b"no report", START)]
+    noon = START + 120 * MINUTE
+    missing = Missing("t/0", 0, 6, noon, noon), Missing("t/1", 0, 4, noon, noon)
+    _ = pipeline | beam.Create([Chunk(messages, missing[:1]), Chunk((), missing[1:])]) | Aggregate([SPEC])
     assert counters(pipeline) == {
         "received": 116,
         "counted": 100,
         "duplicate": 7,
         "late": 0,
+        "missing": 12,
         "rejected": 9,
         "too_early": 5,
         "expired": 3,

@@ -18,8 +18,8 @@ from uldp.schemas.pane import SKEW_RANGES, Accounting
 
 #: The columns of ``PartialBlock.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
 _RECEIVED, _COUNTED = 0, 1
-_IMPROBABLE = 5
-_SKEW = 6
+_IMPROBABLE = 6
+_SKEW = 7
 NUMBERS = _SKEW + 2 * SKEW_RANGES
 
 
@@ -60,7 +60,7 @@ class PartialBlock:
         """Make a block of one slice."""
         a, signals = partial.accounting, partial.signals
         numbers = np.zeros((1, NUMBERS), dtype=np.int64)
-        numbers[0, :_SKEW] = a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable
+        numbers[0, :_SKEW] = a.received, a.counted, a.duplicate, a.late, a.rejected, a.missing, signals.improbable
         if signals.skew is not None:
             numbers[0, _SKEW:] = signals.skew
         senders = {} if signals.senders is None else {slot: signals.senders}

@@ -14,6 +14,7 @@ class Flag(StrEnum):
     REJECTED_RATIO = "rejected_ratio"
     DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
+    MISSING_REPORTS = "missing_reports"
     IMPROBABLE_PAYLOADS = "improbable_payloads"
     IMPROBABLE_COUNTS = "improbable_counts"
     IMPROBABLE_STRATA = "improbable_strata"
@@ -29,6 +30,7 @@ MEANING: dict[Flag, str] = {
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
+    Flag.MISSING_REPORTS: "the source lost messages before they could be read, while the window was open",
     Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as by too many set bits, than honest devices send",
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes this statistic probable",
     Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",

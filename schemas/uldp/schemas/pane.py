@@ -17,6 +17,11 @@ class Accounting:
     """Numbers of reports by outcome, with the law received = counted + duplicate + late + rejected.
 
     Addition is componentwise, so accountings form a commutative monoid with ``Accounting()`` as its zero.
+
+    Attributes:
+        missing: Number of messages that existed, and that were lost before they could be read, while the window was
+            open; see ``Missing``. Windows that were open at the same time all have them, so a sum over windows is
+            too high.
     """
 
     received: int = 0
@@ -24,6 +29,7 @@ class Accounting:
     duplicate: int = 0
     late: int = 0
     rejected: int = 0
+    missing: int = 0
 
     def __add__(self, other: "Accounting") -> "Accounting":
         return Accounting(
@@ -32,10 +38,11 @@ class Accounting:
             self.duplicate + other.duplicate,
             self.late + other.late,
             self.rejected + other.rejected,
+            self.missing + other.missing,
         )
 
     def closes(self) -> bool:
-        """Return whether the law holds."""
+        """Return whether the law holds; it is about what was received, so ``missing`` is no part of it."""
         return self.received == self.counted + self.duplicate + self.late + self.rejected
 
 

@@ -127,6 +127,56 @@ class Rejected:
         return cls(**value)
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Messages that existed, and that were lost before a job could read them; see ``missing.avsc`` for each field.
+
+    A restart may find a loss again, longer or as a part of another one; ``missing_messages`` counts each message once.
+    """
+
+    source: str
+    first: int
+    last: int
+    after: int
+    before: int
+
+    @property
+    def count(self) -> int:
+        """Number of these messages, at most: of Kafka, markers of transactions have offsets too."""
+        return self.last - self.first + 1
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the value that ``missing.avsc`` describes."""
+        return asdict(self)
+
+    @classmethod
+    def from_avro(cls, value: Mapping[str, Any]) -> Self:
+        """Read a value that ``to_avro`` returned.
+
+        Raises:
+            ValueError: if it names no message.
+        """
+        missing = cls(**value)
+        if missing.count < 1:
+            raise ValueError(f"the last of the missing messages, {missing.last}, is before the first, {missing.first}")
+        return missing
+
+
+def missing_messages(records: Iterable[Missing]) -> int:
+    """Count missing messages, each once.
+
+    >>> missing_messages([Missing("t/0", 5, 9, 0, 1), Missing("t/0", 0, 6, 0, 1), Missing("t/1", 5, 5, 0, 1)])
+    11
+    """
+    total, source, end = 0, "", 0
+    for record in sorted(records, key=lambda each: (each.source, each.first)):
+        if record.source != source:
+            source, end = record.source, record.first
+        total += max(record.last + 1 - max(record.first, end), 0)
+        end = max(end, record.last + 1)
+    return total
+
+
 def count_reasons(rejected: Iterable[Rejected]) -> Counter[str]:
     """Return the number of rejected reports by reason."""
     counts: Counter[str] = Counter()

@@ -103,6 +103,7 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "duplicate": 4,
         "late": 2,
         "rejected": 1,
+        "missing": 0,
     }
 
 

@@ -57,7 +57,7 @@ class TestJson:
                 table("hidden", [1], [0.05], [0.024], keys=["home"]),
                 table("bound", [1], [0.1], [0.0]),
             ],
-            "accounting": {"received": 107, "counted": 100, "duplicate": 4, "late": 2, "rejected": 1},
+            "accounting": {"received": 107, "counted": 100, "duplicate": 4, "late": 2, "rejected": 1, "missing": 0},
             "flags": ["improbable_counts"],
             "supersedes": {"revision": 1, "n": 90},
             "signals": {

@@ -88,7 +88,7 @@ def test_a_row_holds_all_of_an_estimate() -> None:
             table("hidden", [1], [0.25], [0.125], keys=["home"]),
             table("bound", [1], [0.5], [0.0]),
         ],
-        "accounting": {"received": 8, "counted": 6, "duplicate": 0, "late": 2, "rejected": 0},
+        "accounting": {"received": 8, "counted": 6, "duplicate": 0, "late": 2, "rejected": 0, "missing": 0},
         "flags": ["busy_sender"],
         "supersedes": {"revision": 2, "n": 4},
         "signals": {

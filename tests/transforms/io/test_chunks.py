@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uldp.schemas.codec.packed import NumberedRuns, PackedMessages
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, Missing
 from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, chunked, joined
 
 LONGEST = 2**63 - 1
@@ -25,6 +25,15 @@ MESSAGES = [
 ]
 
 
+NUMBERS = st.integers(0, LONGEST)
+MISSING = st.builds(
+    lambda source, ends, times: Missing(source, min(ends), max(ends), *times),
+    st.text(),
+    st.tuples(NUMBERS, NUMBERS),
+    st.tuples(NUMBERS, NUMBERS),
+)
+
+
 @given(
     st.lists(
         st.builds(
@@ -34,6 +43,12 @@ MESSAGES = [
 )
 def test_chunks_round_trip(messages: list[Message]) -> None:
     assert [*ChunkCoder().decode(ChunkCoder().encode(Chunk(messages))).messages] == messages
+
+
+@given(st.lists(st.sampled_from(MESSAGES), max_size=2), st.lists(MISSING, max_size=3).map(tuple))
+def test_missing_messages_round_trip(messages: list[Message], missing: tuple[Missing, ...]) -> None:
+    read = ChunkCoder().decode(ChunkCoder().encode(Chunk(messages, missing)))
+    assert ([*read.messages], read.missing) == (messages, missing)
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(0, 9))))

@@ -15,12 +15,18 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io import results as sinks
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
-from uldp.transforms.io.results import WriteResults, estimate_file, kept_file, statistic_file, window_folder
+from uldp.transforms.io.results import (
+    WriteResults,
+    estimate_file,
+    kept_file,
+    statistic_file,
+    window_folder,
+)
 
 FOLDER = "c-v2/20260101T090000Z--20260101T100000Z"
 
@@ -125,6 +131,9 @@ def test_a_file_is_written_with_its_folders_and_replaced(tmp_path: Path) -> None
         assert list(path.parent.iterdir()) == [path]  # and nothing that was written aside
 
 
+MISSING = Missing("t/0", 5, 9, 0, 1)
+
+
 def write(out: Path) -> dict[str, bytes]:
     """Write one of everything; all files below ``out``, by name."""
     with beam.Pipeline("FnApiRunner") as pipeline:
@@ -133,6 +142,7 @@ def write(out: Path) -> dict[str, bytes]:
             pipeline | "C" >> beam.Create([support(0), support(1)]).with_output_types(Statistic),
             pipeline | "L" >> beam.Create([late(n) for n in range(5)], reshuffle=False).with_output_types(Message),
             pipeline | "R" >> beam.Create([rejected(1)]).with_output_types(Rejected),
+            pipeline | "M" >> beam.Create([MISSING]).with_output_types(Missing),
         )
         _ = aggregated | WriteResults(str(out))
     return {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*") if file.is_file()}
@@ -146,6 +156,7 @@ def test_writing_twice_gives_the_same_files(tmp_path: Path) -> None:
         f"counts/{FOLDER}/000000.avro",
         f"counts/{FOLDER}/000001.avro",
         rejected_file([rejected(1)])[0],
+        kept_file("missing", [encode_record("missing", MISSING.to_avro())], "missing")[0],
     }
     assert write(tmp_path) == once
 

@@ -13,7 +13,7 @@ from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import CollectBlocks, CountSupport, KeyedBlock, KeyedStatistic, SumCounts
@@ -39,12 +39,15 @@ class Aggregated(NamedTuple):
         counts: The sufficient statistic of each pane, even if no estimate is published.
         late: Messages that hold the reports that arrived after their windows had closed; backfill them.
         rejected: Records that hold the reports that cannot be counted, one record for each message and reason.
+        missing: Records of messages that the source lost before they could be read. Their sum is exact, while the
+            accounting of each window that was open has all of them.
     """
 
     estimates: PCollection[Estimate]
     counts: PCollection[Statistic]
     late: PCollection[Message]
     rejected: PCollection[Rejected]
+    missing: PCollection[Missing]
 
 
 @dataclass
@@ -116,7 +119,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
         counts = parts | "CountWindows" >> CountWindows(self._shared, self.simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
-        return Aggregated(estimates, counts, decoded.late, decoded.rejected)
+        return Aggregated(estimates, counts, decoded.late, decoded.rejected, decoded.missing)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from uldp.schemas.arrays import Counts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.statistic import Statistic, itemsize_of
 
 
@@ -104,6 +104,13 @@ class RejectedCoder(AvroCoder[Rejected]):
 
     schema = "rejected"
     read = Rejected.from_avro
+
+
+class MissingCoder(AvroCoder[Missing]):
+    """``missing.avsc``."""
+
+    schema = "missing"
+    read = Missing.from_avro
 
 
 class MessageCoder(DeterministicCoder):
@@ -196,15 +203,14 @@ class PartialStatisticCoder(DeterministicCoder):
     The bytes are state: an updated job reads the bytes of the job before it. A changed layout needs a new version.
     """
 
-    _VERSION = 1
-    _HEAD = struct.Struct("<B6q")
+    _VERSION = 2
+    _HEAD = struct.Struct("<B7q")
 
     def encode(self, value: PartialStatistic) -> bytes:
         """Write the version and all parts."""
         a, signals = value.accounting, value.signals
-        out = bytearray(
-            self._HEAD.pack(self._VERSION, a.received, a.counted, a.duplicate, a.late, a.rejected, signals.improbable)
-        )
+        outcomes = a.received, a.counted, a.duplicate, a.late, a.rejected, a.missing
+        out = bytearray(self._HEAD.pack(self._VERSION, *outcomes, signals.improbable))
         _write_counts(out, value.cells)
         _write_counts(out, signals.skew)
         senders = signals.senders
@@ -319,6 +325,7 @@ for _type, _coder in (
     (Statistic, StatisticCoder),
     (Estimate, EstimateCoder),
     (Rejected, RejectedCoder),
+    (Missing, MissingCoder),
     (Message, MessageCoder),
     (MixedColumns, MixedColumnsCoder),
     (PartialStatistic, PartialStatisticCoder),

@@ -15,12 +15,13 @@ from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import MixedColumns, ReportColumns, by_shard, concatenate
 from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
+from uldp.collector.missing import account_missing
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
 from uldp.schemas.codec.packed import PackedMessages, message_bytes
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Rejected, count_reasons
+from uldp.schemas.records import Message, Missing, Rejected, count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import no_annotations
@@ -35,16 +36,18 @@ class DecodedReports(NamedTuple):
 
     Attributes:
         columns: Reports to be counted unless they are duplicates, keyed by shard of their ids.
-        accounting: The accounting of late and rejected reports, for each collection and version, at the time of their
-            slice.
+        accounting: The accounting of late and rejected reports and of missing messages, for each collection and
+            version, at the time of their slice.
         late: Messages that hold the late reports; none in a bounded collection.
         rejected: Records that hold the reports that cannot be counted.
+        missing: Records of messages that the source lost.
     """
 
     columns: PCollection[tuple[int, MixedColumns]]
     accounting: PCollection[KeyedStatistic]
     late: PCollection[Message]
     rejected: PCollection[Rejected]
+    missing: PCollection[Missing]
 
 
 @dataclass
@@ -75,9 +78,9 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
             sender_key=self.sender_key,
         )
         decoded = messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
-            "accounting", "late", "rejected", main="columns"
+            "accounting", "late", "rejected", "missing", main="columns"
         )
-        return DecodedReports(decoded.columns, decoded.accounting, decoded.late, decoded.rejected)
+        return DecodedReports(decoded.columns, decoded.accounting, decoded.late, decoded.rejected, decoded.missing)
 
 
 @functools.cache
@@ -87,7 +90,9 @@ def _freeze_heap() -> None:
 
 
 @beam.typehints.with_input_types(Message | Chunk)
-@beam.typehints.with_output_types(tuple[int, MixedColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected)
+@beam.typehints.with_output_types(
+    tuple[int, MixedColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected, missing=Missing
+)
 class _DecodeFn(beam.DoFn):
     """Collects the messages of a bundle and decodes them thousands at a time."""
 
@@ -122,6 +127,7 @@ class _DecodeFn(beam.DoFn):
         self._freeze_heap = freeze_heap
         self._received, self._late, self._rejected = counter("received"), counter("late"), counter("rejected")
         self._too_early, self._expired = counter("too_early"), counter("expired")
+        self._missing_messages = counter("missing")
 
     def setup(self) -> None:
         self._served, self._decoder = self._specs.served, self._kept_decoder.value
@@ -142,12 +148,14 @@ class _DecodeFn(beam.DoFn):
     def _clear(self) -> None:
         self._messages: list[Message] = []
         self._packed: list[PackedMessages] = []
+        self._missing: list[Missing] = []
         self._room = self.ROOM * min(max(1, len(self._served) // self.COLLECTIONS), self.MOST_ROOMS)
 
     def process(self, element: Message | Chunk) -> Iterable[Any] | None:
         if isinstance(element, Chunk):
             packed = PackedMessages.of(element.messages)
             self._packed.append(packed)
+            self._missing += element.missing
             self._room -= self.MESSAGE_OVERHEAD * len(packed) + packed.nbytes
         else:  # from a runner's own source: this runs for each message
             self._messages.append(element)
@@ -160,6 +168,7 @@ class _DecodeFn(beam.DoFn):
 
     def _decode(self) -> Iterator[Any]:
         decoded = self._decoder.decode(PackedMessages.join([*self._packed, PackedMessages.of(self._messages)]))
+        missing = self._missing
         self._clear()
         self._received.inc(decoded.received)
         self._late.inc(decoded.late_reports)
@@ -172,6 +181,11 @@ class _DecodeFn(beam.DoFn):
         for rejected in decoded.rejected:
             at = min(max(rejected.publish_time, 0), YEAR_9000 - 1)  # Beam has no later times
             yield beam.pvalue.TaggedOutput("rejected", at_time(at, rejected))
+        self._missing_messages.inc(sum(record.count for record in missing))
+        for record in missing:
+            yield beam.pvalue.TaggedOutput("missing", at_time(min(max(record.before, 0), YEAR_9000 - 1), record))
+        for slot, partial in account_missing(self._served, missing):
+            self._partials[slot] += partial
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)
             self._held += columns.nbytes

@@ -21,6 +21,8 @@ CounterName = Literal[
     "duplicate",
     # Reports that came after their window had closed. High: raise allowed_lateness, then backfill the late output.
     "late",
+    # Messages that the source lost before they could be read. Not 0: raise the retention of the topic.
+    "missing",
     # Reports that cannot be counted. High: read the rejected output; each record has its reason.
     "rejected",
     # Rejected reports that are ahead of the stream's clock by more than the allowed skew. High: the clocks of many

@@ -58,6 +58,8 @@ def flags_of(served: ServedCollection, partial: PartialStatistic, p_values: Mapp
         yield Flag.REJECTED_RATIO
     if _exceeds(limits.max_duplicate_ratio, accounting.duplicate, accounting.received):
         yield Flag.DUPLICATE_RATIO
+    if accounting.missing:
+        yield Flag.MISSING_REPORTS
     if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
     yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)

@@ -10,7 +10,7 @@ needs no subtraction, which summaries of senders do not have.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import Any
 
@@ -19,6 +19,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
+from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionKey, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.count import BlockKey, KeyedBlock, KeyedStatistic
@@ -56,19 +57,38 @@ def slide_block(
     """Do as ``slide`` for the windows that begin in one block; they hold only slices of this block and the next one.
 
     Args:
-        slices: As for ``slide``: all slices of the two blocks, and possibly others.
+        slices: As for ``slide``: all slices of the two blocks, and possibly others. Messages that are missing in a
+            slice are missing in the window that begins with it alone; see ``account_missing``.
         block: The start of the block, a multiple of ``size``.
         size: As for ``slide``; a block has the same size.
         period: As for ``slide``.
     """
     starts = range(block, block + size, period)
-    ends = list(accumulate((slices.get(start) for start in reversed(starts)), _sum))
+    counted = {
+        start: _without_missing(slices[start]) for start in range(block, block + 2 * size, period) if start in slices
+    }
+    ends = list(accumulate((counted.get(start) for start in reversed(starts)), _sum))
     # A window holds the slices of the next block that begin before the window ends: none, if the window is the block.
-    beginnings = accumulate(chain([None], (slices.get(start + size - period) for start in starts[1:])), _sum)
+    beginnings = accumulate(chain([None], (counted.get(start + size - period) for start in starts[1:])), _sum)
     for start, end, beginning in zip(starts, reversed(ends), beginnings, strict=True):
-        total = _sum(end, beginning)
+        total = _sum(_sum(end, beginning), _missing(slices[start]) if start in slices else None)
         if total is not None:
             yield start, total
+
+
+def _without_missing(partial: PartialStatistic) -> PartialStatistic | None:
+    """Return a part without its missing messages; None if nothing is left."""
+    if not partial.accounting.missing:
+        return partial
+    rest = replace(partial, accounting=replace(partial.accounting, missing=0))
+    signals = rest.signals
+    empty = rest.accounting == Accounting() and rest.cells is None and signals.senders is None
+    return None if empty and (signals.skew is None or not signals.skew.any()) else rest
+
+
+def _missing(partial: PartialStatistic) -> PartialStatistic | None:
+    missing = partial.accounting.missing
+    return PartialStatistic(accounting=Accounting(missing=missing)) if missing else None
 
 
 def _sum(one: PartialStatistic | None, other: PartialStatistic | None) -> PartialStatistic | None:

@@ -21,10 +21,10 @@ Command = Literal["backfill", "stream"]
 #: versions before 3, the remainder of an id chose its shard, so copies would reach another shard than the first report.
 #: Versions before 4 kept the counts of the last pane of a window, and not its n alone. In versions before 5, a shard
 #: held the ids of one collection. In versions before 6, all readers of a source had one key on Flink. In versions
-#: before 7, all ids of a shard were in one bag.
-STATE = 7
+#: before 7, all ids of a shard were in one bag. Versions before 8 did not count missing messages.
+STATE = 8
 #: The first version of the state whose jobs write results that this version can read.
-READABLE = 4
+READABLE = 8
 #: The version of jobs that did not write it down: the packages were not yet parts of ``uldp``.
 _UNNAMED_STATE = 1
 

@@ -4,20 +4,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
-from uldp.pipelines.results.read import newest, read_panes, read_rejected
+from uldp.pipelines.results.read import newest, read_missing, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting, PaneKind
-from uldp.schemas.records import count_reasons, iso
+from uldp.schemas.records import count_reasons, iso, missing_messages
 from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import printable
@@ -183,7 +184,8 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
         if spec.window.period is not None:
             lines.append(f"{name}: {number_of(len(mine), 'sliding window')}, which count a report more than once")
         else:
-            subtotal = sum((pane.accounting for pane in mine), Accounting())
+            # Windows that were open at the same time miss the same messages, so their numbers cannot be added up.
+            subtotal = sum((replace(pane.accounting, missing=0) for pane in mine), Accounting())
             total += subtotal
             lines.append(f"{name}: {number_of(len(mine), 'window')}, {accounting_text(subtotal)}")
         if caveat := few_reports(mine):
@@ -196,7 +198,9 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
             lines.append(f"  no estimate is published of {number_of(unpublished, 'window')}; uldp show names {them}")
     # The difference is below 0 if files of rejected reports are damaged or missing.
     nameless = max(sum(reasons.values()) - total.rejected, 0)
-    lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}")
+    missing = missing_messages(read_missing(out, damaged))
+    lost = f"; {number_of(missing, 'message')} missing" if missing else ""
+    lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}{lost}")
     if reasons:
         lines.append("rejected: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items())))
     return "\n".join(map(printable, lines))

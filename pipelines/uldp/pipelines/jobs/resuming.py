@@ -107,6 +107,7 @@ class Unwritten:
             aggregated.counts | "OpenCounts" >> beam.Filter(self.has_pane).with_output_types(Statistic),
             aggregated.late | "NewLate" >> beam.Filter(self.has_report).with_output_types(Message),
             aggregated.rejected | "NewRejected" >> beam.Filter(self.has_report).with_output_types(Rejected),
+            aggregated.missing,
         )
 
     def has_pane(self, pane: PaneHeader) -> bool:

@@ -73,6 +73,7 @@ COLUMNS: Mapping[str, Kind] = {
     "duplicate": Kind.COUNT,
     "late": Kind.COUNT,
     "rejected": Kind.COUNT,
+    "missing": Kind.COUNT,
 }
 
 
@@ -171,6 +172,7 @@ class Rows:
             "duplicate": estimate.accounting.duplicate,
             "late": estimate.accounting.late,
             "rejected": estimate.accounting.rejected,
+            "missing": estimate.accounting.missing,
         }
         return {name: self._column(name, columns[name], rows.stop - rows.start) for name in COLUMNS}
 

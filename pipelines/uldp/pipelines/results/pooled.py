@@ -165,11 +165,13 @@ def difference(spec: CollectionSpec, newest: CollectionSpec) -> str | None:
 
 def _joined(versions: Sequence[Estimate], tables: tuple[Table, ...]) -> Estimate:
     """Return a record of the newest version's window with the reports and the flags of all versions."""
+    accounting = sum((each.accounting for each in versions), Accounting())
     return replace(
         versions[-1],
         estimator=POOLED,
         tables=tables,
-        accounting=sum((each.accounting for each in versions), Accounting()),
+        # The versions read one stream, so they miss the same messages.
+        accounting=replace(accounting, missing=max(each.accounting.missing for each in versions)),
         flags=tuple(dict.fromkeys(flag for each in versions for flag in each.flags)),
         supersedes=None,
         signals=Signals(),

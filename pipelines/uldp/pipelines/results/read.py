@@ -8,6 +8,7 @@
     PRIVATE/few/<collection>-v<version>/<start>--<end>/<revision>.avro
     PRIVATE/few/<collection>-v<version>/shared/<digest>.avro
     PRIVATE/rejected/*.avro
+    OUT/missing/*.avro
 
 PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of its record, has fewer reports than
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
@@ -31,12 +32,13 @@ from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Rejected, iso
+from uldp.schemas.records import Missing, Rejected, iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import COUNTS, FEW, MISSING, Kind, kind_of, mismatch
 
+R = TypeVar("R")
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
 
 
@@ -137,7 +139,21 @@ def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through during iteration.
     """
     check_directory(out)
-    return _rejected_in(out / "rejected", damaged)
+    return _records_in(out / "rejected", "rejected", Rejected.from_avro, damaged)
+
+
+def read_missing(out: Path, damaged: Damaged = refuse) -> Iterator[Missing]:
+    """Read the records of messages that the source lost; ``missing_messages`` counts each message of them once.
+
+    Args:
+        out: A results directory.
+        damaged: Called for each damaged file.
+
+    Raises:
+        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through during iteration.
+    """
+    check_directory(out)
+    return _records_in(out / MISSING, "missing", Missing.from_avro, damaged)
 
 
 def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
@@ -148,13 +164,13 @@ def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
     """
     if kind_of(folder) is not Kind.REJECTED:
         raise ResultsError(mismatch(folder, Kind.REJECTED))
-    return _rejected_in(folder, refuse)
+    return _records_in(folder, "rejected", Rejected.from_avro, refuse)
 
 
-def _rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
+def _records_in(folder: Path, schema: str, read: Callable[[Mapping[str, Any]], R], damaged: Damaged) -> Iterator[R]:
     for path in finished(folder):
         try:
-            yield from read_container(path, "rejected", Rejected.from_avro)
+            yield from read_container(path, schema, read)
         except ResultsError as error:
             damaged(error)
 

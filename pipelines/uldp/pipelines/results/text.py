@@ -217,6 +217,8 @@ def accounting_text(accounting: Accounting) -> str:
         f"{accounting.received:,} received = {accounting.counted:,} counted + {accounting.duplicate:,} duplicate"
         f" + {accounting.late:,} late + {accounting.rejected:,} rejected"
     )
+    if accounting.missing:
+        text += f"; up to {number_of(accounting.missing, 'message')} missing"
     return text if accounting.closes() else f"{text} (does not add up: reports were lost or counted twice)"
 
 

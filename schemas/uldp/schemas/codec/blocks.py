@@ -43,6 +43,7 @@ _RAW_DEFLATE = -15
 _BOUNDS = {
     "message": MAX_BLOCK_BYTES,
     "rejected": MAX_BLOCK_BYTES,
+    "missing": MAX_BLOCK_BYTES,
     "estimate": MAX_PANE_BYTES,
     "statistic": MAX_PANE_BYTES,
 }

@@ -17,18 +17,24 @@ from apache_beam.coders import Coder, registry
 
 import uldp.transforms.coders  # noqa: F401 (registers the coder of messages)
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages, grouped
-from uldp.schemas.framing import Schema
-from uldp.schemas.records import NO_ATTRIBUTES, Message
+from uldp.schemas.framing import Schema, load_schema
+from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Messages in the order in which they were fetched.
+    """Messages in the order in which they were fetched, and messages that were lost before they could be fetched.
 
     The element time of a chunk is not its messages' time: each message has its own publish time.
+
+    Attributes:
+        messages: The messages; a chunk may hold none.
+        missing: What the reader knows to have existed, and cannot read any more. A gap in the numbers of messages is no
+            such proof.
     """
 
     messages: Sequence[Message]
+    missing: Sequence[Missing] = ()
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -59,6 +65,11 @@ class ChunkSize:
 
 
 @cache
+def _missing_schema() -> Schema:
+    return cast(Schema, fastavro.parse_schema({"type": "array", "items": load_schema("missing")}))
+
+
+@cache
 def _attributes_schema() -> Schema:
     return cast(Schema, fastavro.parse_schema({"type": "array", "items": {"type": "map", "values": "string"}}))
 
@@ -66,11 +77,13 @@ def _attributes_schema() -> Schema:
 class ChunkCoder(Coder):
     """Encodes columns, because both ends are this job: times, lengths, attributes if there are any, data and positions.
 
+    Records of missing messages come last.
+
     Messages as Avro records would take several times as long. Positions are runs if the source numbers its messages:
     a text for each message would be a quarter of all bytes.
     """
 
-    _HEADER = struct.Struct("<IQII")
+    _HEADER = struct.Struct("<IQIII")
 
     def encode(self, value: Chunk) -> bytes:
         """Write all messages."""
@@ -80,6 +93,11 @@ class ChunkCoder(Coder):
             # The writer accepts an array as a record, although its annotation does not.
             maps = cast(Any, [dict(messages.attributes.get(row, NO_ATTRIBUTES)) for row in range(len(messages))])
             fastavro.schemaless_writer(attributes, _attributes_schema(), maps)
+        missing = io.BytesIO()
+        if value.missing:
+            fastavro.schemaless_writer(
+                missing, _missing_schema(), cast(Any, [each.to_avro() for each in value.missing])
+            )
         bodies, source = messages.bodies, messages.source
         if isinstance(source, NumberedRuns) and len(messages):
             texts, runs = source.texts, np.array([source.firsts, source.text_rows, source.numbers])
@@ -88,7 +106,7 @@ class ChunkCoder(Coder):
         sources = [text.encode() for text in texts]
         return b"".join(
             (
-                self._HEADER.pack(len(messages), attributes.tell(), runs.shape[1], len(sources)),
+                self._HEADER.pack(len(messages), attributes.tell(), runs.shape[1], len(sources), missing.tell()),
                 messages.publish_times.tobytes(),
                 (bodies.ends - bodies.starts).astype(np.uint32).tobytes(),
                 attributes.getvalue(),
@@ -96,6 +114,7 @@ class ChunkCoder(Coder):
                 runs.tobytes(),
                 np.array([len(each) for each in sources], np.uint32).tobytes(),
                 *sources,
+                missing.getvalue(),
             )
         )
 
@@ -106,12 +125,18 @@ class ChunkCoder(Coder):
             ValueError: if the bytes are not a chunk, or more bytes follow it.
         """
         try:
-            return Chunk(self._messages(encoded))
+            at = len(encoded) - self._HEADER.unpack_from(encoded)[-1]
+            return Chunk(self._messages(encoded, at), self._missing(encoded[at:]))
         except Exception as error:  # NumPy and fastavro raise many kinds on other bytes
             raise ValueError(f"not a chunk of messages: {error!r}") from error
 
-    def _messages(self, encoded: bytes) -> PackedMessages:
-        n, width, k, texts = self._HEADER.unpack_from(encoded)
+    def _missing(self, encoded: bytes) -> tuple[Missing, ...]:
+        read = fastavro.schemaless_reader(io.BytesIO(encoded), _missing_schema(), None) if encoded else []
+        return tuple(map(Missing.from_avro, cast(list[dict[str, Any]], read)))
+
+    def _messages(self, encoded: bytes, end: int) -> PackedMessages:
+        """Read the messages, which end before a position."""
+        n, width, k, texts, _ = self._HEADER.unpack_from(encoded)
         at = self._HEADER.size
         times, lengths = _array(encoded, np.int64, n, at), _array(encoded, np.uint32, n, at + 8 * n)
         maps_at = at + 12 * n
@@ -127,8 +152,8 @@ class ChunkCoder(Coder):
         firsts, text_rows, numbers = _array(encoded, np.int64, 3 * k, at).reshape(3, k)
         at += 24 * k
         sources, at = _slices(encoded, _array(encoded, np.uint32, texts, at), at + 4 * texts)
-        if at != len(encoded):
-            raise ValueError(f"a chunk has {len(encoded)} bytes, but {at} were written")
+        if at != end:
+            raise ValueError(f"the messages of a chunk have {end} bytes, but {at} were written")
         if not k:
             if texts != n:
                 raise ValueError(f"a chunk has {n} messages, but positions of {texts}")

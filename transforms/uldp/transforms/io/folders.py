@@ -14,6 +14,8 @@ JOB = "job.json"
 COUNTS = "counts"
 #: The folder of the statistics of too few reports, with their cells. Only the owner may read it.
 FEW = "few"
+#: The folder of records of missing messages.
+MISSING = "missing"
 #: The maximum number of a folder's entries to look at.
 _MAX_ENTRIES = 1000
 
@@ -25,6 +27,7 @@ class Kind(StrEnum):
     RESULTS = "results"
     MESSAGES = "messages"
     REJECTED = "rejected reports"
+    MISSING = "records of missing messages"
     ESTIMATES = "estimates"
     COUNTS = "support counts"
     EMPTY = "nothing"
@@ -35,6 +38,7 @@ class Kind(StrEnum):
 KINDS = {
     "message": Kind.MESSAGES,
     "rejected": Kind.REJECTED,
+    "missing": Kind.MISSING,
     "estimate": Kind.ESTIMATES,
     "statistic": Kind.COUNTS,
 }

@@ -63,8 +63,9 @@ class ChunkReader(UnboundedReader):
         return self._chunk
 
     def get_current_timestamp(self) -> Timestamp:
-        """Return the earliest publish time of its messages."""
-        return Timestamp(micros=int(PackedMessages.of(self._chunk.messages).publish_times.min()) * 1000)
+        """Return the earliest publish time of its messages, and of those behind missing ones."""
+        published = PackedMessages.of(self._chunk.messages).publish_times.tolist()
+        return Timestamp(micros=min([*published, *(each.before for each in self._chunk.missing)]) * 1000)
 
 
 def read_chunks(pbegin: PBegin, source: ChunkSource) -> PCollection[Chunk]:

@@ -18,11 +18,11 @@ from apache_beam.io.filesystems import FileSystems
 
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, write_files
-from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.folders import COUNTS, FEW, MISSING
 from uldp.transforms.io.remote import is_remote
 
 #: The maximum number of records that a bundle holds for files of several records, such as late reports.
@@ -122,6 +122,7 @@ class WriteResults(beam.PTransform[Any, None]):
         _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteStatisticFn(self.out, private))
         _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message"))
         _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
+        _ = aggregated.missing | "WriteMissing" >> beam.ParDo(_WriteMissingFn(self.out, "missing"))
 
 
 class _WriteFn(beam.DoFn):
@@ -169,7 +170,7 @@ class _WriteBundleFn(_WriteFn):
         self._encoded: dict[SharedFile, list[bytes]] = defaultdict(list)
         self._records = self._nbytes = 0
 
-    def encode(self, record: Message | Rejected | Estimate | PaneHeader) -> bytes:
+    def encode(self, record: Message | Rejected | Missing | Estimate | PaneHeader) -> bytes:
         """Return a record as it is in a block of the files."""
         return encode_record(self._schema, record.to_avro())
 
@@ -202,6 +203,13 @@ class _WritePrivateFn(_WriteBundleFn):
 
     def process(self, record: Message | Rejected) -> None:
         self.hold(self._folder, self.encode(record))
+
+
+class _WriteMissingFn(_WriteBundleFn):
+    """Writes records of missing messages. A restart may find and write a loss again; see ``missing_messages``."""
+
+    def process(self, missing: Missing) -> None:
+        self.hold(MISSING, self.encode(missing))
 
 
 class _WritePaneFn(_WriteBundleFn):
@@ -271,7 +279,7 @@ class _WriteCellsFn(_WritePaneFn):
         super().__init__(out, "statistic", private=private)
         self._kind = kind
 
-    def encode(self, record: Message | Rejected | Estimate | PaneHeader) -> bytes:
+    def encode(self, record: Message | Rejected | Missing | Estimate | PaneHeader) -> bytes:
         assert isinstance(record, PaneHeader)
         return encode_record(self._schema, counts_to_avro(record))
 
