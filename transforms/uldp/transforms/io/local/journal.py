@@ -1,0 +1,232 @@
+"""The journal of a local job: what it has read of its stream, and what it has written, in a file beside its results.
+
+    ["segment", "000000000003", "<sync marker>", bytes, messages]
+    ["pane", collection, version, window start, window end, estimator, received, revision, apart]
+    ["file", "rejected/<name>.avro", time]
+
+A line each, in the order in which they happened. A job that is started again reads some segments again, and then says
+so again. The job only appends. A line that a power cut has torn has no end, and the next run removes it.
+
+The resume point holds the size of the journal and its digest, so that a journal that is older than the point, or was
+changed, is noticed. All that the journal says up to there is on the disk.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import Field, TypeAdapter
+
+from uldp.schemas.specs.mistakes import plain
+from uldp.schemas.specs.strict import Strict
+
+#: The file of the journal of a job, beside its results.
+JOURNAL = "journal.jsonl"
+#: A line is shorter: the longest name of a collection has some hundred characters.
+_LONGEST_LINE = 4096
+
+
+class JournalError(ValueError):
+    """A file that is not a journal; the message names the line, and says what to do."""
+
+
+class SegmentRead(NamedTuple):
+    """A segment that was read to its end.
+
+    Attributes:
+        segment: Its name, without an ending.
+        marker: Its sync marker, in hexadecimal digits: random bytes that its writer drew.
+        nbytes: The size of the file.
+        messages: The number of its messages.
+    """
+
+    segment: str
+    marker: str
+    nbytes: int
+    messages: int
+
+
+class PaneWritten(NamedTuple):
+    """A pane that was written: its statistic, or one of its estimates.
+
+    Attributes:
+        collection: The name of the collection.
+        version: Its version.
+        window_start: In milliseconds.
+        window_end: In milliseconds.
+        estimator: The estimator of an estimate; empty for the statistic.
+        received: The number of reports that the pane accounts for.
+        revision: The number of the pane.
+        apart: Whether the cells of the statistic are apart, because of too few reports.
+    """
+
+    collection: str
+    version: int
+    window_start: int
+    window_end: int
+    estimator: str
+    received: int
+    revision: int
+    apart: bool
+
+
+class FileWritten(NamedTuple):
+    """A file of late or rejected reports that was written.
+
+    Attributes:
+        name: Its path, below the folder of private results.
+        time: When, in seconds since 1970, rounded up.
+    """
+
+    name: str
+    time: int
+
+
+Entry = SegmentRead | PaneWritten | FileWritten
+
+_KINDS: dict[str, TypeAdapter[Any]] = {
+    "segment": TypeAdapter(SegmentRead),
+    "pane": TypeAdapter(PaneWritten),
+    "file": TypeAdapter(FileWritten),
+}
+_NAMES = {SegmentRead: "segment", PaneWritten: "pane", FileWritten: "file"}
+
+
+class JournalEnd(Strict):
+    """How far a journal went at some time.
+
+    Attributes:
+        size: In bytes.
+        digest: Of these bytes.
+    """
+
+    size: Annotated[int, Field(ge=0)]
+    digest: str
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Return an entry as a line."""
+    return json.dumps([_NAMES[type(entry)], *entry], separators=(",", ":")).encode() + b"\n"
+
+
+def decode_entry(line: bytes) -> Entry:
+    """Read a line that ``encode_entry`` returned.
+
+    Raises:
+        ValueError: if it is something else.
+    """
+    kind, *values = json.loads(line)
+    entry: Entry = _KINDS[kind].validate_python(tuple(values), strict=True)
+    return entry
+
+
+def read_journal(path: Path, end: int | None = None) -> Iterator[Entry]:
+    """Read the entries of a journal, one at a time; none if there is no file, or of a line that has no end.
+
+    Args:
+        path: The file.
+        end: Read so many bytes of it at the most.
+
+    Raises:
+        JournalError: during iteration, if a line is damaged.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), 1):
+            torn = not line.endswith(b"\n")
+            if (end is not None and file.tell() > end) or (torn and len(line) < _LONGEST_LINE):
+                return
+            try:
+                yield decode_entry(line)
+            except (ValueError, TypeError, LookupError, RecursionError):
+                raise JournalError(
+                    f"{plain(str(path))}: line {number} is none of a journal; restore the whole results from a backup,"
+                    " or choose another --to"
+                ) from None
+
+
+class Journal:
+    """The journal of a job that runs. It holds entries until ``commit``.
+
+    A context manager: the file is open from ``__enter__`` to ``__exit__``. Beam may pickle it: unpickling in the same
+    process returns the same object.
+
+    Attributes:
+        path: The file.
+    """
+
+    _open: ClassVar[dict[str, "Journal"]] = {}
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._digest, self._size = hashlib.sha256(), 0
+        self._held: list[bytes] = []
+
+    def __enter__(self) -> Self:
+        """Open the file behind its last whole line."""
+        self._file = self.path.open("a+b")
+        self._file.seek(0)
+        for line in iter(self._file.readline, b""):
+            if line.endswith(b"\n"):
+                self._digest.update(line)
+                self._size += len(line)
+        self._file.truncate(self._size)
+        self._open[str(self.path)] = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del self._open[str(self.path)]
+        self._file.close()
+
+    def __reduce__(self) -> tuple[Callable[[str], "Journal"], tuple[str]]:
+        return _opened, (str(self.path),)
+
+    def clear(self) -> None:
+        """Begin the journal anew."""
+        self._file.truncate(0)
+        self._digest, self._size = hashlib.sha256(), 0
+
+    def add(self, entry: Entry) -> None:
+        """Hold an entry."""
+        self._held.append(encode_entry(entry))
+
+    def commit(self) -> JournalEnd:
+        """Append what was added, so that the disk has it, and return how far the journal goes."""
+        if self._held:
+            lines, self._held = b"".join(self._held), []
+            self._file.write(lines)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._digest.update(lines)
+            self._size += len(lines)
+        return JournalEnd(size=self._size, digest=self._digest.hexdigest())
+
+    def begins_with(self, end: JournalEnd) -> bool:
+        """Return whether the journal went so far at some time."""
+        with self.path.open("rb") as file:
+            digest, size = hashlib.sha256(), 0
+            for part in _parts(file, end.size):
+                digest.update(part)
+                size += len(part)
+        return (size, digest.hexdigest()) == (end.size, end.digest)
+
+
+def _parts(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield so many bytes of a file, in parts of bounded size."""
+    while size > 0 and (part := file.read(min(size, 1 << 20))):
+        yield part
+        size -= len(part)
+
+
+def _opened(path: str) -> Journal:
+    return Journal._open[path]
