@@ -17,6 +17,8 @@ from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import export, prune, replay, report, show
 from uldp.pipelines.commands.simulation import check, demo, simulate
 from uldp.pipelines.commands.zones import background, zones
+from uldp.pipelines.process import Output, watched_output
+from uldp.schemas.file_errors import file_error_text
 
 #: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
 _MENDABLE = (ValueError, OSError)
@@ -61,10 +63,25 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line; a user's error is one line and exit code 1, wrong usage is exit code 2."""
+    """Run the command line; a user's error is one line and exit code 1, wrong usage is exit code 2.
+
+    The exit code is 141, as a shell gives it, if the program that reads the output has closed it.
+    """
     verbose = bool({"-v", "--verbose"} & set(sys.argv[1:2]))
+    with watched_output() as output:
+        try:
+            _run(verbose, output)
+        except BaseException:
+            if not output.closed:
+                raise
+    if output.closed:
+        sys.exit(141)
+
+
+def _run(verbose: bool, output: Output) -> None:
     try:
         cli.main(prog_name="uldp", standalone_mode=False)
+        output.check()
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
         sys.exit(2)
@@ -76,12 +93,10 @@ def main() -> None:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         _fail("stopped; the files that were written remain; run the same command again", 130)
-    except BrokenPipeError:
-        sys.exit(141)
     except _MENDABLE as error:
         if verbose:
             raise
-        _fail(str(error), 1)
+        _fail(file_error_text(error) if isinstance(error, OSError) else str(error), 1)
     except Exception as error:
         if verbose:
             raise

@@ -1,13 +1,18 @@
-"""What a command changes in its own process: signal handlers, the log, the standard error stream.
+"""What a command changes in its own process: signal handlers, the log, the standard streams.
 
 They belong to the whole process, so only the command line uses this module. Libraries and jobs change none of them.
 """
 
+import _thread
+import errno
 import logging
+import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 if TYPE_CHECKING:  # Beam takes a second to import
     import apache_beam as beam
@@ -27,6 +32,106 @@ def run_apart(pipeline: "beam.Pipeline") -> "PipelineResult":
     finally:
         for stop in (signal.SIGINT, signal.SIGTERM):
             signal.signal(stop, _stop_silently)
+
+
+class Output:
+    """What became of the standard streams.
+
+    Attributes:
+        closed: Whether the program that reads one of them has closed it.
+        error: Another error of a write to them, which a library may have caught.
+    """
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.error: OSError | None = None
+
+    def note_closed(self) -> None:
+        """Note that a pipe is closed, and let all further text go nowhere: nobody reads why the command ends."""
+        self.closed = True
+        for stream in (sys.stdout, sys.stderr):
+            _discard(stream)
+
+    def check(self) -> None:
+        """Write out what was printed.
+
+        Raises:
+            OSError: if something that was printed could not be written, for example to a full disk.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # as with >&-
+                stream.flush()
+        if self.error is not None:
+            raise self.error
+
+
+@contextmanager
+def watched_output() -> Iterator[Output]:
+    """Watch the standard streams until the context ends, so that a closed pipe is known whoever wrote to it.
+
+    A write to a closed pipe raises ``BrokenPipeError`` in the main thread. In another thread it stops the command as
+    SIGTERM or Ctrl-C does, because a thread's error would stop nothing. Libraries may change the error into another
+    one; ``Output.closed`` stays.
+    """
+    output, before = Output(), (sys.stdout, sys.stderr)
+    names = ("standard output", "standard error")
+    watched = [stream and _Watched(stream, name, output) for stream, name in zip(before, names, strict=True)]
+    sys.stdout, sys.stderr = cast(list[TextIO], watched)
+    try:
+        yield output
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _Watched:
+    """A standard stream that notes when its pipe is closed. What follows an error goes nowhere."""
+
+    def __init__(self, stream: IO[Any], name: str, output: Output) -> None:
+        self._stream, self._name, self._output = stream, name, output
+
+    @property
+    def buffer(self) -> "_Watched":
+        return _Watched(cast(TextIO, self._stream).buffer, self._name, self._output)
+
+    def write(self, text: Any) -> int:
+        return cast(int, self._try(self._stream.write, text))
+
+    def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def _try(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except OSError as error:
+            _discard(self._stream)
+            if error.errno != errno.EPIPE:
+                self._output.error = OSError(error.errno, error.strerror, self._name)
+                raise self._output.error from error
+            self._output.note_closed()
+            if threading.current_thread() is threading.main_thread():
+                raise
+            _stop_main_thread()
+            return 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _discard(stream: IO[Any] | None) -> None:
+    """Let all further text of a stream go nowhere; else Python would try again to write it when it ends."""
+    with suppress(OSError):  # of a stream without a file
+        if stream is not None:
+            descriptor = stream.fileno()
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def _stop_main_thread() -> None:
+    """Stop the command as a signal does; who runs it in the background may have it ignore Ctrl-C."""
+    handled = (stop for stop in (signal.SIGTERM, signal.SIGINT) if callable(signal.getsignal(stop)))
+    if (stop := next(handled, None)) is not None:
+        _thread.interrupt_main(stop)
 
 
 class _MainThreadOnly:
