@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cluster test-kernels test-lowest test-pythons lint bench bench-flink guard fuzz clean
+.PHONY: help setup demo test nightly test-cluster test-kernels test-lowest test-pythons lint bench bench-flink guard fuzz clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -27,6 +27,9 @@ demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/
 
 test: $(READY) ## Run all tests.
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+nightly: $(READY) ## Run the tests that take minutes each: every damage of every file, and memory over days of a stream.
+	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,kafka,gcp]'

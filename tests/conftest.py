@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 
@@ -9,6 +10,17 @@ from hypothesis import settings
 # The same examples in every run, and no deadline: a loaded machine is no failure.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+#: Whether the environment asks for the tests of the nightly run.
+NIGHTLY = os.environ.get("ULDP_NIGHTLY") == "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests of the nightly run, unless the environment asks for them."""
+    if not NIGHTLY:
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes; set ULDP_NIGHTLY=1, or run make nightly"))
 
 
 @pytest.fixture(autouse=True, scope="session")
