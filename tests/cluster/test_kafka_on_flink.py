@@ -49,7 +49,7 @@ class Senders:
 def test_readers_that_take_turns_read_every_message_once(broker: KafkaBroker) -> None:
     topic = broker.create("turns", 1)
     send(topic, 0, [Message(b"%d" % index, START) for index in range(3 * MAX_MESSAGES)])
-    source = KafkaSource(topic, stop_at_end=True, partitions=(0,))
+    source = KafkaSource(topic, stop_at_end=True)
     readers = [source.create_reader(None, None) for _ in range(3)]
     read: list[list[bytes]] = [[] for _ in readers]
     for turn in range(3 * len(readers)):

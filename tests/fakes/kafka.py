@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tests.build import START
-from uldp.schemas.records import Message
+from uldp.schemas.records import Message, Missing
 from uldp.transforms.io.kafka.checkpoint import KafkaMark
 from uldp.transforms.io.kafka.source import ASK_SECONDS, KafkaReader, KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
@@ -19,7 +19,8 @@ LONGEST = 2**63 - 1
 NO_TOPIC, TOO_LARGE, NO_PERMISSION = 3, 10, 29
 CREDENTIALS, TLS, INVALID = -169, -181, -186
 ALL_BROKERS_DOWN, END_OF_PARTITION, TIMED_OUT, NO_PARTITION, NO_TOPIC_HERE = -187, -191, -185, -190, -188
-BEGINNING = -2
+BEGINNING, END = -2, -1
+OUT_OF_RANGE = -140
 CREATE_TIME, LOG_APPEND_TIME = 1, 2
 
 
@@ -80,6 +81,7 @@ class Broker:
 
     Attributes:
         partitions: The publish times of each.
+        removed: How many of the first messages of each were removed by its retention.
         refuses: What every question is answered with.
         meets: What a client meets on the way, and is told before it is answered.
         permits: The operations that are permitted, if the broker says so.
@@ -96,6 +98,7 @@ class Broker:
     """
 
     partitions: dict[int, list[int]]
+    removed: dict[int, int] = field(default_factory=dict)
     refuses: Reason | None = None
     meets: list[Reason] = field(default_factory=list)
     permits: set[str] | None = None
@@ -190,18 +193,22 @@ class FakeConsumer:
 
     def offsets_for_times(self, asked: list[Any], timeout: float) -> list[Any]:
         assert 0 < timeout < 1
-        assert all(each.offset == -1 for each in asked)
         self._ask()
         for each in asked:
-            known = each.partition not in self.broker.leaderless
-            each.offset = len(self.broker.partitions[each.partition]) if known else -1
+            known, first = each.partition not in self.broker.leaderless, self.broker.removed.get(each.partition, 0)
+            found = {BEGINNING: first, END: len(self.broker.partitions[each.partition])}[each.offset]
+            each.offset = found if known else -1
             each.error = None if known else Reason(6)
         return asked
 
     def assign(self, partitions: list[Any]) -> None:
         self.assigned += 1
         self.told.clear()
-        self.next = {each.partition: 0 if each.offset == BEGINNING else each.offset for each in partitions}
+        removed = self.broker.removed
+        self.next = {
+            each.partition: removed.get(each.partition, 0) if each.offset == BEGINNING else each.offset
+            for each in partitions
+        }
 
     def consume(self, most: int, timeout: float) -> list[Raw]:
         assert 0 < timeout < 1
@@ -209,6 +216,9 @@ class FakeConsumer:
         fetched, self.broker.events = self.broker.events, []
         for partition, times in self.broker.partitions.items() if self.broker.refuses is None else ():
             if partition not in self.next:
+                continue
+            if not self.broker.removed.get(partition, 0) <= self.next[partition] <= len(times):
+                fetched.append(Raw((partition, self.next.pop(partition)), failed=Reason(OUT_OF_RANGE)))
                 continue
             for time in times[self.next[partition] :][: min(most, self.broker.largest) - len(fetched)]:
                 fetched.append(Raw((partition, self.next[partition]), time, self.broker.body, kind=self.broker.kind))
@@ -281,14 +291,17 @@ def reader_of(source: KafkaSource, clock: Clock | None = None, mark: KafkaMark |
     return reader
 
 
-def drain(reader: KafkaReader) -> list[Message]:
-    """All that there is to read now."""
+def drain(reader: KafkaReader, missing: list[Missing] | None = None) -> list[Message]:
+    """All that there is to read now; what is named as lost is added to ``missing``."""
     messages: list[Message] = []
     while reader.advance():
+        chunk = reader.get_current()
         assert reader.get_current_timestamp().micros == 1000 * min(
-            each.publish_time for each in reader.get_current().messages
+            [*(each.publish_time for each in chunk.messages), *(each.before for each in chunk.missing)]
         )
-        messages += reader.get_current().messages
+        messages += chunk.messages
+        if missing is not None:
+            missing += chunk.missing
     return messages
 
 

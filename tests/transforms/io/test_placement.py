@@ -19,7 +19,7 @@ from uldp.transforms.io.pubsub.source import PubSubSource
 from uldp.transforms.io.pubsub.subscription import Subscription
 from uldp.transforms.io.reader import ChunkSource
 
-SOURCES = (KafkaSource(KAFKA, 10, partitions=(3, 19)), PubSubSource(Subscription("project", "name"), index=1))
+SOURCES = (KafkaSource(KAFKA, 10, share=(3, 19)), PubSubSource(Subscription("project", "name"), index=1))
 
 
 @pytest.mark.parametrize(("n", "group"), [(0, 46), (1, 103), (127, 20), (128, 59), (300, 21), (20_000, 1)])
@@ -63,7 +63,7 @@ def test_each_reader_is_an_element_in_its_key_group(broker: Broker, slots: int, 
     graph = beam.Pipeline("FnApiRunner")
     _ = KafkaEndpoint(KAFKA).read(graph, Following(5, slots=slots))
     created = created_in(graph)
-    assert sorted(each for source in created for each in source.partitions) == list(range(30))
+    assert [source.share for source in created] == [(reader, readers) for reader in range(readers)]
     groups = [key_group(registry.get_coder(KafkaSource).encode(source)) for source in created]
     assert groups == [wanted_key_group(reader, readers) for reader in range(readers)]
 

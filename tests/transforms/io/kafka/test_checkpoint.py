@@ -13,35 +13,37 @@ from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Posit
 from uldp.transforms.io.kafka.source import KafkaSource
 
 
-@given(st.dictionaries(st.integers(0, 2**31 - 1), st.builds(Position, *[st.integers(-1, LONGEST)] * 3), max_size=20))
-def test_marks_round_trip(positions: dict[int, Position]) -> None:
-    mark = KafkaMark(positions, TOPIC)
+@given(
+    st.dictionaries(st.integers(0, 2**31 - 1), st.builds(Position, *[st.integers(-1, LONGEST)] * 5), max_size=20),
+    st.integers(-1, LONGEST),
+)
+def test_marks_round_trip(positions: dict[int, Position], known_until: int) -> None:
+    mark = KafkaMark(positions, TOPIC, known_until)
     coder = KafkaSource(TOPIC).get_checkpoint_mark_coder()
     assert coder.decode(coder.encode(mark)) == mark
-    backwards = KafkaMark(dict(reversed(positions.items())), TOPIC)
+    backwards = KafkaMark(dict(reversed(positions.items())), TOPIC, known_until)
     assert coder.encode(backwards) == coder.encode(mark)
     assert coder.is_deterministic()
 
 
 def test_the_layout_of_marks_is_this() -> None:
-    mark = KafkaMark({1: Position(2, 3, 4)}, TOPIC)
-    assert KafkaMarkCoder(TOPIC).encode(mark).hex() == "01" + "01000000" + "".join(
-        f"{n:02x}" + "00" * 7 for n in (2, 3, 4)
-    )
+    mark = KafkaMark({1: Position(2, 3, 4, 5, 6)}, TOPIC, 7)
+    numbers = [f"{n:02x}" + "00" * 7 for n in (7, 2, 3, 4, 5, 6)]
+    assert KafkaMarkCoder(TOPIC).encode(mark).hex() == "02" + numbers[0] + "01000000" + "".join(numbers[1:])
 
 
-@pytest.mark.parametrize("encoded", [b"", b"\x02", b"\x00" * 29])
+@pytest.mark.parametrize("encoded", [b"", b"\x01", b"\x00" * 53])
 def test_marks_of_another_layout_are_refused(encoded: bytes) -> None:
     with pytest.raises(
-        StateLayoutError, match=r"^another version .* Kafka checkpoint mark: .*, expected 01; .*runbook"
+        StateLayoutError, match=r"^another version .* Kafka checkpoint mark: .*, expected 02; .*runbook"
     ):
         KafkaMarkCoder(TOPIC).decode(encoded)
 
 
-@pytest.mark.parametrize("size", [2, 28, 30])
+@pytest.mark.parametrize("size", [1, 8, 10, 52, 54])
 def test_marks_that_were_cut_are_refused(size: int) -> None:
     with pytest.raises(ValueError, match=rf"^not a Kafka checkpoint mark: {size} bytes$"):
-        KafkaMarkCoder(TOPIC).decode(b"\x01" + bytes(size - 1))
+        KafkaMarkCoder(TOPIC).decode(b"\x02" + bytes(size - 1))
 
 
 @pytest.mark.parametrize("chunks", range(5))
@@ -58,13 +60,15 @@ def test_a_reader_goes_on_behind_its_mark(broker: Broker, chunks: int) -> None:
 
 
 def test_a_mark_does_not_move_with_its_reader(broker: Broker) -> None:
-    broker.partitions = {0: [NOW]}
-    reader = reader_of(KafkaSource(TOPIC, partitions=(0,)))
+    broker.partitions = {0: []}
+    reader = reader_of(KafkaSource(TOPIC))
+    assert not reader.advance()
+    broker.partitions[0].append(NOW)
     mark = reader.get_checkpoint_mark()
-    other = reader_of(KafkaSource(TOPIC, partitions=(0,)), mark=mark)
+    other = reader_of(KafkaSource(TOPIC), mark=mark)
     drain(reader)
     drain(other)
-    assert mark.positions == {0: Position()}
+    assert mark.positions == {0: Position(0, read_until=NOW)}
 
 
 @pytest.mark.parametrize("group", [None, "dashboard"])
@@ -72,7 +76,7 @@ def test_a_final_mark_is_told_to_the_group(broker: Broker, group: str | None, tm
     config = tmp_path / "client.properties"
     config.write_text("" if group is None else f"group.id={group}", encoding="utf-8")
     broker.partitions, topic = {0: [NOW] * 3, 1: []}, replace(TOPIC, config=str(config))
-    reader = reader_of(KafkaSource(topic, partitions=(0, 1)))
+    reader = reader_of(KafkaSource(topic))
     reader.get_checkpoint_mark().finalize_checkpoint()
     assert broker.committed == []
     drain(reader)

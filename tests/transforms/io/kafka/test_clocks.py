@@ -30,7 +30,7 @@ DELAY = 10_000
 @given(data=st.data())
 def test_no_message_is_before_the_watermark_that_was_announced(simulated: bool, data: st.DataObject) -> None:
     times, broker, clock = st.integers(-LONGEST, LONGEST) | st.integers(NOW - DAY, NOW + DAY), Broker({0: []}), Clock()
-    source = KafkaSource(TOPIC, DELAY, simulated_clock=simulated, partitions=(0,))
+    source = KafkaSource(TOPIC, DELAY, simulated_clock=simulated)
     with pytest.MonkeyPatch.context() as patch:
         for name, module in broker.client_modules().items():
             patch.setitem(sys.modules, name, module)

@@ -1,6 +1,7 @@
 """The reader of Kafka against a broker that is a few lists; the client library is not needed."""
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import apache_beam as beam
@@ -35,11 +36,18 @@ from tests.fakes.kafka import (
 )
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
+from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.source import MAX_MESSAGES, KafkaSource, ReadFromKafka, attributes
 from uldp.transforms.io.kafka.topic import KafkaError
 from uldp.transforms.io.publish_times import LATEST
 
 # Readers.
+
+
+def partitions_of(source: KafkaSource) -> set[int]:
+    reader = reader_of(source)
+    reader.start()
+    return set(reader.get_checkpoint_mark().positions)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +57,10 @@ def test_each_partition_has_one_reader(broker: Broker, partitions: int, most: in
     broker.partitions = {each: [] for each in range(partitions)}
     readers = KafkaSource(TOPIC, 5, readers=most).of_readers()
     assert len(readers) == n
-    assert sorted(each for source in readers for each in source.partitions) == list(range(partitions))
-    assert max(len(source.partitions) for source in readers) - min(len(source.partitions) for source in readers) <= 1
-    assert {replace(source, partitions=()) for source in readers} == {KafkaSource(TOPIC, 5, readers=most)}
+    shares = [partitions_of(source) for source in readers]
+    assert sorted(chain(*shares)) == list(range(partitions))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert {replace(source, share=(0, 1)) for source in readers} == {KafkaSource(TOPIC, 5, readers=most)}
     assert [source.of_readers() for source in readers] == [[source] for source in readers]
 
 
@@ -83,7 +92,7 @@ def test_a_source_without_partitions_reads_all(broker: Broker) -> None:
 
 def test_messages_come_in_order_with_time_and_source(broker: Broker) -> None:
     broker.partitions, broker.largest = {3: [NOW - 5, NOW - 7, NOW - 1]}, 2
-    assert drain(reader_of(KafkaSource(TOPIC, partitions=(3,)))) == [
+    assert drain(reader_of(KafkaSource(TOPIC))) == [
         Message(b"", NOW - 5, {}, "reports/3/0"),
         Message(b"", NOW - 7, {}, "reports/3/1"),
         Message(b"", NOW - 1, {}, "reports/3/2"),
@@ -151,7 +160,7 @@ def test_header_names_that_the_client_cannot_read_are_left_out(error: Exception)
 def test_what_no_waiting_heals_fails(broker: Broker, reason: Reason) -> None:
     for at_once in (True, False):
         clock = Clock()
-        reader = reader_of(KafkaSource(TOPIC, partitions=(0,)), clock)
+        reader = reader_of(KafkaSource(TOPIC), clock)
         if at_once:
             broker.events = [Raw(failed=reason)]
         else:
@@ -162,13 +171,13 @@ def test_what_no_waiting_heals_fails(broker: Broker, reason: Reason) -> None:
             reader.advance()
 
 
-@pytest.mark.parametrize("partitions", [(), (0,)])
-def test_who_is_refused_on_the_way_fails(broker: Broker, partitions: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("mark", [None, KafkaMark({0: Position(0)}, TOPIC)])
+def test_who_is_refused_on_the_way_fails(broker: Broker, mark: KafkaMark | None) -> None:
     broker.meets, broker.refuses = [Reason(ALL_BROKERS_DOWN), Reason(CREDENTIALS)], Reason(TIMED_OUT)
     with pytest.raises(KafkaError, match=r"the broker refused the credentials; .*\(reason -169\)$"):
-        reader_of(KafkaSource(TOPIC, partitions=partitions)).start()
+        reader_of(KafkaSource(TOPIC), mark=mark).start()
     broker.refuses = None
-    assert drain(reader_of(KafkaSource(TOPIC, partitions=partitions))) == []  # the next one begins anew
+    assert drain(reader_of(KafkaSource(TOPIC), mark=mark)) == []  # the next one begins anew
 
 
 @pytest.mark.parametrize("code", [TIMED_OUT, NO_PARTITION, NO_TOPIC_HERE, ALL_BROKERS_DOWN, 5, 6])

@@ -150,7 +150,7 @@ def test_a_secret_stays_in_its_file(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("sasl.password=hunter2", encoding="utf-8")
     topic = KafkaTopic.parse(str(TOPIC), config)
-    source = KafkaSource(topic, partitions=(0,))
+    source = KafkaSource(topic)
     mark = source.create_reader(None, None).get_checkpoint_mark()
     told = [repr(source), str(topic), repr(mark), repr(pickle.dumps([source, WriteToKafka(topic), mark]))]
     assert not [text for text in told if "hunter2" in text]

@@ -19,7 +19,7 @@ from tests.fakes.kafka import (
     watermark,
 )
 from uldp.transforms.io.kafka.consumers import CONSUMERS
-from uldp.transforms.io.kafka.source import STUCK_SECONDS, KafkaSource
+from uldp.transforms.io.kafka.source import LOOK_SECONDS, STUCK_SECONDS, KafkaSource
 
 
 def test_nothing_is_known_before_something_was_read(broker: Broker) -> None:
@@ -90,7 +90,7 @@ def test_a_broker_that_is_away_holds_it_and_fails_nothing(broker: Broker) -> Non
     assert watermark(reader) == NOW
     broker.refuses = None
     assert sources(drain(reader)) == ["reports/0/1"]
-    now = clock.tick()
+    now = clock.tick(int(LOOK_SECONDS * 1000))
     drain(reader)
     assert watermark(reader) == now
 
@@ -208,7 +208,7 @@ def test_a_simulated_clock_is_that_of_the_messages(broker: Broker) -> None:
     assert watermark(reader) == 3000 - 100
     broker.partitions[1].append(LATER := 2 * NOW)
     drain(reader)
-    clock.tick()
+    clock.tick(int(LOOK_SECONDS * 1000))
     drain(reader)
     assert watermark(reader) == LATER - 100
 

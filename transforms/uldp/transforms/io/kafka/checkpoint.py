@@ -3,11 +3,12 @@
 import functools
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from apache_beam.coders import Coder
 
+from uldp.schemas.records import Missing
 from uldp.transforms.coders import StateLayoutError
 from uldp.transforms.internals import CheckpointMark
 from uldp.transforms.io.kafka.topic import KafkaTopic, library
@@ -22,24 +23,60 @@ class Position:
         end: Offset at which reading stops; -1 means that it never stops.
         read_until: The reader has read all messages published before this time in ms, except for messages that come out
             of order; -1 means unknown.
+        lost_from: Offset of the first message before ``next`` that was lost, and that no chunk has named yet.
+        lost_to: The offset behind the last of these messages; 0 if there are none.
     """
 
     next: int = -1
     end: int = -1
     read_until: int = -1
+    lost_from: int = 0
+    lost_to: int = 0
 
     @property
     def finished(self) -> bool:
+        """Whether the reader has reached the end, and nothing is left to say."""
+        return self.ended and not self.lost_to
+
+    @property
+    def ended(self) -> bool:
         """Whether the reader has reached the end."""
         return 0 <= self.end <= self.next
+
+    def go_on_at(self, first: int) -> int:
+        """Go on at a later message, the first that the partition still has.
+
+        Returns:
+            The number of messages before the end that are lost thereby.
+        """
+        lost_to = first if self.end < 0 else min(first, self.end)
+        lost = max(lost_to - self.next, 0)
+        if lost:
+            self.lost_from, self.lost_to = self.lost_from if self.lost_to else self.next, lost_to
+        self.next = first
+        return lost
+
+    def take_lost(self, source: str, before: int, delay_ms: int) -> Missing:
+        """Return a record of the lost messages, and forget them; they were published before a time in ms."""
+        after = before if self.read_until < 0 else self.read_until - delay_ms
+        lost = Missing(source, self.lost_from, self.lost_to - 1, min(after, before), before)
+        self.lost_from = self.lost_to = 0
+        return lost
 
 
 @dataclass(frozen=True)
 class KafkaMark(CheckpointMark):
-    """A checkpoint mark: a reader's position in each of its partitions."""
+    """A checkpoint mark: a reader's position in each of its partitions.
+
+    Attributes:
+        positions: The positions by partition.
+        topic: The topic.
+        known_until: The reader knows all partitions that were there at this time in ms; -1 if it knows none.
+    """
 
     positions: Mapping[int, Position]
     topic: KafkaTopic
+    known_until: int = -1
 
     def finalize_checkpoint(self) -> None:
         """Commit the offsets to the consumer group, if the topic's config names one.
@@ -64,22 +101,21 @@ def _pass(refusal: Any) -> None:
 
 @dataclass(unsafe_hash=True)  # not frozen, because Beam assigns attributes
 class KafkaMarkCoder(Coder):
-    """Encodes a version, then the positions in order of partition. The topic comes from the source.
+    """Encodes a version, ``known_until``, then the positions in order of partition. The topic comes from the source.
 
     A mark is state: an updated job reads the marks of the job before it. A changed layout needs a new version.
     """
 
     topic: KafkaTopic
 
-    _VERSION = 1
-    _ENTRY = struct.Struct("<iqqq")
+    _VERSION = 2
+    _HEAD = struct.Struct("<Bq")
+    _ENTRY = struct.Struct("<iqqqqq")
 
     def encode(self, value: KafkaMark) -> bytes:
         """Write all positions."""
-        entries = (
-            self._ENTRY.pack(each, at.next, at.end, at.read_until) for each, at in sorted(value.positions.items())
-        )
-        return bytes([self._VERSION]) + b"".join(entries)
+        entries = (self._ENTRY.pack(each, *astuple(at)) for each, at in sorted(value.positions.items()))
+        return self._HEAD.pack(self._VERSION, value.known_until) + b"".join(entries)
 
     def decode(self, encoded: bytes) -> KafkaMark:
         """Read the positions back.
@@ -90,12 +126,13 @@ class KafkaMarkCoder(Coder):
         """
         if encoded[:1] != bytes([self._VERSION]):
             raise StateLayoutError(
-                f"another version of uldp wrote this Kafka checkpoint mark: layout {encoded[:1].hex()}, expected 01"
+                f"another version of uldp wrote this Kafka checkpoint mark: layout {encoded[:1].hex()}, expected 02"
             )
-        if (len(encoded) - 1) % self._ENTRY.size:
+        if len(encoded) < self._HEAD.size or (len(encoded) - self._HEAD.size) % self._ENTRY.size:
             raise ValueError(f"not a Kafka checkpoint mark: {len(encoded)} bytes")
-        entries = self._ENTRY.iter_unpack(encoded[1:])
-        return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic)
+        _, known_until = self._HEAD.unpack_from(encoded)
+        entries = self._ENTRY.iter_unpack(encoded[self._HEAD.size :])
+        return KafkaMark({partition: Position(*at) for partition, *at in entries}, self.topic, known_until)
 
     def is_deterministic(self) -> bool:
         """Return true: equal marks have equal bytes."""

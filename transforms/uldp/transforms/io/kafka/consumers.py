@@ -28,9 +28,11 @@ class SharedConsumer:
         client: The library's consumer, while it is connected.
         positions: Offset of the next message of each assigned partition; None if no partition is assigned.
         at_end: Partitions that it has read to their end. The client reports each end only once.
+        out_of_range: Partitions that do not have the offset at which it was to go on. The client reads no more of them.
         refusals: Errors of the library that waiting does not resolve.
         chunk_size: How many messages to request.
         asked: When a reader last asked the brokers whether these partitions are still at their end, in seconds.
+        looked: When a reader last asked them which partitions the topic has, in seconds.
         drained: Whether the last fetch took all messages that were available.
         behind: Offsets, at the last check, of the partitions that had a backlog then.
         checked: When that check was, in seconds.
@@ -42,9 +44,11 @@ class SharedConsumer:
     client: Any = None
     positions: dict[int, int] | None = None
     at_end: set[int] = field(default_factory=set)
+    out_of_range: set[int] = field(default_factory=set)
     refusals: list[Any] = field(default_factory=list)
     chunk_size: ChunkSize = field(default_factory=ChunkSize)
     asked: float = 0.0
+    looked: float = 0.0
     drained: bool = False
     behind: dict[int, int] = field(default_factory=dict)
     checked: float = 0.0
@@ -62,12 +66,14 @@ class SharedConsumer:
             self.client.assign([partition_at(self.topic.name, *each) for each in offsets.items()])
             self.positions = dict(offsets)
             self.at_end.clear()
+            self.out_of_range.clear()
 
     def close(self) -> None:
         """Disconnect; the next reader that uses the consumer connects it again."""
         client, self.client, self.positions = self.client, None, None
-        self.asked = self.checked = 0.0
+        self.asked = self.looked = self.checked = 0.0
         self.at_end.clear()
+        self.out_of_range.clear()
         self.behind.clear()
         self.refusals.clear()
         if client is not None:

@@ -18,7 +18,7 @@ from apache_beam.pvalue import PBegin, PCollection
 
 from uldp.schemas.attributes import KEPT_ATTRIBUTES, MAX_VALUE_BYTES, kept_attributes
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
-from uldp.schemas.records import NO_ATTRIBUTES
+from uldp.schemas.records import NO_ATTRIBUTES, Missing
 from uldp.transforms.internals import MAX_TIMESTAMP, MIN_TIMESTAMP, CheckpointMark, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, KafkaMarkCoder, Position
@@ -38,11 +38,14 @@ FETCH_SECONDS = 0.1
 ASK_SECONDS = 0.25
 #: A message with more headers is hostile; all of them would cost as much as thousands of messages.
 MAX_HEADERS = 100
+#: Seconds between two questions of a reader which partitions the topic has. The watermark waits for the answer, so that
+#: no report of a new partition is late: windows fire later by this much at the most.
+LOOK_SECONDS = 1.0
 #: Seconds after which a reader gives up a connection if a partition with a backlog delivers nothing. Since librdkafka
 #: 2.1 a partition may wait forever for its leader after the leader was away (its issue 4492, its change 5593).
 STUCK_SECONDS = 30.0
-#: librdkafka's code for the end of a partition, which is an event and no error.
-_END_OF_PARTITION = -191
+#: librdkafka's codes for the end of a partition, and for an offset that a partition does not have: events, no errors.
+_END_OF_PARTITION, _OUT_OF_RANGE = -191, -140
 #: The client's special offsets: the first message that there is, and the position behind the last message.
 _BEGINNING, _END = -2, -1
 #: An offset higher than any possible one.
@@ -53,7 +56,7 @@ _CREATE_TIME = 1
 
 @dataclass(frozen=True)
 class KafkaSource(ChunkSource):
-    """A topic, or some of its partitions, read as chunks from the first message on.
+    """A topic, or the partitions of one of its readers, read as chunks from the first message on.
 
     Attributes:
         topic: The topic.
@@ -61,7 +64,8 @@ class KafkaSource(ChunkSource):
         simulated_clock: Whether publish times come from a simulation. Then the latest publish time is the present, and
             one reader reads all partitions.
         stop_at_end: Whether to stop at the end that the topic had when reading began.
-        partitions: The partitions to read; empty for all.
+        share: A number r and the number n of all readers: a reader reads each partition whose number has the remainder
+            r by n. So a partition that is added later has one reader too, and a job that resumes keeps its readers.
         readers: How many readers share the partitions at the most. Those on one worker take turns, and each may wait
             for a chunk; where there is none, a worker reads nothing.
     """
@@ -70,27 +74,24 @@ class KafkaSource(ChunkSource):
     delay_ms: int = 0
     simulated_clock: bool = False
     stop_at_end: bool = False
-    partitions: tuple[int, ...] = ()
+    share: tuple[int, int] = (0, 1)
     readers: int = 16
 
     def of_readers(self) -> Sequence["KafkaSource"]:
-        """Ask a broker for the partitions, and divide them among readers; each reader gets at least one.
+        """Ask a broker for the partitions, and divide them among readers; each reader gets one or more.
 
         Raises:
             KafkaError: as ``KafkaTopic.check``.
         """
-        if self.partitions or self.simulated_clock:
+        if self.share[1] > 1 or self.simulated_clock:
             return [self]
-        found = self.topic.check()
-        n = min(self.readers, len(found), KEY_GROUPS)
-        return [replace(self, partitions=tuple(found[first::n])) for first in range(n)]
+        n = min(self.readers, len(self.topic.check()), KEY_GROUPS)
+        return [replace(self, share=(reader, n)) for reader in range(n)]
 
     def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> "KafkaReader":
         """Create a reader at the first message or at a mark. This costs nothing: some runners do it for each bundle."""
-        positions = {partition: Position() for partition in self.partitions}
-        if isinstance(checkpoint_mark, KafkaMark):
-            positions |= {partition: replace(at) for partition, at in checkpoint_mark.positions.items()}
-        return KafkaReader(self, positions)
+        mark = checkpoint_mark if isinstance(checkpoint_mark, KafkaMark) else KafkaMark({}, self.topic)
+        return KafkaReader(self, {partition: replace(at) for partition, at in mark.positions.items()}, mark.known_until)
 
     def get_checkpoint_mark_coder(self) -> Coder:
         """Return the coder of positions."""
@@ -99,6 +100,13 @@ class KafkaSource(ChunkSource):
 
 class KafkaReader(ChunkReader):
     """Reads some partitions of a topic.
+
+    If a partition no longer has the message at which the reader goes on, the reader goes on at the first that there is:
+    the topic has removed those between the two. The next chunk with a message of the partition names them, or the chunk
+    with which the partition ends. A gap in the offsets alone proves nothing: transactions and compaction leave gaps.
+
+    A partition that is added to the topic is read from its first message. None of its messages was published before
+    the reader last knew all partitions, so the watermark waits there.
 
     The partition that is furthest behind sets the watermark. When the reader has read a partition to its end, it asks
     the broker for that end again: if the end is the same, every message to come is published after the question. So an
@@ -111,9 +119,14 @@ class KafkaReader(ChunkReader):
     """
 
     def __init__(
-        self, source: KafkaSource, positions: dict[int, Position], clock: Callable[[], float] = time.time
+        self,
+        source: KafkaSource,
+        positions: dict[int, Position],
+        known_until: int = -1,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._source, self._topic, self._positions, self._clock = source, source.topic, positions, clock
+        self._source, self._topic, self._clock = source, source.topic, clock
+        self._positions, self._known_until = positions, known_until
 
     def advance(self) -> bool:
         """Poll for the next chunk, for a fraction of a second.
@@ -125,11 +138,15 @@ class KafkaReader(ChunkReader):
         with CONSUMERS.acquire(self._source, self._topic) as consumer:
             try:
                 if self._take(consumer):
-                    self._chunk = Chunk(self._fetch(consumer))
+                    self._chunk = self._fetch(consumer)
+                    if consumer.out_of_range:
+                        self._find_again(consumer)
                     if consumer.drained and self._clock() - consumer.checked >= STUCK_SECONDS:
                         self._reconnect_if_stuck(consumer)
                     if consumer.at_end and self._clock() - consumer.asked >= ASK_SECONDS:
                         self._ask(consumer)
+                    if self._must_look(consumer):
+                        self._look(consumer)
             except library().KafkaException as error:
                 if is_permanent(error.args[0]):
                     raise self._topic.error(error.args[0]) from None
@@ -137,53 +154,129 @@ class KafkaReader(ChunkReader):
                     consumer.client.poll(0)  # returns no message, but reports the client's errors
             for refusal in consumer.refusals:
                 raise self._topic.error(refusal)
-        return len(self._chunk) > 0
+        return len(self._chunk) > 0 or len(self._chunk.missing) > 0
 
     def _take(self, consumer: SharedConsumer) -> bool:
         """Move the consumer to this reader's positions; return false if brokers have not yet answered all questions."""
         if not self._positions:
-            self._positions = {each: Position() for each in self._topic.partitions(consumer.client, ASK_SECONDS)}
+            self._look(consumer)
+        self._find_first(consumer)
         if self._source.stop_at_end:
             unknown = [each for each, at in self._positions.items() if at.end < 0]
-            for partition, end in self._ends(consumer, unknown):
+            for partition, end in self._ask_offsets(consumer, unknown, _END):
                 self._positions[partition].end = end
             if any(self._positions[each].end < 0 for each in unknown):
                 return False
         consumer.seek(self._offsets())
         return True
 
+    def _must_look(self, consumer: SharedConsumer) -> bool:
+        """Say whether to ask again which partitions the topic has; one that stops at the end has asked for all."""
+        if self._source.stop_at_end or consumer.client is None:
+            return False
+        began = self._known_until < 0 <= self._now()  # a simulated clock does not go before the first message
+        return began or not 0 <= self._clock() - consumer.looked < LOOK_SECONDS
+
+    def _look(self, consumer: SharedConsumer) -> None:
+        """Ask which partitions the topic has, and read those that were added from their first message."""
+        consumer.looked, now, (reader, readers) = self._clock(), self._now(), self._source.share
+        new = Position() if not self._positions else Position(next=0, read_until=self._known_until)
+        for partition in self._topic.partitions(consumer.client, ASK_SECONDS):
+            if partition % readers == reader and partition not in self._positions:
+                self._positions[partition] = replace(new)
+        self._known_until = max(self._known_until, now)
+
+    def _find_first(self, consumer: SharedConsumer) -> None:
+        """Ask for the first message of partitions of which nothing was read. The topic removed those before it earlier.
+
+        If a broker does not know, the client looks for the first message itself.
+        """
+        unknown = [each for each, at in self._positions.items() if at.next < 0]
+        removed = 0
+        for partition, first in self._ask_offsets(consumer, unknown, _BEGINNING):
+            self._positions[partition].next = first
+            removed += first
+        if removed and self._source.stop_at_end:
+            LOGGER.warning("%s: %d messages were removed from the topic before this job began", self._topic, removed)
+
+    def _find_again(self, consumer: SharedConsumer) -> None:
+        """Go on in partitions that do not have the next message, at the first message that they have."""
+        out = sorted(consumer.out_of_range)
+        ends = dict(self._ask_offsets(consumer, out, _END))
+        for partition, first in self._ask_offsets(consumer, out, _BEGINNING):
+            at = self._positions[partition]
+            if at.next < 0:
+                at.next = first
+            elif at.next < first:
+                begin = at.next
+                if lost := at.go_on_at(first):
+                    LOGGER.warning(
+                        "%s: partition %d lost %d messages from offset %d on before this job read them; raise the"
+                        " retention of the topic",
+                        *(self._topic, partition, lost, begin),
+                    )
+            elif ends.get(partition, _LAST) < at.next:
+                LOGGER.warning(
+                    "%s: partition %d ends before offset %d, which was read: it was cut, and is read again from %d on",
+                    *(self._topic, partition, at.next, first),
+                )
+                at.next = first
+            consumer.out_of_range.discard(partition)
+            if consumer.positions is not None:
+                consumer.positions.pop(partition, None)  # so that the client is told where to go on
+
     def _offsets(self) -> dict[int, int]:
         return {each: at.next if at.next >= 0 else _BEGINNING for each, at in self._positions.items()}
 
-    def _ends(self, consumer: SharedConsumer, partitions: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Ask for the offset of each partition's next message to come; omit a partition if its broker does not know."""
-        asked = [library().TopicPartition(self._topic.name, each, _END) for each in partitions]
+    def _ask_offsets(
+        self, consumer: SharedConsumer, partitions: Iterable[int], which: int
+    ) -> Iterator[tuple[int, int]]:
+        """Ask for an offset of each partition; omit a partition if its broker does not know.
+
+        Args:
+            consumer: The connection.
+            partitions: The partitions.
+            which: ``_BEGINNING`` for the first message that there is, ``_END`` for the next message to come.
+        """
+        asked = [library().TopicPartition(self._topic.name, each, which) for each in partitions]
         for answer in consumer.client.offsets_for_times(asked, ASK_SECONDS) if asked else ():
             if answer.error is None and answer.offset >= 0:
                 yield answer.partition, answer.offset
 
-    def _fetch(self, consumer: SharedConsumer) -> PackedMessages:
+    def _fetch(self, consumer: SharedConsumer) -> Chunk:
         most = consumer.chunk_size.messages(MAX_MESSAGES)
         fetched = consumer.client.consume(most, FETCH_SECONDS)
         consumer.drained = len(fetched) < most
         watermark, latest = self._watermark(), LATEST if self._source.simulated_clock else self._now()
-        parts, first = [], 0
+        parts: list[PackedMessages] = []
+        missing: list[Missing] = []
+        first = 0
         events = [row for row, raw in enumerate(fetched) if raw.error() is not None]
         for row in (*events, len(fetched)):
             if first < row:
-                parts.append(self._take_messages(consumer, fetched[first:row], watermark, latest))
+                parts.append(self._take_messages(consumer, fetched[first:row], watermark, latest, missing))
             if row < len(fetched):
                 self._take_event(consumer, fetched[row])
             first = row + 1
         consumer.positions = self._offsets()
+        for partition, at in self._positions.items():
+            if at.lost_to and (at.ended or partition in consumer.at_end):
+                found = max(self._now(), watermark, 0)
+                missing.append(at.take_lost(self._place(partition), found, self._source.delay_ms))
         messages = PackedMessages.join(parts)
         consumer.chunk_size.learn(messages)
-        return messages
+        return Chunk(messages, tuple(missing))
+
+    def _place(self, partition: int) -> str:
+        return f"{self._topic.name}/{partition}"
 
     def _take_messages(
-        self, consumer: SharedConsumer, raws: Sequence[Any], watermark: int, latest: int
+        self, consumer: SharedConsumer, raws: Sequence[Any], watermark: int, latest: int, missing: list[Missing]
     ) -> PackedMessages:
-        """Pack the client's messages. An expression for each column is faster than a loop over the messages."""
+        """Pack the client's messages, and name in ``missing`` the messages that were lost right before them.
+
+        An expression for each column is faster than a loop over the messages.
+        """
         for partition, offset in {raw.partition(): raw.offset() for raw in raws}.items():  # the last of each
             self._positions[partition].next = offset + 1
             consumer.at_end.discard(partition)
@@ -195,7 +288,11 @@ class KafkaReader(ChunkReader):
         if kinds[-1] == _CREATE_TIME and not (self._source.simulated_clock or self._source.stop_at_end):
             _warn_of_senders_times(self._topic)
         published = bounded_times(np.array(stamps), watermark, latest)
-        partitions, rows = np.unique([raw.partition() for raw in raws], return_inverse=True)
+        partitions, firsts, rows = np.unique([raw.partition() for raw in raws], return_index=True, return_inverse=True)
+        for partition, before in zip(partitions.tolist(), published[firsts].tolist(), strict=True):
+            if self._positions[partition].lost_to:
+                lost = self._positions[partition].take_lost(self._place(partition), before, self._source.delay_ms)
+                missing.append(lost)
         newest = np.full(len(partitions), -1)
         np.maximum.at(newest, rows, published)
         for partition, read_until in zip(partitions.tolist(), newest.tolist(), strict=True):
@@ -206,7 +303,7 @@ class KafkaReader(ChunkReader):
             Bodies.of([raw.value() or b"" for raw in raws]),
             published,
             {row: each for row, raw in enumerate(raws) if (each := attributes(raw))},
-            NumberedRuns.of([f"{self._topic.name}/{each}/" for each in partitions], rows, offsets),
+            NumberedRuns.of([f"{self._place(each)}/" for each in partitions], rows, offsets),
         )
 
     def _take_event(self, consumer: SharedConsumer, event: Any) -> None:
@@ -214,6 +311,9 @@ class KafkaReader(ChunkReader):
             # This offset may be more than one behind the last message, because the end of a transaction has an offset.
             self._positions[event.partition()].next = event.offset()
             consumer.at_end.add(event.partition())
+        elif event.error().code() == _OUT_OF_RANGE:
+            consumer.at_end.discard(event.partition())
+            consumer.out_of_range.add(event.partition())
         elif is_permanent(event.error()):
             raise self._topic.error(event.error())
 
@@ -221,7 +321,7 @@ class KafkaReader(ChunkReader):
         """Ask whether partitions are still read to their end. The client does not say when it last learned that."""
         consumer.asked, now = self._clock(), self._now()
         try:
-            for partition, end in self._ends(consumer, sorted(consumer.at_end)):
+            for partition, end in self._ask_offsets(consumer, sorted(consumer.at_end), _END):
                 at = self._positions[partition]
                 if end <= at.next:
                     at.read_until = max(at.read_until, now)
@@ -237,7 +337,7 @@ class KafkaReader(ChunkReader):
         """
         consumer.checked = self._clock()
         try:
-            ends = dict(self._ends(consumer, sorted(self._positions)))
+            ends = dict(self._ask_offsets(consumer, sorted(self._positions), _END))
         except library().KafkaException as error:
             if is_permanent(error.args[0]):
                 raise
@@ -251,7 +351,7 @@ class KafkaReader(ChunkReader):
 
     def _now(self) -> int:
         if self._source.simulated_clock:
-            return max(at.read_until for at in self._positions.values())
+            return max((at.read_until for at in self._positions.values()), default=-1)
         return int(self._clock() * 1000)
 
     def get_watermark(self) -> Timestamp:
@@ -265,14 +365,15 @@ class KafkaReader(ChunkReader):
         reached = [at.read_until for at in self._positions.values() if not at.finished]
         if self._positions and not reached:
             return MAX_TIMESTAMP.micros // 1000
-        if self._source.stop_at_end or min(reached, default=-1) < 0:
+        read_until = min([self._known_until, *reached])
+        if self._source.stop_at_end or read_until < 0:
             return MIN_TIMESTAMP.micros // 1000
-        return min(reached) - self._source.delay_ms
+        return read_until - self._source.delay_ms
 
     def get_checkpoint_mark(self) -> KafkaMark:
         """Return the positions at which the next chunk begins."""
         positions = {partition: replace(at) for partition, at in self._positions.items()}
-        return KafkaMark(positions, self._topic)
+        return KafkaMark(positions, self._topic, self._known_until)
 
 
 @functools.cache

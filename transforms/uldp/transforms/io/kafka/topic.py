@@ -164,7 +164,8 @@ class KafkaTopic:
         settings = {
             "group.id": self.group or "uldp-stream",  # the client requires one, but never asks it for offsets
             "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
+            # With another value, the client goes on elsewhere in silence if the topic does not have an offset any more.
+            "auto.offset.reset": "error",
             "enable.partition.eof": True,
             # A broker answers in order, so a question waits for as long as the fetch before it waits for messages.
             "fetch.wait.max.ms": 100,

@@ -1,0 +1,92 @@
+"""The reader on librdkafka, against the broker that librdkafka has for tests: it removes what is beyond 5 MB."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+
+from tests import build
+from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.results.read import newest, read_panes
+from uldp.transforms.aggregate import Aggregate
+from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.kafka.consumers import CONSUMERS
+from uldp.transforms.io.kafka.source import KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.results import WriteResults
+
+kafka = pytest.importorskip("confluent_kafka", reason="pip install 'uldp-stream[kafka]'")
+
+SPEC = build.spec(window={"size": "1h", "allowed_lateness": "1h"}, limits={"max_age": "3h"})
+QUIET = {"log_level": 0}
+
+
+@pytest.fixture
+def topic() -> Iterator[KafkaTopic]:
+    mock = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "replaced", **QUIET})
+    brokers = mock.list_topics(timeout=10).brokers.values()
+    yield KafkaTopic(",".join(f"{each.host}:{each.port}" for each in brokers), "reports")
+    CONSUMERS.close()
+
+
+def send(topic: KafkaTopic, first: int, end: int, padding: int = 0) -> None:
+    """Send reports, each as a batch of its own, since the broker removes whole batches."""
+    settings = {"bootstrap.servers": topic.servers, "batch.num.messages": 1, **QUIET}
+    producer, now = kafka.Producer(settings), int(time.time() * 1000)
+    for number in range(first, end):
+        body = build.report(number, number % 5, now, SPEC.key).encode()
+        producer.produce(topic.name, body, partition=0, headers={"padding": bytes(padding)}, timestamp=now)
+    assert producer.flush(30) == 0
+
+
+def first_of(topic: KafkaTopic) -> int:
+    client = kafka.Consumer({"bootstrap.servers": topic.servers, "group.id": "test", **QUIET})
+    first, _ = client.get_watermark_offsets(kafka.TopicPartition(topic.name, 0), 10, cached=False)
+    client.close()
+    return int(first)
+
+
+def read_until(reader: KafkaReader, chunks: list[Chunk], condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        if reader.advance():
+            chunks.append(reader.get_current())
+
+
+def offsets(chunks: list[Chunk]) -> list[int]:
+    """The offsets of messages of the first partition."""
+    return [int(message.source.split("/")[2]) for chunk in chunks for message in chunk.messages]
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_topic_that_overtakes_the_job_is_accounted(topic: KafkaTopic, resumed: bool, tmp_path: Path) -> None:
+    send(topic, 0, 200)
+    source, chunks = KafkaSource(topic), list[Chunk]()
+    reader = source.create_reader(None, None)
+    read_until(reader, chunks, lambda: offsets(chunks) == list(range(200)))
+    if resumed:
+        CONSUMERS.close()
+        coder = source.get_checkpoint_mark_coder()
+        reader = source.create_reader(None, coder.decode(coder.encode(reader.get_checkpoint_mark())))
+    send(topic, 200, 410, padding=45_000)
+    first = first_of(topic)
+    assert 200 < first < 410
+    read_until(reader, chunks, lambda: offsets(chunks)[-1] == 409)
+    reader.close()
+    found = [(each.source, each.first, each.last) for chunk in chunks for each in chunk.missing]
+    if resumed:
+        assert offsets(chunks) == [*range(200), *range(first, 410)]
+        assert found == [("reports/0", 200, first - 1)]
+    lost = 410 - len(offsets(chunks))  # who is connected may have some in memory
+    keep_specs(str(tmp_path), [SPEC])
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create(chunks) | Aggregate([SPEC]) | WriteResults(str(tmp_path))
+    assert f"received = {410 - lost} counted + 0 duplicate + 0 late + 0 rejected; {lost} messages missing" in summary(
+        tmp_path
+    )
+    panes = newest(read_panes(tmp_path))
+    assert {(pane.accounting.missing, pane.flags) for pane in panes if pane.n} == {(lost, ("missing_reports",))}
