@@ -177,6 +177,14 @@ class TestSummary:
         nothing = "0 received = 0 counted + 0 duplicate + 0 late + 0 rejected"
         assert summary(tmp_path) == f"c v1: 0 windows, {nothing}\nin all: {nothing}"
 
+    def test_names_results_without_a_spec(self, tmp_path: Path) -> None:
+        keep_specs(str(tmp_path), [SPEC])
+        name, content = statistic_file(replace(COUNTS, version=2))
+        write_file(str(tmp_path / name), content)
+        damaged: list[ValueError] = []
+        assert summary(tmp_path, damaged.append).splitlines()[-1].startswith("in all: 0 received")
+        assert [str(error).split(" is")[0] for error in damaged] == ["specs/c-v2/spec.yaml"]
+
     def test_leaves_out_what_is_damaged(self, tmp_path: Path) -> None:
         keep_specs(str(tmp_path), [SPEC])
         for hour in (0, 1):

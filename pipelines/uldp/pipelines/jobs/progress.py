@@ -4,7 +4,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
@@ -12,9 +11,10 @@ from typing import ClassVar, Self
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
 from uldp.pipelines.results.read import newest, read_missing, read_panes, read_rejected
-from uldp.pipelines.results.specs import Specs, read_specs
+from uldp.pipelines.results.specs import Specs, missing_spec, read_specs
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
+from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting, PaneKind
@@ -178,16 +178,15 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
     panes = newest(read_panes(out, damaged))
     lines = []
     total = Accounting()
+    for collection, version in sorted({pane.key[:2] for pane in panes} - specs.keys()):
+        damaged(missing_spec(f"{collection}-v{version}"))
     for key, spec in specs.items():
         mine = [pane for pane in panes if (pane.collection, pane.version) == key]
         name = f"{spec.collection} v{spec.version}"
-        if spec.window.period is not None:
-            lines.append(f"{name}: {number_of(len(mine), 'sliding window')}, which count a report more than once")
-        else:
-            # Windows that were open at the same time miss the same messages, so their numbers cannot be added up.
-            subtotal = sum((replace(pane.accounting, missing=0) for pane in mine), Accounting())
-            total += subtotal
-            lines.append(f"{name}: {number_of(len(mine), 'window')}, {accounting_text(subtotal)}")
+        subtotal = total_accounting(mine)
+        total += subtotal
+        windows = number_of(len(mine), "window" if spec.window.period is None else "sliding window")
+        lines.append(f"{name}: {windows}, {accounting_text(subtotal)}")
         if caveat := few_reports(mine):
             lines.append(f"  {caveat}")
         flags = Counter(flag for pane in mine for flag in pane.flags)

@@ -28,6 +28,11 @@ def read_specs(out: Path) -> dict[CollectionKey, CollectionSpec]:
     return {spec.key: spec for spec in specs}
 
 
+def missing_spec(name: str) -> ResultsError:
+    """Return the error about results without the spec that they were made under; ``name`` is that of its folder."""
+    return ResultsError(f"specs/{name}/spec.yaml is missing beside the estimates of {name}; copy the spec there")
+
+
 def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     """Find the spec that an estimate was made under.
 
@@ -38,7 +43,7 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     name = f"{estimate.collection}-v{estimate.version}"
     spec = specs.get((estimate.collection, estimate.version))
     if spec is None:
-        raise ResultsError(f"specs/{name}/spec.yaml is missing beside the estimates of {name}; copy the spec there")
+        raise missing_spec(name)
     share = estimate.table(TableName.SHARE)
     fits = share is None or spec.domain.kind != "values" or share.shape == (spec.size,)
     if estimate.channel != spec.channel or not fits:

@@ -1,0 +1,132 @@
+"""The total of a collection has each report once, in fixed and in sliding windows."""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import build
+from tests.build import HOUR, START
+from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.partial import PartialStatistic
+from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.progress import summary
+from uldp.pipelines.results.totals import total_accounting
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.slide import slide
+
+PERIOD = HOUR // 6
+FIXED = build.spec(window={"size": "1h"})
+SLIDING = build.spec(window={"size": "1h", "period": "10m"})
+LARGEST_TIME = (1 << 63) - 1
+
+
+def panes(slices: dict[int, PartialStatistic], size: int, period: int) -> list[Statistic]:
+    """The pane of each window, as a job makes it."""
+    return [
+        build.pane([0], start=start, end=start + size, accounting=total.accounting)
+        for start, total in slide(slices, size, period)
+    ]
+
+
+def received(n: int) -> PartialStatistic:
+    return PartialStatistic(accounting=Accounting(received=n, counted=n, missing=3))
+
+
+@given(st.dictionaries(st.integers(-9, 40), st.integers(1, 9), max_size=12), st.integers(1, 7))
+def test_windows_that_overlap_have_each_report_once(slots: dict[int, int], length: int) -> None:
+    slices = {slot * PERIOD: received(n) for slot, n in slots.items()}
+    n = sum(slots.values())
+    assert total_accounting(panes(slices, length * PERIOD, PERIOD)) == Accounting(received=n, counted=n)
+
+
+@given(
+    st.dictionaries(st.integers(0, 40), st.integers(1, 9), min_size=1, max_size=12),
+    st.integers(2, 7),
+    st.randoms(use_true_random=False),
+)
+def test_a_window_that_is_not_there_never_makes_the_total_larger(
+    slots: dict[int, int], length: int, draw: random.Random
+) -> None:
+    slices = {slot * PERIOD: received(n) for slot, n in slots.items()}
+    fired = panes(slices, length * PERIOD, PERIOD)
+    some = [pane for pane in fired if draw.random() < 0.7]
+    assert total_accounting(some).received <= sum(slots.values())
+
+
+def test_one_window_that_is_not_there_is_passed_by() -> None:
+    slices = {slot * PERIOD: received(1) for slot in range(20)}
+    fired = panes(slices, HOUR, PERIOD)
+    assert [total_accounting([*fired[:k], *fired[k + 1 :]]).received for k in range(len(fired))] == [20] * len(fired)
+
+
+def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness: bool) -> Decoded:
+    return ReportDecoder([spec], judge_lateness=judge_lateness).decode(messages)
+
+
+def slices_of(decoded: Decoded) -> dict[int, PartialStatistic]:
+    """All reports by slice, as the job sums them, but for duplicates."""
+    slices: dict[int, PartialStatistic] = {}
+    for (_, start), partial in decoded.partials.items():
+        slices[start] = slices.get(start, PartialStatistic()) + partial
+    for columns in decoded.columns:
+        for start in columns.slices.tolist():
+            one = PartialStatistic(accounting=Accounting(received=1, counted=1))
+            slices[start] = slices.get(start, PartialStatistic()) + one
+    return slices
+
+
+def messages() -> st.SearchStrategy[list[Message]]:
+    times = st.integers(START - 9 * HOUR, START + 9 * HOUR) | st.sampled_from([0, 1, 221_845_391_999_999])
+    events = times | st.sampled_from([-1, LARGEST_TIME, -LARGEST_TIME])
+    return st.lists(
+        st.builds(
+            lambda number, payload, event, published: build.message(build.report(number, payload, event), published),
+            st.integers(0, 99),
+            st.integers(0, 6),
+            events,
+            times,
+        ),
+        max_size=30,
+    )
+
+
+@given(messages(), st.booleans())
+def test_the_total_of_sliding_windows_is_that_of_fixed_ones(sent: list[Message], judge_lateness: bool) -> None:
+    totals = []
+    for spec, period in ((FIXED, HOUR), (SLIDING, PERIOD)):
+        slices = slices_of(decode(spec, sent, judge_lateness=judge_lateness))
+        totals.append(total_accounting(panes(slices, HOUR, period)))
+    assert [total.received for total in totals] == [len(sent)] * 2
+    if not judge_lateness:  # the last sliding window with a report closes later than its fixed one
+        assert totals[0] == totals[1]
+
+
+@pytest.mark.parametrize("window", [{"size": "1h"}, {"size": "1h", "period": "10m"}])
+def test_a_job_says_how_many_reports_came(window: dict[str, str], tmp_path: Path) -> None:
+    spec = build.spec(window=window)
+    stream, out = LocalStream.create(tmp_path / "stream", simulated_clock=True), tmp_path / "out"
+    stream.append(list(_sent()))
+    local.backfill([spec], stream.path, out, local.pipeline_options([]))
+    wanted = "34 received = 20 counted + 3 duplicate + 0 late + 11 rejected"
+    lines = summary(out).splitlines()
+    assert f"in all: {wanted}" in lines
+    windows = "window" if "period" not in window else "sliding window"
+    assert any(
+        windows in line and "26 received = 20 counted + 3 duplicate + 0 late + 3 rejected" in line for line in lines
+    )
+
+
+def _sent() -> Iterator[Message]:
+    """20 reports in two hours, 3 copies, 3 with an impossible symbol, and 8 messages that are no report."""
+    reports = [build.report(number, number % 5, START + number * HOUR // 10) for number in range(20)]
+    yield from map(build.message, [*reports, *reports[:3]])
+    yield from (build.message(build.report(100 + number, 9, START)) for number in range(3))
+    yield from (Message(b"no report", START) for _ in range(8))
