@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import yaml
@@ -10,9 +11,11 @@ import yaml
 from tests import build
 from tests.cluster.daemons import wait_until
 from tests.cluster.following import Results
+from tests.cluster.kafka import send
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Report
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.kafka.topic import KafkaTopic
 
 #: Of each batch, so many are sent again with the next, and so many are sent beside it that are late or impossible.
 COPIES, LATE, IMPOSSIBLE = 10, 2, 3
@@ -39,6 +42,38 @@ def write_spec(spec: CollectionSpec, folder: Path) -> Path:
     path = folder / "spec.yaml"
     path.write_text(yaml.safe_dump(spec.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
     return path
+
+
+#: A collection in which nothing is late but what is published after its window.
+GROWING = build.spec(
+    collection="growing",
+    domain={"size": 4},
+    mechanism={"name": "identity"},
+    window={"size": "10s", "early_every": "1s", "allowed_lateness": "0s"},
+)
+
+
+@dataclass
+class OnTime:
+    """Sends reports to partitions of a topic, each with the present as its time.
+
+    Attributes:
+        topic: The topic.
+        sent: The number of reports.
+    """
+
+    EACH: ClassVar[int] = 100
+
+    topic: KafkaTopic
+    sent: int = 0
+
+    def send(self, *partitions: int) -> None:
+        """Send ``EACH`` reports to each of these partitions."""
+        for partition in partitions:
+            now, first = time.time_ns() // 1_000_000, self.sent
+            reports = [build.report(number, 0, now, GROWING.key) for number in range(first, first + self.EACH)]
+            send(self.topic, partition, [build.message(report) for report in reports])
+            self.sent += self.EACH
 
 
 @dataclass

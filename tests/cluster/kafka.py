@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from tests.cluster.daemons import SHORT_LIVED, Daemon, free_port, wait_until
 from tests.downloads import kafka_jars
@@ -122,6 +122,16 @@ class KafkaBroker:
         made = KafkaTopic(self.servers, name)
         wait_until(lambda: self._there(made, partitions), f"topic {name} is there", 30)
         return made
+
+    def grow(self, topic: KafkaTopic, partitions: int) -> None:
+        """Add partitions to a topic, to this number."""
+        self._admin.create_partitions([NewPartitions(topic.name, partitions)])[topic.name].result(timeout=30)
+        wait_until(lambda: self._there(topic, partitions), f"topic {topic.name} has grown", 30)
+
+    def remove(self, topic: KafkaTopic, partition: int, before: int) -> None:
+        """Remove the messages of a partition before an offset, as its retention would do it."""
+        (removed,) = self._admin.delete_records([TopicPartition(topic.name, partition, before)]).values()
+        removed.result(timeout=30)
 
     def delete(self, name: str) -> None:
         """Delete a topic."""

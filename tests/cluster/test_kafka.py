@@ -15,8 +15,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.build import START
 from tests.cluster.daemons import free_port, wait_until
 from tests.cluster.kafka import KafkaBroker, send
-from uldp.schemas.records import ATTEMPT, SENDER, Message
-from uldp.transforms.io.kafka.source import KafkaReader, KafkaSource, ReadFromKafka, WriteToKafka
+from uldp.schemas.records import ATTEMPT, SENDER, Message, Missing
+from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
+from uldp.transforms.io.kafka.reader import KafkaReader
+from uldp.transforms.io.kafka.sink import WriteToKafka
+from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
 from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaError, KafkaTopic
 
 #: A moment in the past, in ms, so that publish times are those that were sent.
@@ -48,13 +51,17 @@ def filled(broker: KafkaBroker) -> KafkaTopic:
 FILLED = [message for partition in range(PARTITIONS - 1) for message in messages(partition, EACH, "filled")]
 
 
-def read_until(reader: KafkaReader, condition: Callable[[], bool], what: str) -> list[Message]:
+def read_until(
+    reader: KafkaReader, condition: Callable[[], bool], what: str, missing: list[Missing] | None = None
+) -> list[Message]:
     """What a reader gives until a condition holds behind one of its chunks."""
     read: list[Message] = []
 
     def advanced() -> bool:
         while reader.advance():
             read.extend(reader.get_current().messages)
+            if missing is not None:
+                missing.extend(reader.get_current().missing)
             if condition():
                 return True
         return condition()
@@ -151,6 +158,37 @@ def test_the_end_of_a_transaction_holds_nothing(broker: KafkaBroker) -> None:
     reader.close()
     reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
     assert len(read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")) == 1
+    reader.close()
+
+
+@pytest.mark.parametrize("stop_at_end", [False, True])
+def test_what_a_topic_has_removed_is_named(broker: KafkaBroker, stop_at_end: bool) -> None:
+    topic = broker.create(f"removed-{stop_at_end}".lower())
+    sent = [Message(b"%d" % index, START + index, {}, f"{topic.name}/0/{index}") for index in range(410)]
+    send(topic, 0, sent)
+    source = KafkaSource(topic, stop_at_end=stop_at_end)
+    mark = KafkaMark({0: Position(200, 410 if stop_at_end else -1, START + 199)}, topic, START)
+    broker.remove(topic, 0, 300)
+    reader, missing = source.create_reader(None, mark), list[Missing]()
+    read = read_until(reader, lambda: reader.get_checkpoint_mark().positions[0].next == 410, "all is read", missing)
+    assert read == sent[300:]
+    assert missing == [Missing(f"{topic.name}/0", 200, 299, START + 199, START + 300)]
+    reader.close()
+
+
+def test_partitions_that_are_added_are_read(broker: KafkaBroker) -> None:
+    topic = broker.create("grown", 1)
+    now = int(time.time() * 1000)
+    send(topic, 0, [Message(b"0/%d" % index, now) for index in range(140)])
+    reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
+    read = read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
+    broker.grow(topic, 3)
+    now = int(time.time() * 1000)
+    for partition in range(3):
+        send(topic, partition, [Message(b"%d/%d" % (partition, 200 + index), now) for index in range(100)])
+    read += read_until(reader, lambda: reader.get_watermark().micros > 1000 * now, "the watermark has passed them")
+    assert len(read) == len({message.data for message in read}) == 440
+    assert all(message.publish_time == now for message in read[140:])
     reader.close()
 
 

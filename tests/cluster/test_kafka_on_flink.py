@@ -16,7 +16,8 @@ from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker, send
 from uldp.schemas.records import Message
-from uldp.transforms.io.kafka.source import MAX_MESSAGES, KafkaSource
+from uldp.transforms.io.kafka.reader import MAX_MESSAGES
+from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 PARTITIONS, BATCHES, EACH = 4, 60, 100

@@ -9,7 +9,8 @@ from typing import Any
 from tests.build import START
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.io.kafka.checkpoint import KafkaMark
-from uldp.transforms.io.kafka.source import ASK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.reader import ASK_SECONDS, KafkaReader
+from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 TOPIC = KafkaTopic("broker:9092", "reports")

@@ -1,6 +1,7 @@
 """Sliding windows as sums of slices, against putting each slice into each of its windows."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import apache_beam as beam
@@ -49,6 +50,30 @@ def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int) -
     found = list(slide(slices, size, PERIOD))
     assert len({start for start, _ in found}) == len(found)
     assert {start: value(total) for start, total in found} == {start: value(total) for start, total in wanted.items()}
+
+
+LOST = st.dictionaries(st.integers(0, 40), st.integers(1, 9), max_size=8)
+
+
+@given(LOST, LOST, st.integers(1, 7))
+def test_what_is_missing_in_a_slice_is_missing_in_the_window_that_begins_with_it(
+    lost: dict[int, int], counted: dict[int, int], length: int
+) -> None:
+    slices = {slot * PERIOD: part(n) for slot, n in counted.items()}
+    without = {start: value(total) for start, total in slide(slices, length * PERIOD, PERIOD)}
+    for slot, n in lost.items():
+        before = slices.get(slot * PERIOD, PartialStatistic())
+        slices[slot * PERIOD] = before + PartialStatistic(accounting=Accounting(missing=n))
+    found = dict(slide(slices, length * PERIOD, PERIOD))
+    assert found.keys() == without.keys() | {slot * PERIOD for slot in lost}
+    missing = {start: total.accounting.missing for start, total in found.items()}
+    assert missing == dict.fromkeys(found, 0) | {slot * PERIOD: n for slot, n in lost.items()}
+    counts = {
+        start: (as_dense(each.cells).tolist(), replace(each.accounting, missing=0))
+        for start, each in found.items()
+        if each.cells is not None
+    }
+    assert counts == without
 
 
 def test_a_slot_costs_three_additions_at_the_most() -> None:

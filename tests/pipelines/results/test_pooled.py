@@ -28,14 +28,16 @@ def version(number: int, epsilon: float = 1.0, **keys: Any) -> CollectionSpec:
     return build.spec(version=number, mechanism={"name": "rr", "epsilon": epsilon}, **(RR | keys))
 
 
-def save(out: Path, spec: CollectionSpec, cells: list[int], *, window: int = 0, flags: tuple[str, ...] = ()) -> None:
+def save(
+    out: Path, spec: CollectionSpec, cells: list[int], *, window: int = 0, missing: int = 0, flags: tuple[str, ...] = ()
+) -> None:
     """Write what a job writes about a window with these cells."""
     statistic = build.pane(
         cells,
         start=START + window * HOUR,
         key=spec.key,
         channel=spec.channel,
-        accounting=Accounting(sum(cells) + 3, sum(cells), 1, 1, 1),
+        accounting=Accounting(sum(cells) + 3, sum(cells), 1, 1, 1, missing),
         flags=flags,
     )
     for estimate in estimates_of(serve([spec])[spec.key], statistic):
@@ -52,13 +54,13 @@ def pooled_in(out: Path, *specs: CollectionSpec) -> tuple[list[Pooled], list[str
 
 def test_a_window_of_two_versions_has_an_estimate_of_all_reports(tmp_path: Path) -> None:
     old, new = version(1), version(2, 3.0)
-    save(tmp_path, old, [200, 150, 100], flags=("duplicate_ratio",))
-    save(tmp_path, new, [60, 30, 20], flags=("improbable_counts", "duplicate_ratio"))
+    save(tmp_path, old, [200, 150, 100], missing=7, flags=("duplicate_ratio",))
+    save(tmp_path, new, [60, 30, 20], missing=9, flags=("improbable_counts", "duplicate_ratio"))
     (pooled,), reasons = pooled_in(tmp_path, old, new)
     assert reasons == []
     assert [each.version for each in pooled.versions] == [1, 2]
     assert pooled.estimate.n == 560
-    assert pooled.estimate.accounting == Accounting(566, 560, 2, 2, 2)
+    assert pooled.estimate.accounting == Accounting(566, 560, 2, 2, 2, missing=9)  # of one stream
     assert pooled.estimate.flags == ("duplicate_ratio", "improbable_counts")
     share = pooled.estimate.table(TableName.SHARE)
     assert share is not None

@@ -152,6 +152,10 @@ class TestText:
         assert skew_text(counts) == text
 
     def test_an_accounting_that_does_not_close_says_so(self) -> None:
+        text = "10 received = 10 counted + 0 duplicate + 0 late + 0 rejected"
+        assert accounting_text(Accounting(received=10, counted=10)) == text
+        assert accounting_text(Accounting(10, 10, missing=1)) == f"{text}; up to 1 message missing"
+        assert accounting_text(Accounting(10, 10, missing=1000)) == f"{text}; up to 1,000 messages missing"
         assert "does not add up" in accounting_text(Accounting(received=10, counted=9))
         assert "does not add up" not in accounting_text(Accounting(received=10, counted=9, late=1))
 

@@ -10,7 +10,7 @@ from tests.fakes.kafka import Raw
 from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.records import SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize, chunked
-from uldp.transforms.io.kafka.source import MAX_HEADERS, attributes
+from uldp.transforms.io.kafka.headers import MAX_HEADERS, attributes
 from uldp.transforms.io.pubsub.source import to_message
 
 NOW = 1_767_258_000_000

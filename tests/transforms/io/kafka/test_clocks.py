@@ -20,7 +20,8 @@ from tests.fakes.kafka import (
     watermark,
 )
 from uldp.transforms.io.kafka.consumers import CONSUMERS
-from uldp.transforms.io.kafka.source import KafkaSource, _warn_of_senders_times
+from uldp.transforms.io.kafka.reader import _warn_of_senders_times
+from uldp.transforms.io.kafka.source import KafkaSource
 
 DAY = 86_400_000
 DELAY = 10_000

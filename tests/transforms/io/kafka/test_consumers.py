@@ -25,7 +25,8 @@ from tests.fakes.kafka import (
 )
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS, IDLE_SECONDS, Consumers
-from uldp.transforms.io.kafka.source import LOOK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.reader import LOOK_SECONDS, KafkaReader
+from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaError
 
 

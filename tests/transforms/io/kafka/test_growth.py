@@ -18,7 +18,8 @@ from tests.fakes.kafka import (
     watermark,
 )
 from uldp.schemas.records import Message, Missing
-from uldp.transforms.io.kafka.source import LOOK_SECONDS, KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.reader import LOOK_SECONDS, KafkaReader
+from uldp.transforms.io.kafka.source import KafkaSource
 
 LOOK = int(LOOK_SECONDS * 1000)
 

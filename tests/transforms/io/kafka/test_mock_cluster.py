@@ -14,7 +14,8 @@ from uldp.pipelines.results.read import newest, read_panes
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.consumers import CONSUMERS
-from uldp.transforms.io.kafka.source import KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.reader import KafkaReader
+from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
 from uldp.transforms.io.results import WriteResults
 

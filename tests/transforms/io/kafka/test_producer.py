@@ -5,7 +5,7 @@ import pytest
 
 from tests.fakes.kafka import CREDENTIALS, NO_PERMISSION, TIMED_OUT, TOPIC, Broker, Reason
 from uldp.transforms.io.kafka.producer import KafkaProducer
-from uldp.transforms.io.kafka.source import WriteToKafka
+from uldp.transforms.io.kafka.sink import WriteToKafka
 from uldp.transforms.io.kafka.topic import KafkaError
 
 

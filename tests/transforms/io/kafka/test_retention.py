@@ -26,7 +26,8 @@ from tests.fakes.kafka import (
 from uldp.schemas.records import Message, Missing, missing_messages
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS
-from uldp.transforms.io.kafka.source import KafkaReader, KafkaSource
+from uldp.transforms.io.kafka.reader import KafkaReader
+from uldp.transforms.io.kafka.source import KafkaSource
 
 DELAY = 100
 

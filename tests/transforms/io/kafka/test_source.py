@@ -37,7 +37,9 @@ from tests.fakes.kafka import (
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
-from uldp.transforms.io.kafka.source import MAX_MESSAGES, KafkaSource, ReadFromKafka, attributes
+from uldp.transforms.io.kafka.headers import attributes
+from uldp.transforms.io.kafka.reader import MAX_MESSAGES
+from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
 from uldp.transforms.io.kafka.topic import KafkaError
 from uldp.transforms.io.publish_times import LATEST
 

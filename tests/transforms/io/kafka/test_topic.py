@@ -19,7 +19,8 @@ from tests.fakes.kafka import (
     Broker,
     Reason,
 )
-from uldp.transforms.io.kafka.source import KafkaSource, WriteToKafka
+from uldp.transforms.io.kafka.sink import WriteToKafka
+from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaError, KafkaTopic, read_config
 
 

@@ -19,7 +19,8 @@ from tests.fakes.kafka import (
     watermark,
 )
 from uldp.transforms.io.kafka.consumers import CONSUMERS
-from uldp.transforms.io.kafka.source import LOOK_SECONDS, STUCK_SECONDS, KafkaSource
+from uldp.transforms.io.kafka.reader import LOOK_SECONDS, STUCK_SECONDS
+from uldp.transforms.io.kafka.source import KafkaSource
 
 
 def test_nothing_is_known_before_something_was_read(broker: Broker) -> None:

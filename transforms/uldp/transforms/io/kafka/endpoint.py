@@ -14,7 +14,8 @@ from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, Following, Keyed, records_of
 from uldp.transforms.io.kafka.producer import KafkaProducer
-from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka, WriteToKafka
+from uldp.transforms.io.kafka.sink import WriteToKafka
+from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 
