@@ -10,9 +10,9 @@ from uldp.transforms.io.folders import Kind, kind_of, mismatch
 from uldp.transforms.io.local.stream import LocalStream
 
 
-def touch(path: Path, content: bytes = b"") -> None:
+def touch(path: Path, content: bytes = b"") -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    return path.write_bytes(content)
 
 
 def of(schema: str) -> bytes:
@@ -33,6 +33,8 @@ def of(schema: str) -> bytes:
         (lambda path: touch(path / "1.avro", of("report")), Kind.OTHER),
         (lambda path: touch(path / "1.avro", b"no Avro"), Kind.OTHER),
         (lambda path: touch(path / "letter.txt"), Kind.OTHER),
+        (lambda path: touch(path / "day.avro" / "1.avro", of("message")), Kind.MESSAGES),
+        (lambda path: [touch(path / "letter.txt"), (path / "1.avro").symlink_to("nowhere")], Kind.OTHER),
         (lambda path: touch(path), Kind.OTHER),
         (lambda path: touch(path / ".lock"), Kind.EMPTY),
         (Path.mkdir, Kind.EMPTY),

@@ -55,7 +55,9 @@ def test_all_below_a_folder_are_its_files_in_order_without_hidden_ones() -> None
 @pytest.mark.parametrize("path", ["mem://b", "mem://b/none.avro", "mem://b/2"])
 def test_where_there_is_none_is_one_line(path: str) -> None:
     memory.FILES.update({"mem://b/2.txt": b"", "mem://bb/2.avro": b""})
-    with pytest.raises(StreamError, match=rf"^{path}: no such file, and no .avro file below it$"):
+    with pytest.raises(
+        StreamError, match=rf"^{path}: no such file, and no .avro file below it(; left out 1 file: .*2.txt\))?$"
+    ):
         message_files(path)
 
 
@@ -90,7 +92,7 @@ def test_a_scheme_that_nobody_knows_is_one_line() -> None:
     with pytest.raises(RemoteError) as refused:
         message_files("nope://b")
     assert str(refused.value) == (
-        "nope://b/**.avro: Beam has no file system for nope:// in this environment; use one of azfs://, gs://, hdfs://, s3://"
+        "nope://b/**: Beam has no file system for nope:// in this environment; use one of azfs://, gs://, hdfs://, s3://"
     )
 
 

@@ -40,6 +40,7 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
     from uldp.pipelines.results.json_lines import to_json
+    from uldp.pipelines.results.left_out import left_out_line
     from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
     from uldp.pipelines.results.read import current
     from uldp.pipelines.results.selection import ALL, Selection
@@ -63,6 +64,8 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
         say(unpublished_text(pane), err=as_json)
     if not (found.estimates or found.unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
+    if left_out := left_out_line(out, damaged.append):
+        say(left_out, err=as_json)
     name_damaged(damaged)
 
 
@@ -86,6 +89,7 @@ def export(out: Path, target: Path, **chosen: Any) -> None:
     Example: uldp export results --to estimates.parquet
     """
     from uldp.pipelines.results.export_files import check_target, write_rows
+    from uldp.pipelines.results.left_out import left_out_line
     from uldp.pipelines.results.published import published
     from uldp.pipelines.results.selection import Selection
     from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
@@ -101,6 +105,8 @@ def export(out: Path, target: Path, **chosen: Any) -> None:
     say(f"wrote {target}: {number_of(rows, 'row')} of {number_of(len(found), 'estimate')}")
     if found.unpublished:
         say(f"{number_of(len(found.unpublished), 'window')} without a published estimate; uldp show names them")
+    if left_out := left_out_line(out, damaged.append):
+        say(left_out)
     name_damaged(damaged)
 
 

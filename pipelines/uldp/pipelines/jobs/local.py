@@ -1,10 +1,11 @@
 """The two jobs, backfilling an archive and following a stream: the same graph with different sources."""
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from traceback import format_exception
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
@@ -27,6 +28,7 @@ from uldp.pipelines.jobs.progress import (
     position,
 )
 from uldp.pipelines.jobs.resuming import Unwritten, resume_points
+from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregate, Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
@@ -34,7 +36,7 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.events import LocalStreamEvents
-from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.local.stream import LocalStream, StreamError
 from uldp.transforms.io.results import WriteResults
 
 #: The runner name that users give to run on this machine. Beam would choose an engine behind this name, and its choice
@@ -100,6 +102,7 @@ def backfill(
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
+        StreamError: if messages cannot be decoded; names all files in which that is so.
     """
     local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
@@ -113,10 +116,24 @@ def backfill(
         messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local)
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
+        keep_left_out(claim.results, whole.left_out())
         stack.enter_context(loopback_servers())
+        stack.enter_context(_naming_all_damage(whole))
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
+
+
+@contextmanager
+def _naming_all_damage(source: Endpoint) -> Iterator[None]:
+    """Name all damaged files of a source if a job has failed because of one: the user then mends all at once."""
+    try:
+        yield
+    except Exception as error:
+        # A runner with several workers raises an error of its own, with the traceback of the worker as text.
+        if StreamError.__name__ in "".join(format_exception(error)) and (damage := source.damage()):
+            raise StreamError("\n".join(damage)) from error
+        raise
 
 
 def follow(

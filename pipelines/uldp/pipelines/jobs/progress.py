@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
+from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.read import newest, read_missing, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, missing_spec, read_specs
 from uldp.pipelines.results.tables import headlines
@@ -202,4 +203,6 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
     lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}{lost}")
     if reasons:
         lines.append("rejected: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items())))
+    if left_out := left_out_line(out, damaged):
+        lines.append(left_out)
     return "\n".join(map(printable, lines))

@@ -9,6 +9,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import Privacy
 from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.pooled import Pooled, pool_versions
 from uldp.pipelines.results.read import current, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
@@ -146,6 +147,7 @@ def write_report(
         lstrip_blocks=True,
     )
     rejected = _rejections(out, leave_out)
+    left_out = left_out_line(out, leave_out)
     environment.filters["duration"] = format_duration
     environment.filters["window"] = window_text
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
@@ -162,6 +164,7 @@ def write_report(
         unpublished=found.unpublished,
         flag_meanings=flags.MEANING,
         rejected=rejected,
+        left_out=left_out,
         unread=number_of(unread, "file") if unread else "",
     )
     target.write_text(page, encoding="utf-8")

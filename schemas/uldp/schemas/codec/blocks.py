@@ -132,19 +132,44 @@ class Container:
         Raises:
             ContainerError: during iteration, if a block is damaged, or larger than the reader accepts.
         """
-        bound = _BOUNDS[self.name] if self.codec == "null" else MAX_BLOCK_BYTES
+        for records, size in self._frames():
+            block = _take(self.file, size)
+            self._end_block()
+            if self.codec == "deflate":
+                block = _inflate(block, self._bound)
+            yield _possible(records, len(block)), block
+
+    def count(self) -> int:
+        """Return the number of records that the blocks claim to hold, without reading these: only their ends.
+
+        Raises:
+            ContainerError: if a block is larger than the reader accepts, or does not end where it says.
+        """
+        found = 0
+        for records, size in self._frames():
+            self.file.seek(size, os.SEEK_CUR)
+            self._end_block()
+            # How many bytes a compressed block holds is known when it is inflated; no record takes less than one.
+            found += _possible(records, size if self.codec == "null" else self._bound)
+        return found
+
+    @property
+    def _bound(self) -> int:
+        return _BOUNDS[self.name] if self.codec == "null" else MAX_BLOCK_BYTES
+
+    def _frames(self) -> Iterator[tuple[int, int]]:
+        """Yield the claimed number of records of each block, and its size as it is stored."""
         while first := self.file.read(1):
             records, size = _read_long(self.file, first), _read_long(self.file)
-            if size > bound:
-                raise _too_large(size, bound)
-            block = _take(self.file, size)
-            if _take(self.file, SYNC_SIZE) != self.sync_marker:
-                raise ContainerError("a block does not end with the sync marker of its file")
-            if self.codec == "deflate":
-                block = _inflate(block, bound)
-            if not 0 <= records <= len(block):  # each record of a known schema takes a byte or more
-                raise ContainerError(f"a block of {len(block):,} bytes claims to hold {records:,} records")
-            yield records, block
+            if size > self._bound:
+                raise _too_large(size, self._bound)
+            if size < 0:
+                raise ContainerError("a length is negative")
+            yield records, size
+
+    def _end_block(self) -> None:
+        if _take(self.file, SYNC_SIZE) != self.sync_marker:
+            raise ContainerError("a block does not end with the sync marker of its file")
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records, one by one, resolved to the shipped schema.
@@ -159,6 +184,13 @@ class Container:
             for _ in range(records):
                 yield _read_record(body, self.writer, reader)
             check_end(body.tell(), block)
+
+
+def _possible(records: int, size: int) -> int:
+    """Return a claimed number of records if it is possible: each record of a known schema takes a byte or more."""
+    if not 0 <= records <= size:
+        raise ContainerError(f"a block of {size:,} bytes claims to hold {records:,} records")
+    return records
 
 
 def check_end(at: int, block: bytes) -> None:

@@ -6,10 +6,12 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import apache_beam as beam
 from apache_beam.coders import StrUtf8Coder
@@ -18,30 +20,52 @@ from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.testing.test_stream import TestStream
 
 from uldp.schemas.codec.container import sync_marker
+from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.archive_files import ArchiveFiles, left_out_text, listed, walked
 from uldp.transforms.io.chunks import Chunk, joined
-from uldp.transforms.io.folders import Kind, kind_of, mismatch
+from uldp.transforms.io.folders import STREAM_FILES, Kind, kind_of, mismatch
 from uldp.transforms.io.local.events import LISTENING
-from uldp.transforms.io.local.stream import LocalStream, StreamError, opened, packed_messages
+from uldp.transforms.io.local.stream import LocalStream, StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
-from uldp.transforms.io.remote import fetched, is_remote, matching
+from uldp.transforms.io.remote import RemoteError, fetched, is_remote, matching
 
 LOGGER = logging.getLogger(__name__)
 
 
 def message_files(path: str | Path) -> list[str]:
-    """Return the files of messages at ``path``: itself, or all ``*.avro`` below it, in order of name.
+    """Return the files of messages at ``path``: itself, or all below it that ``archive_files`` reads, in order of name.
+
+    A line in the log says how many files are left out, and why.
 
     Args:
         path: A path here, or a URL of another of Beam's file systems.
 
     Raises:
-        StreamError, RemoteError: if there is no file, or the file system does not answer. A local stream may be empty.
+        StreamError, RemoteError: as ``archive_files``; and if some of them are unreadable.
+    """
+    found = archive_files(path)
+    if found.unreadable:
+        raise StreamError("\n".join(found.unreadable))
+    if found.left_out:
+        LOGGER.warning("%s: %s", plain(str(path)), left_out_text(found.left_out))
+    return found.read
+
+
+def archive_files(path: str | Path) -> ArchiveFiles:
+    """Return the files of messages at ``path``, and which others are left out.
+
+    Args:
+        path: A path here, or a URL of another of Beam's file systems.
+
+    Raises:
+        StreamError, RemoteError: if there is no file, or the file system does not answer. A local stream may be empty,
+            but may not lack a segment.
     """
     if is_remote(str(path)):
-        return [file.path for file in _remote_files(str(path))]
+        return _remote_files(str(path))[0]
     local = Path(path)
     if local.is_file():
-        return [str(local)]
+        return ArchiveFiles([str(local)])
     if not local.is_dir():
         if local.exists():
             opened(local).close()  # refuses what is neither a file nor a directory
@@ -51,18 +75,26 @@ def message_files(path: str | Path) -> list[str]:
         raise StreamError(mismatch(local, Kind.MESSAGES))
     if kind is Kind.STREAM:
         LocalStream.open(local).refuse_holes()
-    found = [str(file) for file in sorted(local.rglob("*.avro")) if not file.name.startswith(".")]
-    if not found and kind is not Kind.STREAM:
-        raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?")
+        return walked(local, STREAM_FILES)
+    found = walked(local)
+    if not found.read and not found.unreadable:
+        others = f"; {left_out_text(found.left_out)}" if found.left_out else ""
+        raise StreamError(f"{path}: holds no .avro file of messages; is this the stream's directory?{others}")
     return found
 
 
-def _remote_files(url: str) -> list[FileMetadata]:
+def _remote_files(url: str) -> tuple[ArchiveFiles, list[FileMetadata]]:
+    """Return the files at a URL, and what is known of those that are read."""
     url = url.rstrip("/")
-    found = matching(f"{url}/**.avro") or matching(url)
-    if not found:
-        raise StreamError(f"{url}: no such file, and no .avro file below it")
-    return found
+    below = {file.path: file for file in matching(f"{url}/**", hidden=True)}
+    found = listed(url, below)
+    if not found.read:
+        below = {file.path: file for file in matching(url)}
+        found.read.extend(below)
+    if not found.read:
+        others = f"; {left_out_text(found.left_out)}" if found.left_out else ""
+        raise StreamError(f"{url}: no such file, and no .avro file below it{others}")
+    return found, [below[file] for file in found.read]
 
 
 def archive_digest(path: str | Path) -> str:
@@ -72,13 +104,14 @@ def archive_digest(path: str | Path) -> str:
     remote files by the path, size and time of the last update that their file system reports without reading them.
 
     Raises:
-        StreamError, RemoteError: as ``message_files``.
+        StreamError, RemoteError: as ``archive_files``.
     """
     known: list[tuple[object, ...]]
     if is_remote(str(path)):
-        known = [(file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in _remote_files(str(path))]
+        files = _remote_files(str(path))[1]
+        known = [(file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in files]
     else:
-        known = [_identify(Path(file)) for file in message_files(path)]
+        known = [_identify(Path(file)) for file in archive_files(path).read]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 
 
@@ -87,15 +120,52 @@ def _identify(path: Path) -> tuple[str, int, str]:
         return path.name, os.fstat(file.fileno()).st_size, sync_marker(file).hex()
 
 
+def damaged_files(files: Iterable[str], *, decode: bool = False) -> list[str]:
+    """Return a line about each file that cannot be read.
+
+    Args:
+        files: Paths, or URLs of other file systems.
+        decode: Whether to decode all messages. Without, it looks at the ends of blocks, and at no file behind a URL:
+            then a gigabyte takes tens of milliseconds.
+    """
+    here = (file for file in files if decode or not is_remote(file))
+    return [line for file in here if (line := _damage(file, decode)) is not None]
+
+
+def _damage(path: str, decode: bool) -> str | None:
+    try:
+        with _opened_anywhere(path) as file:
+            if decode:
+                deque(packed_messages(file, path), maxlen=0)
+            else:
+                count_messages(file, path)
+    except (StreamError, RemoteError) as error:
+        return str(error)
+    except OSError as error:
+        return f"{plain(path)}: {error.strerror}; check the file and its permissions"
+    return None
+
+
+def _opened_anywhere(path: str) -> AbstractContextManager[IO[bytes]]:
+    return fetched(path) if is_remote(path) else opened(path)
+
+
 @dataclass
 class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
-    """Read the messages of container files, here or on another of Beam's file systems; bounded."""
+    """Read the messages of container files, here or on another of Beam's file systems; bounded.
+
+    Raises:
+        StreamError, RemoteError: as ``message_files``; and if files on this machine are damaged, so far as that shows
+            without decoding messages. The message names all of them.
+    """
 
     path: str | Path
 
     def __post_init__(self) -> None:
         super().__init__()
         self._files = message_files(self.path)
+        if damaged := damaged_files(self._files):
+            raise StreamError("\n".join(damaged))
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Spread the files over workers."""
@@ -124,7 +194,7 @@ class _ReadFilesFn(beam.DoFn):
         self._logged = time.monotonic()
 
     def process(self, path: str) -> Iterator[Chunk]:
-        with fetched(path) if is_remote(path) else opened(path) as file:
+        with _opened_anywhere(path) as file:
             for chunk in joined(packed_messages(file, path)):
                 self._messages += len(chunk)
                 self._log()

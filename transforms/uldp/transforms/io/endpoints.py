@@ -6,7 +6,7 @@ A connector is a folder with a subclass of ``Endpoint`` and a function ``parse``
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,6 +19,7 @@ from apache_beam.pvalue import PCollection
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message
+from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.schemes import SCHEMES, scheme_of
 
@@ -123,6 +124,14 @@ class Endpoint(ABC):
         Two readings of a stream are never the same, because each ends elsewhere.
         """
         return secrets.token_hex(16)
+
+    def left_out(self) -> Mapping[Reason, LeftOut]:
+        """Return the files that are there, but are not read, by reason."""
+        return {}
+
+    def damage(self) -> Sequence[str]:
+        """Return a line about each file that cannot be read. This takes as long as reading the messages."""
+        return ()
 
     def overlaps(self, out: str) -> bool:
         """Say whether a directory of results is in the endpoint, or the endpoint in that directory."""

@@ -1,6 +1,6 @@
 """Files as an endpoint: a local stream or an archive here, or an archive on another of Beam's file systems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,8 @@ from pathlib import Path
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.transforms.io.archive import ReadArchive, archive_digest
+from uldp.transforms.io.archive import ReadArchive, archive_digest, archive_files, damaged_files
+from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, EndpointError
 from uldp.transforms.io.local.stream import LocalStream
@@ -57,6 +58,14 @@ class FilesEndpoint(Endpoint):
     def content(self) -> str:
         """Return a digest of names, sizes and markers of the files; see ``archive_digest``."""
         return archive_digest(self.location)
+
+    def left_out(self) -> Mapping[Reason, LeftOut]:
+        """Return the files that ``archive_files`` does not read."""
+        return archive_files(self.location).left_out
+
+    def damage(self) -> Sequence[str]:
+        """Decode all messages."""
+        return damaged_files(archive_files(self.location).read, decode=True)
 
     def overlaps(self, out: str) -> bool:
         """Compare resolved paths, or URLs."""

@@ -8,6 +8,10 @@ from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 
 #: The file that makes a directory a local stream.
 STREAM_SETTINGS = "stream.json"
+#: The file that says that a local stream is complete.
+CLOSED = "closed"
+#: The files of a local stream besides its segments.
+STREAM_FILES = (STREAM_SETTINGS, CLOSED)
 #: The file that identifies the job of a results directory.
 JOB = "job.json"
 #: The folder of statistics, for analysts. If a statistic is of too few reports, its header alone is there.
@@ -16,6 +20,8 @@ COUNTS = "counts"
 FEW = "few"
 #: The folder of records of missing messages.
 MISSING = "missing"
+#: The record of the files that a backfill left out of its archive.
+LEFT_OUT = "left_out.json"
 #: The maximum number of a folder's entries to look at.
 _MAX_ENTRIES = 1000
 
@@ -53,7 +59,7 @@ def kind_of(path: Path) -> Kind:
     if (path / JOB).is_file() or any(path.glob("specs/*/spec.yaml")):
         return Kind.RESULTS
     entries = [entry for entry in islice(path.rglob("*"), _MAX_ENTRIES) if not entry.name.startswith(".")]
-    first = next((entry for entry in entries if entry.suffix == ".avro"), None)
+    first = next((entry for entry in entries if entry.suffix == ".avro" and not entry.is_dir()), None)
     return _kind_of_file(first) if first is not None else Kind.OTHER if entries else Kind.EMPTY
 
 
@@ -61,7 +67,7 @@ def _kind_of_file(path: Path) -> Kind:
     try:
         with open_file(path) as file:
             return KINDS[Container.open(file).name]
-    except ContainerError:
+    except (ContainerError, OSError):  # an unreadable file tells nothing of its folder; whoever reads it says why
         return Kind.OTHER
 
 

@@ -20,8 +20,12 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
-def matching(pattern: str) -> list[FileMetadata]:
-    """Return the files that match a pattern in order of name, without hidden ones; ``**`` matches any folders too.
+def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
+    """Return the files that match a pattern in order of name; ``**`` matches any folders too.
+
+    Args:
+        pattern: The URL, with wildcards.
+        hidden: Whether to return the files too whose names begin with a dot.
 
     Raises:
         RemoteError: if Beam does not have the file system, or the file system returns an error.
@@ -29,7 +33,7 @@ def matching(pattern: str) -> list[FileMetadata]:
     with _told(pattern):
         (found,) = FileSystems.match([pattern])
     files = sorted(found.metadata_list, key=attrgetter("path"))
-    return [file for file in files if not file.path.rpartition("/")[2].startswith(".")]
+    return [file for file in files if hidden or not file.path.rpartition("/")[2].startswith(".")]
 
 
 @contextmanager

@@ -27,12 +27,12 @@ from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import KINDS, STREAM_SETTINGS, Kind, mismatch
+from uldp.transforms.io.folders import CLOSED, KINDS, STREAM_SETTINGS, Kind, mismatch
 
-_CLOSED = "closed"
 _DIGITS = 12
 _NAME = re.compile(rf"[0-9]{{{_DIGITS}}}\.avro")
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
+_NO_MESSAGES = "not an Avro file of messages"
 _PUT_BACK = "replace it by an undamaged file, or remove it"
 
 
@@ -178,17 +178,17 @@ class LocalStream:
         """Mark the stream as complete, and say how many segments it has; readers end when they have read all."""
         aside = self.path / f".{secrets.token_hex(8)}"
         aside.write_text(f"{self.end}\n", encoding="utf-8")
-        aside.replace(self.path / _CLOSED)
+        aside.replace(self.path / CLOSED)
 
     def _closed_at(self) -> int:
         """Return the number before which all segments were there when the stream was closed; 0 if nothing says so."""
         try:
-            return int((self.path / _CLOSED).read_bytes() or b"0")
+            return int((self.path / CLOSED).read_bytes() or b"0")
         except FileNotFoundError:
             return 0
         except ValueError:
             raise StreamError(
-                f"{plain(str(self.path / _CLOSED))}: not the number of segments; empty the file, and it says nothing"
+                f"{plain(str(self.path / CLOSED))}: not the number of segments; empty the file, and it says nothing"
             ) from None
 
     def now(self) -> int:
@@ -201,7 +201,7 @@ class LocalStream:
     @property
     def closed(self) -> bool:
         """Whether ``close`` was called."""
-        return (self.path / _CLOSED).exists()
+        return (self.path / CLOSED).exists()
 
     def follow(self, poll_seconds: float, first: str | None = None) -> Iterator[Path | None]:
         """Yield each segment in order as it comes, and None at each poll without one. End when closed and read.
@@ -342,16 +342,39 @@ def packed_messages(file: IO[bytes], path: str) -> Iterator[PackedMessages]:
     """
     read = 0
     try:
-        container = Container.open(file)
-        if (kind := KINDS[container.name]) is not Kind.MESSAGES:
-            raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
-        for part in _decode(container, path.rpartition("/")[2]):
+        for part in _decode(_of_messages(file), path.rpartition("/")[2]):
             yield part
             read += len(part)
     except ContainerError as error:
-        wrong = f"damaged after {read:,} messages" if read else "not an Avro file of messages"
-        wrong = str(error) if error.remedy else f"{wrong} ({error})"
-        raise StreamError(f"{plain(path)}: {wrong}; {error.remedy or _PUT_BACK}") from error
+        raise _refused(path, error, f"damaged after {read:,} messages" if read else _NO_MESSAGES) from error
+
+
+def count_messages(file: IO[bytes], path: str) -> int:
+    """Return how many messages an open container file claims to hold, by its header and the ends of its blocks.
+
+    Raises:
+        StreamError: as ``packed_messages``, so far as that shows without decoding messages.
+    """
+    try:
+        container = _of_messages(file)
+    except ContainerError as error:
+        raise _refused(path, error, _NO_MESSAGES) from error
+    try:
+        return container.count()
+    except ContainerError as error:
+        raise _refused(path, error, "damaged") from error
+
+
+def _of_messages(file: IO[bytes]) -> Container:
+    container = Container.open(file)
+    if (kind := KINDS[container.name]) is not Kind.MESSAGES:
+        raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
+    return container
+
+
+def _refused(path: str, error: ContainerError, wrong: str) -> StreamError:
+    wrong = str(error) if error.remedy else f"{wrong} ({error})"
+    return StreamError(f"{plain(path)}: {wrong}; {error.remedy or _PUT_BACK}")
 
 
 def _decode(container: Container, name: str) -> Iterator[PackedMessages]:

@@ -1,0 +1,46 @@
+"""What a backfill did not read of its archive: a record beside its results, which the readers of the results repeat."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.archive_files import LeftOut, Reason, left_out_text
+from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.folders import LEFT_OUT
+
+#: A record has a few reasons, each with the name of a file.
+_MAX_BYTES = 1 << 20
+
+
+def keep_left_out(out: str, left_out: Mapping[Reason, LeftOut]) -> None:
+    """Write what was left out beside the results in ``out``, here or behind a URL; in place of an older record."""
+    path = FileSystems.join(out, LEFT_OUT)
+    if left_out or FileSystems.exists(path):
+        record = {reason.name.lower(): asdict(each) for reason, each in left_out.items()}
+        write_file(path, json.dumps(record, indent=2).encode() + b"\n")
+
+
+def left_out_line(out: Path, damaged: Damaged = refuse) -> str | None:
+    """Return the line about what the job of these results left out; None if it left out nothing.
+
+    Raises:
+        ResultsError: what ``damaged`` raises, if the record cannot be read.
+    """
+    path = out / LEFT_OUT
+    try:
+        with path.open("rb") as file:
+            record = json.loads(file.read(_MAX_BYTES))
+        left_out = {
+            Reason[name.upper()]: LeftOut(int(each["files"]), str(each["first"])) for name, each in record.items()
+        }
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        damaged(ResultsError(f"{plain(str(path))}: damaged; remove it and run its job again"))
+        return None
+    return f"the job {left_out_text(left_out)}" if left_out else None

@@ -1,0 +1,161 @@
+"""Which files below a folder hold messages, and how many of the others are left out, and why.
+
+A file of messages has a name that ends in ``.avro``, in letters of any case. A hidden name begins with ``.`` or ``_``,
+as the names of Hadoop, Spark and Flink do while a job writes; nothing below a hidden folder is read. Links are
+followed, also out of the folder, but nothing is read twice.
+"""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from uldp.schemas.specs.mistakes import plain
+
+_ENDING = ".avro"
+_HIDDEN = (".", "_")
+
+
+class Reason(StrEnum):
+    """Why a file is left out; the text follows the number of files in a line."""
+
+    HIDDEN = "hidden by a name that begins with . or _"
+    ENDING = "with a name that does not end in .avro"
+    TWICE = "linked to what is read already, or to a folder around it"
+    BROKEN = "linked to nothing"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Files that are left out for one reason: how many, and the first of them, as a path below the folder."""
+
+    files: int
+    first: str
+
+
+@dataclass
+class ArchiveFiles:
+    """The files of an archive.
+
+    Attributes:
+        read: The paths or URLs of the files to read, in order of name.
+        left_out: The others, by reason.
+        unreadable: A line about each folder that cannot be listed, and each file of messages that is not there.
+    """
+
+    read: list[str] = field(default_factory=list)
+    left_out: dict[Reason, LeftOut] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+
+    def leave_out(self, reason: Reason, name: str) -> None:
+        """Count a file that is left out."""
+        before = self.left_out.get(reason)
+        self.left_out[reason] = LeftOut(1, name) if before is None else LeftOut(before.files + 1, before.first)
+
+
+def left_out_text(left_out: Mapping[Reason, LeftOut]) -> str:
+    """Return what is left out as one line.
+
+    >>> left_out_text({Reason.HIDDEN: LeftOut(2, "_temporary/0/a.avro"), Reason.BROKEN: LeftOut(1, "b")})
+    'left out 3 files: 2 hidden by a name that begins with . or _ (as _temporary/0/a.avro), 1 linked to nothing (as b)'
+    """
+    files = sum(each.files for each in left_out.values())
+    reasons = (f"{each.files:,} {reason} (as {plain(each.first)})" for reason, each in sorted(left_out.items()))
+    return f"left out {files:,} file{'s' if files > 1 else ''}: {', '.join(reasons)}"
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name, or one of the folders in it, is hidden."""
+    return any(part.startswith(_HIDDEN) for part in name.split("/"))
+
+
+def _is_called_messages(name: str) -> bool:
+    return name.casefold().endswith(_ENDING)
+
+
+def _judge(found: ArchiveFiles, path: str, name: str) -> None:
+    """Read a file, or leave it out, by its name below the folder."""
+    if is_hidden(name):
+        found.leave_out(Reason.HIDDEN, name)
+    elif not _is_called_messages(name):
+        found.leave_out(Reason.ENDING, name)
+    else:
+        found.read.append(path)
+
+
+def listed(root: str, urls: Iterable[str]) -> ArchiveFiles:
+    """Return which of the files below a URL are read. Object stores tell of no links, and some of empty folders."""
+    found = ArchiveFiles()
+    for url in urls:
+        if not url.endswith("/"):
+            _judge(found, url, url.removeprefix(root).lstrip("/"))
+    return found
+
+
+def walked(root: Path, own: Iterable[str] = ()) -> ArchiveFiles:
+    """Return which of the files below a folder on this machine are read.
+
+    Args:
+        root: The folder.
+        own: Names of files in it that are neither messages nor left out.
+    """
+    walk = _Walk(root, {root / name for name in own})
+    walk.run()
+    walk.found.read.sort(key=Path)
+    return walk.found
+
+
+class _Walk:
+    """A walk over folders. Links come last, so of several ways to a file the walk takes one without a link."""
+
+    def __init__(self, root: Path, own: set[Path]) -> None:
+        self.found = ArchiveFiles()
+        self._root, self._own = root, own
+        self._folders, self._links = [root], deque[Path]()
+        #: What is read already. A link to a folder around the root would lead to files that are not below it.
+        self._seen = {_identity(folder.stat()) for folder in root.resolve().parents}
+
+    def run(self) -> None:
+        """Visit all that is there."""
+        while self._folders or self._links:
+            path = self._folders.pop() if self._folders else self._links.popleft()
+            name = "" if path == self._root else str(path.relative_to(self._root))
+            try:
+                self._visit(path, name)
+            except OSError as error:
+                self._pass_over(path, name, error)
+
+    def _visit(self, path: Path, name: str) -> None:
+        hidden = is_hidden(name)
+        status = path.stat(follow_symlinks=not hidden)
+        if not hidden:  # a link to what is hidden has a name of its own, by which it is to be read
+            identity = _identity(status)
+            if identity in self._seen:
+                self.found.leave_out(Reason.TWICE, name)
+                return
+            if status.st_ino:  # some file systems have no number of a file
+                self._seen.add(identity)
+        if stat.S_ISDIR(status.st_mode):
+            self._open(path)
+        elif path not in self._own:
+            _judge(self.found, str(path), name)
+
+    def _open(self, folder: Path) -> None:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name, reverse=True):
+                (self._links if entry.is_symlink() else self._folders).append(folder / entry.name)
+
+    def _pass_over(self, path: Path, name: str, error: OSError) -> None:
+        if is_hidden(name):
+            self.found.leave_out(Reason.HIDDEN, name)
+        elif path.is_symlink() and not _is_called_messages(name):
+            self.found.leave_out(Reason.BROKEN, name)
+        else:
+            self.found.unreadable.append(f"{plain(str(path))}: {error.strerror}; check the path and its permissions")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
