@@ -110,7 +110,7 @@ def furnish(folder: Path) -> None:
         "{collection: c, version: 1, domain: {size: 3}, mechanism: {name: rr, epsilon: 1}, window: {size: 1h}}"
     )
     (folder / "out/specs/c-v1/spec.yaml").write_bytes((folder / "spec.yaml").read_bytes())
-    for name in ("counts/c-v1/w", "estimates/c-v1/w", "rejected"):
+    for name in ("counts/c-v1/w", "estimates/c-v1/w", "rejected", "missing"):
         (folder / "out" / name).mkdir(parents=True)
     (folder / "archive").mkdir()
     LocalStream.create(folder / "stream", simulated_clock=True).close()

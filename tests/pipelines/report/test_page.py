@@ -18,8 +18,8 @@ from scipy import stats
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.results import estimate_file, statistic_file
+from uldp.transforms.io.durable_files import encode_record, write_file
+from uldp.transforms.io.results import estimate_file, kept_file, statistic_file
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -31,7 +31,7 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.schemas.records import Rejected
+from uldp.schemas.records import Missing, Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis
@@ -300,6 +300,19 @@ class TestContents:
         words = page(out).words
         assert "not_avro 2 the message does not begin with" in words
         assert words.index("not_avro") < words.index("of_tomorrow 1") < words.index("truncated 1 the message ends")
+
+    def test_missing_messages_by_source(self, out: Path) -> None:
+        lossy = rr_fired(rr_spec()).but(flags=("missing_reports",))
+        save(out, rr_spec(), lossy)
+        assert "Missing messages" not in page(out).words
+        records = [Missing("t/1", 5, 9, 0, 0), Missing("t/0", 1, 1200, 0, 0), Missing("t/1", 7, 11, 0, 0)]
+        (out / "missing").mkdir()
+        for record in records:
+            name, content = kept_file("missing", [encode_record("missing", record.to_avro())], "missing")
+            write_file(str(out / name), content)
+        words = page(out).words
+        assert "Source Messages t/0 1,200 t/1 7" in words
+        assert "Reasons to distrust this window: missing_reports." in words
 
     @pytest.mark.parametrize(("known", "shown"), [(True, "Truth and estimate"), (False, "Estimate")])
     def test_a_grid(self, out: Path, known: bool, shown: str) -> None:

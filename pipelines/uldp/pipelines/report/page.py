@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from uldp.mechanisms.catalog import build_protocol
@@ -11,7 +13,7 @@ from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.pooled import Pooled, pool_versions
-from uldp.pipelines.results.read import current, read_rejected
+from uldp.pipelines.results.read import current, read_missing, read_rejected
 from uldp.pipelines.results.specs import read_specs, with_specs
 from uldp.pipelines.results.tables import (
     WITH_SHARES,
@@ -27,7 +29,7 @@ from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.reasons import MEANING
-from uldp.schemas.records import count_reasons
+from uldp.schemas.records import count_reasons, missing_messages
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 from uldp.schemas.specs.mechanism_names import MECHANISM_TITLES
@@ -146,7 +148,7 @@ def write_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    rejected = _rejections(out, leave_out)
+    rejected, missing = _rejections(out, leave_out), _missing(out, leave_out)
     left_out = left_out_line(out, leave_out)
     environment.filters["duration"] = format_duration
     environment.filters["window"] = window_text
@@ -165,6 +167,7 @@ def write_report(
         flag_meanings=flags.MEANING,
         rejected=rejected,
         left_out=left_out,
+        missing=missing,
         unread=number_of(unread, "file") if unread else "",
     )
     target.write_text(page, encoding="utf-8")
@@ -320,6 +323,12 @@ def _other(table: Table, spec: CollectionSpec) -> Other:
         return Other(table_name(table), table.n, len(table.values), "largest", rows)
     rows = [(label, entry_text(table, i)) for i, label in enumerate(labels[:TOP])]
     return Other(table_name(table), table.n, len(table.values), "first", rows)
+
+
+def _missing(out: Path, damaged: Damaged) -> list[tuple[str, int]]:
+    """Return the number of missing messages of each part of the source."""
+    records = sorted(read_missing(out, damaged), key=attrgetter("source"))
+    return [(source, missing_messages(of_source)) for source, of_source in groupby(records, attrgetter("source"))]
 
 
 def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:
