@@ -60,7 +60,7 @@ SPEC = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
 PICKLED = (
     *("/ReshufflePerKey/Map(reify_metadata_default_window)", "/ReshufflePerKey/GroupByKey"),
     *("Map(decode)", "Map(_from_proto_str)", "ToPubsubMessage", "ParDo(_PubSubWriteDoFn)"),
-    *("WriteCounts", "WriteEstimates", "WriteLate", "WriteRejected", "WriteRecords", "PublishRecords"),
+    *("WriteCounts", "WriteEstimates", "WriteLate", "WriteRejected", "WriteMissing", "WriteRecords", "PublishRecords"),
     "InsertRows",
 )
 
