@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -26,7 +27,7 @@ from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedBlock, KeyedStatistic
-from uldp.transforms.internals import Given, WindowedValue
+from uldp.transforms.internals import WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
 
@@ -210,10 +211,10 @@ class _SealPanesFn(_Sealer):
     def process(
         self,
         element: KeyedStatistic,
-        window: Given = beam.DoFn.WindowParam,
-        info: Given = beam.DoFn.PaneInfoParam,
-        before: Given = beam.DoFn.StateParam(BEFORE),
-        expiry: Given = beam.DoFn.TimerParam(EXPIRY),
+        window: Any = beam.DoFn.WindowParam,
+        info: Any = beam.DoFn.PaneInfoParam,
+        before: Any = beam.DoFn.StateParam(BEFORE),
+        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
     ) -> Iterator[Statistic]:
         key, partial = element
         if partial.accounting == NOTHING:
@@ -238,7 +239,7 @@ class _SealPanesFn(_Sealer):
             yield sealed
 
     @on_timer(EXPIRY)
-    def forget(self, before: Given = beam.DoFn.StateParam(BEFORE)) -> None:
+    def forget(self, before: Any = beam.DoFn.StateParam(BEFORE)) -> None:
         """Free the state when the window's own state is freed."""
         before.clear()
 

@@ -1,0 +1,271 @@
+"""Count the messages of a source again, and name what is lost, double or damaged in the results of its job."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby
+from operator import attrgetter
+from pathlib import Path
+
+from uldp.pipelines.audit.compare import Compared, Place, compare, explained, lacking_text, window_text
+from uldp.pipelines.audit.found import Found
+from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
+from uldp.pipelines.audit.signed import Reading, Signed
+from uldp.pipelines.audit.source import Part, Source, StreamSource, source_of
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.text import number_of
+from uldp.pipelines.results.totals import total_accounting
+from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.pane import Accounting
+from uldp.transforms.io.endpoints import Endpoint
+
+#: Messages and bytes to decode at once.
+_MESSAGES, _BYTES = 1 << 14, 8 << 20
+#: Lines of one kind to write out.
+MOST_LINES = 20
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The outcome of an audit.
+
+    Attributes:
+        messages: Number of messages in the source that the job has read, or should have.
+        reports: Number of their reports.
+        faults: Lines that name what is lost, double or damaged.
+        notes: Lines that name what is not complete yet, or cannot be compared any more.
+    """
+
+    messages: int
+    reports: int
+    faults: Sequence[str]
+    notes: Sequence[str]
+
+
+def audit(endpoint: Endpoint, out: Path, *, private: Path | None = None) -> Audit:
+    """Count the messages of a source again, and compare.
+
+    Args:
+        endpoint: The source of the job, or a copy of it.
+        out: The results directory of the job.
+        private: The directory with late and rejected reports, if that is another one.
+
+    Raises:
+        ValueError: if the source cannot be read at all, or ``out`` holds no results.
+    """
+    return _Audit(source_of(endpoint), out, private or out).run()
+
+
+@dataclass
+class _Audit:
+    source: Source
+    out: Path
+    private: Path
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    incomparable: bool = False
+
+    def run(self) -> Audit:
+        self.found = Found.read(self.out, self.private, self._damaged)
+        self.signed = Signed.read(self.out)
+        self.left_out: frozenset[str] = frozenset()
+        if isinstance(self.source, StreamSource):
+            self._check_stream(self.source)
+        counted, messages = self._recount()
+        compared = self._compare_windows(counted)
+        self._name_lacking(compared, self._records(counted, compared), counted)
+        if not (self.incomparable or counted.unsure):
+            self._compare_copies(counted, compared)
+        self._add(compared.others, "windows that are others")
+        self._add(
+            (
+                f"{window_text(key)}: no estimate by {name} of the newest pane is there; restore its file"
+                for key, name in self.found.lacking
+            ),
+            "windows without an estimate",
+        )
+        if compared.open:
+            self.notes.append(
+                f"{number_of(len(compared.open), 'window')} open, the first {window_text(min(compared.open))}"
+            )
+        if self.found.missing:
+            self.notes.append(f"{number_of(self.found.missing, 'message')} missing, which {self.out}/missing names")
+        return Audit(messages, counted.tally.received, tuple(dict.fromkeys(self.faults)), tuple(self.notes))
+
+    @property
+    def _follows(self) -> bool:
+        return self.found.job.command == "stream"
+
+    def _damaged(self, error: ValueError) -> None:
+        self.faults.append(str(error))
+
+    def _unreadable(self, error: ValueError) -> None:
+        self._damaged(error)
+        self.incomparable = True
+
+    def _add(self, lines: Iterable[str], others: str) -> None:
+        """Add lines of one kind; ``others`` names what further ones would be about."""
+        every = list(lines)
+        self.faults += every[:MOST_LINES]
+        if len(every) > MOST_LINES:
+            self.faults.append(f"and {len(every) - MOST_LINES:,} more {others}")
+
+    def _check_stream(self, source: StreamSource) -> None:
+        """Compare the segments that are there with those that the job has read.
+
+        Raises:
+            ResultsError: if it is another stream.
+        """
+        stream = source.stream
+        if self._follows and stream.id != self.found.job.content:
+            raise ResultsError(f"{stream.path}: not the stream that {self.found.job} has read; give that one")
+        holes = [f"{stream.path / name}: missing; restore it" for name in source.holes()]
+        self._add(holes, "segments")
+        self.incomparable = bool(holes)
+        if self.signed.segments:
+            self._check_reading(source)
+
+    def _check_reading(self, source: StreamSource) -> None:
+        """Compare the segments that are there with those that the journal names."""
+        stream, reading = source.stream, Reading.of(self.signed, source)
+        removed = {name for name in reading.gone if source.removed(name)}
+        self.left_out = reading.unread
+        self.incomparable |= bool(reading.gone or reading.replaced)
+        waiting = set() if source.closed else reading.waiting
+        if waiting:
+            self.notes.append(f"{number_of(len(waiting), 'segment')} not read yet, the first {min(waiting)}")
+        if removed:
+            self.notes.append(
+                f"{number_of(len(removed), 'segment')} removed since the job has read them, so their reports are not"
+                " compared"
+            )
+        for names, what in (
+            (reading.unread - waiting, "the job has not read it, so its reports are in no pane; start the job again"),
+            (reading.gone - removed, "missing, and the job has read it; restore it"),
+            (reading.replaced, "not the segment that the job has read; restore that one"),
+        ):
+            self._add((f"{stream.path / name}: {what}" for name in sorted(names)), "segments")
+
+    def _parts(self) -> Iterator[Part]:
+        return (part for part in self.source.read(self._unreadable) if part.name not in self.left_out)
+
+    def _recount(self, *, one_id_a_slice: bool = False) -> tuple[Recount, int]:
+        """Count all messages; return their number too."""
+        specs = self.found.specs.values()
+        recount, messages = Recount(specs, judge_lateness=self._follows, one_id_a_slice=one_id_a_slice), 0
+        for clock, batch in batches(self._parts()):
+            recount.add(batch, clock)
+            messages += len(batch)
+        return recount, messages
+
+    def _compare_windows(self, counted: Recount) -> Compared:
+        unsure = Tally(slices=dict.fromkeys(counted.unsure, Accounting(received=1))).windows(counted.specs)
+        whole = not self._follows or (self.source.closed and not self.left_out)
+        fired_until = math.inf if whole else self.found.fired_until
+        expected = counted.tally.windows(counted.specs)
+        return compare(expected, self.found.panes, unsure=unsure, fired_until=fired_until)
+
+    def _name_lacking(self, compared: Compared, records: Mapping[str, int], counted: Recount) -> None:
+        """Name the parts that are not in the results, or else the windows and records that lack reports."""
+        lacking: dict[Place, int] = dict(chain(compared.lacking.items(), records.items()))
+        lacking = {place: n for place, n in lacking.items() if n > 0}
+        if lacking and not self.signed.segments:
+            lost = explained(lacking, list(self._places(counted)))
+            self._add(map(str, lost), "parts of the source")
+            for place in (place for each in lost for place in each.places):
+                del lacking[place]
+        self._add(
+            (
+                lacking_text(key, n, self.found.panes.get(key), self.signed.panes.get(key))
+                for key, n in lacking.items()
+                if not isinstance(key, str)
+            ),
+            "windows that lack reports",
+        )
+        self._add(
+            (
+                f"{self.private}: {number_of(n, 'report')} {what} missing; restore the file"
+                for what, n in lacking.items()
+                if isinstance(what, str)
+            ),
+            "kinds of records",
+        )
+        if not self.incomparable:
+            self._add((_extra_text(key, n) for key, n in compared.extra.items()), "windows with reports too many")
+            self._add(
+                (
+                    f"{self.private}: {number_of(-n, 'report')} {what} too many; remove the file that is double"
+                    for what, n in records.items()
+                    if n < 0
+                ),
+                "kinds of records",
+            )
+
+    def _places(self, counted: Recount) -> Iterator[tuple[str, Mapping[Place, int]]]:
+        """Count each part again, and yield the number of its reports by place."""
+        for name, parts in groupby(self._parts(), attrgetter("name")):
+            tally = Tally()
+            for _, batch in batches(parts):
+                tally.add(counted.tally_of(batch))
+            windows = {key: each.received for key, each in tally.windows(counted.specs).items()}
+            yield name, dict(chain(windows.items(), records_of(tally).items()))
+
+    def _records(self, counted: Recount, compared: Compared) -> dict[str, int]:
+        """Return how many late and rejected reports are lacking, by kind; of open windows, they may not be written."""
+        if counted.unsure:
+            return {}
+        wanted, there = records_of(counted.tally), {_LATE: self.found.late}
+        there |= {_rejected(reason): n for reason, n in self.found.rejected.items()}
+        less = {what: wanted.get(what, 0) - there.get(what, 0) for what in sorted(wanted.keys() | there.keys())}
+        return {what: n for what, n in less.items() if n < 0 or not compared.open}
+
+    def _compare_copies(self, counted: Recount, compared: Compared) -> None:
+        """Compare the number of counted reports with that of different ids, if all windows are whole."""
+        if compared.lacking or compared.extra or compared.others or compared.open:
+            return
+        most = counted
+        for collection in sorted({spec.collection for spec in self.found.specs.values()}):
+            panes = [pane for key, pane in self.found.panes.items() if key[0] == collection]
+            versions = {pane.version for pane in panes}
+            totals = [total_accounting(pane for pane in panes if pane.version == version) for version in versions]
+            there = sum(total.counted for total in totals)
+            if there > most.different[collection] and self._follows and most is counted:
+                most, _ = self._recount(one_id_a_slice=True)
+            if not counted.different[collection] <= there <= most.different[collection]:
+                self.faults.append(
+                    f"{collection}: {number_of(there, 'report')} counted, and the source has"
+                    f" {number_of(counted.different[collection], 'different id')}; run the job again into another"
+                    " directory"
+                )
+
+
+_LATE = "late"
+
+
+def _rejected(reason: str) -> str:
+    return f"rejected as {reason}"
+
+
+def records_of(tally: Tally) -> dict[str, int]:
+    """Return the number of late and of rejected reports, by kind."""
+    late = sum(each.late for each in tally.slices.values())
+    return ({_LATE: late} if late else {}) | {_rejected(reason): n for reason, n in tally.reasons.items()}
+
+
+def _extra_text(key: WindowKey, extra: int) -> str:
+    return f"{window_text(key)}: {number_of(extra, 'report')} of the newest pane are not in the source"
+
+
+def batches(parts: Iterable[Part]) -> Iterator[tuple[str, PackedMessages]]:
+    """Join parts that have one clock, in their order, into as many messages as a decoder handles at once."""
+    held: list[PackedMessages] = []
+    room, clock = _MESSAGES, ""
+    for part in parts:
+        if held and (part.clock != clock or room <= 0):
+            yield clock, PackedMessages.join(held)
+            held, room = [], _MESSAGES
+        clock = part.clock
+        held.append(part.messages)
+        room -= max(len(part.messages), part.messages.nbytes * _MESSAGES // _BYTES)
+    if held:
+        yield clock, PackedMessages.join(held)

@@ -1,0 +1,151 @@
+"""Compare the windows of a recount with the newest panes of a job."""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from uldp.pipelines.audit.found import is_open
+from uldp.pipelines.audit.recount import WindowKey
+from uldp.pipelines.results.text import accounting_text, number_of
+from uldp.schemas.pane import Accounting, PaneHeader
+from uldp.schemas.records import iso
+
+#: Where a report is: in a window, or among the records of a kind.
+Place = WindowKey | str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Parts of a source that are not in the results, from ``first`` to ``last``, and their reports by place."""
+
+    first: str
+    last: str
+    parts: int
+    places: Mapping[Place, int]
+
+    def __str__(self) -> str:
+        windows = [place for place in self.places if not isinstance(place, str)]
+        n = sum(self.places[window] for window in windows) or sum(self.places.values())
+        where = f" ({window_text(min(windows))})" if windows else ""
+        if len(windows) > 1:
+            where = f"{where[:-1]} and {len(windows) - 1:,} more)"
+        those = f"{self.first} to {self.last}, {self.parts:,} in all: their" if self.parts > 1 else f"{self.first}: its"
+        return f"{those} {number_of(n, 'report')} are in no pane{where}; run the job again"
+
+
+@dataclass
+class Compared:
+    """The windows of which source and panes say something else.
+
+    Attributes:
+        lacking: How many reports of a window are in no pane.
+        extra: How many reports of a pane are not in the source.
+        others: Lines about windows with as many reports, but not the same.
+        open: The windows that have not fired yet.
+    """
+
+    lacking: dict[WindowKey, int] = field(default_factory=dict)
+    extra: dict[WindowKey, int] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    open: set[WindowKey] = field(default_factory=set)
+
+
+def compare(
+    expected: Mapping[WindowKey, Accounting],
+    panes: Mapping[WindowKey, PaneHeader],
+    *,
+    unsure: Container[WindowKey] = (),
+    fired_until: float,
+) -> Compared:
+    """Compare each window.
+
+    Args:
+        expected: What the source holds of each window; it counts copies.
+        panes: The newest pane of each window.
+        unsure: Windows of which the source does not say what they hold.
+        fired_until: Each window that ends by then has fired, in milliseconds.
+    """
+    compared = Compared()
+    for key in sorted(expected.keys() | panes.keys()):
+        pane, wanted = panes.get(key), expected.get(key, Accounting())
+        there = Accounting() if pane is None else replace(pane.accounting, missing=0)
+        if not there.closes():
+            compared.others.append(f"{window_text(key)}: {accounting_text(there)}")
+        elif is_open(pane) and key[3] > fired_until:
+            compared.open.add(key)
+        elif key in unsure:
+            continue
+        elif wanted.received != there.received:
+            more = there.received - wanted.received
+            (compared.extra if more > 0 else compared.lacking)[key] = abs(more)
+        elif (wanted.counted, wanted.late, wanted.rejected) != _outcomes(there):
+            compared.others.append(
+                f"{window_text(key)}: the newest pane has {there.late:,} late and {there.rejected:,} rejected reports,"
+                f" and the source has {wanted.late:,} and {wanted.rejected:,}; its specs are not those of the job, or"
+                " the file is of another run: run the job again into another directory"
+            )
+    return compared
+
+
+def _outcomes(accounting: Accounting) -> tuple[int, int, int]:
+    return accounting.counted + accounting.duplicate, accounting.late, accounting.rejected
+
+
+def explained(lacking: Mapping[Place, int], parts: Sequence[tuple[str, Mapping[Place, int]]]) -> list[Lost]:
+    """Return the parts of a source that are not in the results: exactly their reports are lacking.
+
+    These are one part or a run of parts, one after the other, that has all that is lacking. If there is none, they are
+    parts and runs that have all that is lacking in each of their places.
+
+    Args:
+        lacking: How many reports are lacking, by place.
+        parts: Each part of the source, in order, with the number of its reports by place.
+    """
+    whole = next((lost for lost in _fitting(lacking, parts) if lost.places == lacking), None)
+    if whole is not None:
+        return [whole]
+    left, found = dict(lacking), []
+    for lost in _fitting(lacking, parts):
+        if all(place in left for place in lost.places):
+            found.append(lost)
+            for place in lost.places:
+                del left[place]
+    return found
+
+
+def _fitting(lacking: Mapping[Place, int], parts: Sequence[tuple[str, Mapping[Place, int]]]) -> Iterator[Lost]:
+    """Yield the longest run of parts that ends with each part, if it has all that is lacking in its places."""
+    total: Counter[Place] = Counter()
+    first = 0
+    for last, (name, places) in enumerate(parts):
+        total.update(places)
+        while first <= last and any(n > lacking.get(place, 0) for place, n in total.items()):
+            total.subtract(parts[first][1])
+            total = +total
+            first += 1
+        if total and all(lacking[place] == n for place, n in total.items()):
+            yield Lost(parts[first][0], name, last + 1 - first, dict(total))
+
+
+def window_text(key: WindowKey) -> str:
+    """Name a window."""
+    collection, version, start, _ = key
+    return f"{collection} v{version} from {iso(start)}"
+
+
+def lacking_text(key: WindowKey, lacking: int, pane: PaneHeader | None, signed: int | None) -> str:
+    """Return the line about a window of which reports are in no pane.
+
+    Args:
+        key: The window.
+        lacking: The number of these reports.
+        pane: Its newest pane, if there is one.
+        signed: How many reports the last pane had that the job has written, if it says so.
+    """
+    if pane is None:
+        there = "no pane is there"
+    else:
+        there = f"the newest pane accounts for {number_of(pane.accounting.received, 'report')}"
+    wrote = f", and the job has written one of {number_of(signed, 'report')}" if signed else ""
+    source = lacking + (0 if pane is None else pane.accounting.received)
+    return f"{window_text(key)}: {there}{wrote}; the source has {number_of(source, 'report')}"

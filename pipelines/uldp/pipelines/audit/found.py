@@ -1,0 +1,102 @@
+"""What the results of a job account for: its newest panes, its estimates, and its late and rejected reports."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from uldp.collector.decoder import ReportDecoder
+from uldp.pipelines.audit.recount import WindowKey
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.results.files import Damaged, ResultsError, finished
+from uldp.pipelines.results.read import newest, read_estimates, read_missing, read_panes, read_rejected
+from uldp.pipelines.results.specs import Specs, read_specs
+from uldp.schemas.flags import Flag, withheld
+from uldp.schemas.pane import PaneHeader, PaneKind
+from uldp.schemas.records import count_reasons, missing_messages
+from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.local.stream import StreamError, opened, packed_messages
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results of a job.
+
+    Attributes:
+        specs: The specs beside them.
+        job: The identity of the job.
+        panes: The newest pane of each window.
+        lacking: The windows and estimators without an estimate of the newest pane.
+        late: Number of late reports that are kept.
+        rejected: Number of rejected reports that are kept, by reason.
+        missing: Number of messages that the job knows to be lost.
+    """
+
+    specs: Specs
+    job: JobIdentity
+    panes: dict[WindowKey, PaneHeader]
+    lacking: list[tuple[WindowKey, str]]
+    late: int
+    rejected: Counter[str]
+    missing: int
+
+    @classmethod
+    def read(cls, out: Path, private: Path, damaged: Damaged) -> "Found":
+        """Read a results directory; ``private`` is the directory with late and rejected reports.
+
+        Raises:
+            ResultsError: if ``out`` is not a results directory, or its identity is damaged.
+        """
+        specs = read_specs(out)
+        panes = {pane.key: pane for pane in newest(read_panes(out, damaged))}
+        estimates = newest(read_estimates(out, damaged))
+        there = {(each.key, each.estimator) for each in estimates if _is_of(panes.get(each.key), each)}
+        wanted = ((pane, name) for pane in panes.values() for name in _published(pane, specs))
+        return cls(
+            specs,
+            _identity(out),
+            panes,
+            [(pane.key, name) for pane, name in wanted if (pane.key, name) not in there],
+            sum(late_reports(private, specs, damaged)),
+            count_reasons(read_rejected(private, damaged)),
+            missing_messages(read_missing(out, damaged)),
+        )
+
+    @property
+    def fired_until(self) -> float:
+        """The end of the last window that has fired on time: all windows that end before have fired."""
+        return max((pane.window_end for pane in self.panes.values() if not is_open(pane)), default=-math.inf)
+
+
+def is_open(pane: PaneHeader | None) -> bool:
+    """Return whether a window has not fired on time, given its newest pane."""
+    return pane is None or pane.pane.kind is PaneKind.EARLY or Flag.INCOMPLETE in pane.flags
+
+
+def _is_of(pane: PaneHeader | None, estimate: PaneHeader) -> bool:
+    return pane is not None and pane.accounting == estimate.accounting
+
+
+def _published(pane: PaneHeader, specs: Specs) -> Iterator[str]:
+    spec = specs.get((pane.collection, pane.version))
+    if spec is not None and pane.n and not withheld(spec.limits, pane.flags):
+        yield from spec.estimators
+
+
+def _identity(out: Path) -> JobIdentity:
+    try:
+        return JobIdentity.decode((out / JOB).read_bytes())
+    except (OSError, ValueError):
+        raise ResultsError(f"{out / JOB}: missing or damaged; restore it, for it says what job this was") from None
+
+
+def late_reports(private: Path, specs: Specs, damaged: Damaged) -> Iterator[int]:
+    """Yield the number of reports in each file of late reports."""
+    decoder = ReportDecoder(specs.values(), judge_lateness=False, sender_key=bytes(32))
+    for path in finished(private / "late"):
+        try:
+            with opened(path) as file:
+                yield sum(decoder.decode(part).received for part in packed_messages(file, str(path)))
+        except (StreamError, OSError) as error:
+            damaged(ResultsError(str(error)))

@@ -1,0 +1,138 @@
+"""Count the reports of messages again: of which window each is, and whether it is late or rejected."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
+from uldp.collector.decoder import Decoded, ReportDecoder, SliceKey
+from uldp.collector.partial import PartialStatistic
+from uldp.collector.remembered_ids import masked_ids
+from uldp.collector.seen import SeenIds
+from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.arrays import Times
+from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import count_reasons
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.transforms.slide import slide
+
+#: Collection and version, start and end of a window in milliseconds.
+WindowKey = tuple[str, int, int, int]
+#: A secret that no result depends on: senders are not compared.
+_NO_KEY = bytes(32)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The numbers of reports of some messages.
+
+    Attributes:
+        received: All reports; a message that cannot be decoded counts as one.
+        slices: The accounting of each time slice. It counts copies too, because which one is a copy depends on the
+            order of reading.
+        reasons: The rejected reports, by reason.
+    """
+
+    received: int = 0
+    slices: dict[SliceKey, Accounting] = field(default_factory=lambda: defaultdict(Accounting))
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, decoded: Decoded, served: SharedSpecs) -> "Tally":
+        """Count what a decoder returned."""
+        tally = cls(decoded.received, reasons=count_reasons(decoded.rejected))
+        for slot, partial in decoded.partials.items():
+            tally.slices[slot] += partial.accounting
+        for columns in decoded.columns:
+            starts, groups = slice_groups(columns.slices, served.served[columns.collection, columns.version].slice_size)
+            for start, n in zip(starts.tolist(), np.bincount(groups, minlength=len(starts)).tolist(), strict=True):
+                if n:
+                    tally.slices[(columns.collection, columns.version), start] += Accounting(received=n, counted=n)
+        return tally
+
+    def add(self, other: "Tally") -> None:
+        """Add the numbers of other messages."""
+        self.received += other.received
+        self.reasons.update(other.reasons)
+        for slot, accounting in other.slices.items():
+            self.slices[slot] += accounting
+
+    def windows(self, specs: SharedSpecs) -> dict[WindowKey, Accounting]:
+        """Return the accounting of each window that has a report."""
+        by_key: dict[CollectionKey, dict[int, PartialStatistic]] = defaultdict(dict)
+        for (key, start), accounting in self.slices.items():
+            by_key[key][start] = PartialStatistic(accounting=accounting)
+        return {
+            (*key, start, start + served.window_size): total.accounting
+            for key, served in specs.served.items()
+            for start, total in slide(by_key[key], served.window_size, served.slice_size)
+            if total.accounting.received
+        }
+
+
+class Recount:
+    """Counts messages, thousands at a time.
+
+    Args:
+        specs: The collections of the job.
+        judge_lateness: Whether the job was a stream.
+        one_id_a_slice: Whether an id is another one in another time slice. A stream forgets ids, and counts a copy that
+            names a later slice.
+
+    Attributes:
+        tally: The numbers of all messages.
+        unsure: Time slices with reports that a stream may have put elsewhere: their messages came out of order, and the
+            watermark at which the job read them decides what became of them.
+        different: Number of reports with different ids, of those that can be counted, by collection.
+    """
+
+    def __init__(self, specs: Iterable[CollectionSpec], *, judge_lateness: bool, one_id_a_slice: bool = False) -> None:
+        self.specs = SharedSpecs.of(specs)
+        self._one_id_a_slice = one_id_a_slice
+        self._decoder = ReportDecoder(self.specs, judge_lateness=judge_lateness, sender_key=_NO_KEY)
+        self._judge_lateness = judge_lateness
+        self._seen = SeenIds()
+        self._latest: dict[str, int] = {}
+        self.different: Counter[str] = Counter()
+        self.tally = Tally()
+        self.unsure: set[SliceKey] = set()
+
+    def add(self, messages: PackedMessages, clock: str = "") -> None:
+        """Count messages, in the order in which they were read.
+
+        Args:
+            messages: The messages.
+            clock: Names the part of the source whose clock gave the publish times.
+        """
+        decoded = self._decoder.decode(messages)
+        self.tally.add(Tally.of(decoded, self.specs))
+        self._remember(decoded.columns)
+        if self._judge_lateness and len(messages):
+            self._compare(messages, clock)
+
+    def tally_of(self, messages: PackedMessages) -> Tally:
+        """Count messages apart."""
+        return Tally.of(self._decoder.decode(messages), self.specs)
+
+    def _remember(self, columns: Iterable[ReportColumns]) -> None:
+        for part in columns:
+            ids = masked_ids(MixedColumns((part,)))
+            if self._one_id_a_slice:
+                ids[:, 1] += part.slices.view(np.uint64)
+            self.different[part.collection] += int(self._seen.add(ids).sum())
+
+    def _compare(self, messages: PackedMessages, clock: str) -> None:
+        """Find slices that depend on when messages were read that came behind later ones."""
+        latest: Times = np.maximum(np.maximum.accumulate(messages.publish_times), self._latest.get(clock, -1))
+        self._latest[clock] = int(latest[-1])
+        behind = np.flatnonzero(messages.publish_times < latest)
+        if not len(behind):
+            return
+        late = messages.take(behind)
+        one, other = self.tally_of(late), self.tally_of(replace(late, publish_times=latest.take(behind)))
+        self.unsure |= {
+            slot for slot in one.slices.keys() | other.slices.keys() if one.slices.get(slot) != other.slices.get(slot)
+        }

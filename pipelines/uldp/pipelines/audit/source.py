@@ -1,0 +1,150 @@
+"""The source of an audit: its messages again, each part with the name by which an operator finds it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from uldp.schemas.codec.container import sync_marker
+from uldp.schemas.codec.packed import PackedMessages
+from uldp.transforms.internals import MAX_TIMESTAMP
+from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.folders import Kind, kind_of
+from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
+from uldp.transforms.io.kafka.source import KafkaSource
+from uldp.transforms.io.local.stream import LocalStream, StreamError, number_of, opened, packed_messages
+
+#: Takes the error about a part that cannot be read.
+Damaged = Callable[[ValueError], object]
+
+
+class Part(NamedTuple):
+    """Some messages of a part of a source; all of a part come one after the other.
+
+    Attributes:
+        name: The file, or the offsets of a partition.
+        clock: Names whose clock gave the publish times, see ``Recount.add``.
+        messages: The messages.
+    """
+
+    name: str
+    clock: str
+    messages: PackedMessages
+
+
+class Source(Protocol):
+    """What can be read a second time."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will be appended."""
+
+    def read(self, damaged: Damaged) -> Iterator[Part]:
+        """Yield all messages, in the order in which a job reads them."""
+
+
+@dataclass(frozen=True)
+class ArchiveSource:
+    """Files of messages on this machine."""
+
+    path: Path
+    closed = True
+
+    def read(self, damaged: Damaged) -> Iterator[Part]:
+        """Yield the messages of each file."""
+        for path in message_files(self.path):
+            yield from _read_file(Path(path), path, damaged)
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """A local stream."""
+
+    stream: LocalStream
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream is closed."""
+        return self.stream.closed
+
+    def read(self, damaged: Damaged) -> Iterator[Part]:
+        """Yield the messages of each segment; all have one clock."""
+        for path in self.stream.segments():
+            yield from _read_file(path, "", damaged)
+
+    def names(self) -> list[str]:
+        """Return the names of the segments."""
+        return [path.name for path in self.stream.segments()]
+
+    def holes(self) -> Iterator[str]:
+        """Yield the names of segments that must be there and are not."""
+        for missing in self.stream.missing():
+            yield from (f"{number:012d}.avro" for number in missing)
+
+    def removed(self, name: str) -> bool:
+        """Return whether the settings say that the segment was removed on purpose."""
+        return number_of(name) < self.stream.first
+
+    def identify(self, name: str) -> tuple[str, int]:
+        """Return the sync marker of a segment, in hexadecimal digits, and its size in bytes."""
+        path = self.stream.path / name
+        with opened(path) as file:
+            return sync_marker(file).hex(), path.stat().st_size
+
+
+def _read_file(path: Path, clock: str, damaged: Damaged) -> Iterator[Part]:
+    try:
+        with opened(path) as file:
+            for packed in packed_messages(file, str(path)):
+                yield Part(path.name, clock, packed)
+    except (StreamError, OSError) as error:
+        damaged(error if isinstance(error, StreamError) else ValueError(f"{path}: {error.strerror}"))
+
+
+@dataclass(frozen=True)
+class TopicSource:
+    """A topic of Kafka, up to where it ends now."""
+
+    endpoint: KafkaEndpoint
+    closed = False
+
+    def read(self, damaged: Damaged) -> Iterator[Part]:
+        """Yield runs of offsets; each partition has a clock of its own."""
+        self.endpoint.check("READ")
+        reader = KafkaSource(self.endpoint.topic, stop_at_end=True).create_reader(None, None)
+        more = reader.start()
+        while more or reader.get_watermark() < MAX_TIMESTAMP:
+            yield from _runs(PackedMessages.of(reader.get_current().messages))
+            more = reader.advance()
+
+
+def _runs(messages: PackedMessages) -> Iterator[Part]:
+    """Cut messages where the partition or the sequence of offsets changes."""
+    places = [messages.source(row).rpartition("/") for row in range(len(messages))]
+    first = 0
+    for row in range(1, len(places) + 1):
+        goes_on = row < len(places) and places[row][0] == places[row - 1][0]
+        if not goes_on:
+            partition = places[first][0]
+            name = f"{partition}, offsets {places[first][2]} to {places[row - 1][2]}"
+            yield Part(name, partition, messages[first:row])
+            first = row
+
+
+def source_of(endpoint: Endpoint) -> ArchiveSource | StreamSource | TopicSource:
+    """Return the source behind an endpoint.
+
+    Raises:
+        ValueError: if it cannot be read again: it is not on this machine, or its broker forgets what was read.
+    """
+    if isinstance(endpoint, KafkaEndpoint):
+        return TopicSource(endpoint)
+    if not isinstance(endpoint, FilesEndpoint):
+        raise ValueError(f"{endpoint}: cannot be read a second time; audit an archive of its messages")
+    if endpoint.path is None:
+        raise ValueError(f"{endpoint}: not on this machine; copy it here, and audit the copy")
+    if endpoint.path.is_dir() and kind_of(endpoint.path) is Kind.STREAM:
+        return StreamSource(LocalStream.open(endpoint.path))
+    return ArchiveSource(endpoint.path)

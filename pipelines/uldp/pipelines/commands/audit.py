@@ -1,0 +1,42 @@
+"""The command that proves results: audit."""
+
+import json
+from pathlib import Path
+
+import click
+
+from uldp.pipelines.commands.output import say
+from uldp.pipelines.options import FOLDER, KAFKA_CONFIG
+
+
+@click.command()
+@click.argument("source")
+@click.argument("out", type=FOLDER)
+@click.option("--private", type=FOLDER, help="The directory of --private-to, if the job had one.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@KAFKA_CONFIG
+def audit(source: str, out: Path, private: Path | None, as_json: bool, kafka_config: Path | None) -> None:
+    """Count SOURCE again, and name what is lost or double in the results OUT of its job.
+
+    SOURCE is what the job read, or a copy: a local stream, files of messages, or kafka:HOST:PORT/TOPIC. The command
+    changes nothing. Windows of a stream that have not fired yet are open, which is no fault. The exit code is 1 if a
+    report is in no pane, or in too many, or if a file is missing or damaged.
+
+    Example: uldp audit stream results
+    """
+    from uldp.pipelines.audit.audit import audit as recount
+    from uldp.pipelines.results.text import number_of
+    from uldp.transforms.io.endpoints import parse_endpoint
+
+    found = recount(parse_endpoint(source, kafka_config), out, private=private)
+    counted = f"{number_of(found.messages, 'message')}, {number_of(found.reports, 'report')}"
+    if as_json:
+        fields = {"messages": found.messages, "reports": found.reports, "faults": found.faults, "notes": found.notes}
+        say(json.dumps(fields))
+    else:
+        for note in found.notes:
+            say(f"{out}: {note}")
+        if not found.faults:
+            say(f"{source}: {counted}: {'all accounted' if not found.notes else 'all accounted so far'}")
+    if found.faults:
+        raise ValueError("\n".join([*found.faults, f"{source}: {counted}: not all accounted in {out}"]))

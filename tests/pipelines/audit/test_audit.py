@@ -1,0 +1,172 @@
+"""An audit finds that exact accounts are exact, and names what is lost, double or damaged."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages
+from tests.pipelines.command import Run
+from uldp.pipelines.audit.audit import MOST_LINES, Audit, audit
+from uldp.pipelines.jobs import local
+from uldp.schemas.records import Message
+from uldp.transforms.io.files import FilesEndpoint
+from uldp.transforms.io.local.stream import LocalStream
+
+SENT = sum(len(list(messages(segment))) for segment in range(SEGMENTS))
+
+
+def audited(job: Job, private: Path | None = None) -> Audit:
+    return audit(FilesEndpoint(str(job.stream)), job.out, private=private)
+
+
+def backfill(source: Path, out: Path) -> None:
+    local.backfill(SPECS, source, out, local.pipeline_options([]))
+
+
+def segment(job: Job, number: int) -> Path:
+    return job.stream / f"{number:012d}.avro"
+
+
+def newest_pane(job: Job, collection: str) -> Path:
+    """The newest pane of the second window of a collection."""
+    window = sorted((job.out / "counts" / f"{collection}-v1").glob("2*"))[1]
+    for older in sorted(window.glob("*.avro"))[:-1]:
+        older.unlink()
+    return next(window.glob("*.avro"))
+
+
+def test_exact_accounts_are_exact(job: Job) -> None:
+    assert audited(job) == Audit(SENT, SENT, (), ())
+
+
+def test_private_results_are_part_of_the_accounts(jobs: dict[str, Job]) -> None:
+    apart = jobs["apart"]
+    assert not audited(apart, apart.out.with_name("private")).faults
+    faults = audited(apart).faults
+    assert f"{apart.out}: 12 reports rejected as not_avro missing; restore the file" in faults
+
+
+@pytest.mark.parametrize("number", [0, 5, SEGMENTS - 1])
+def test_a_segment_that_no_job_read_is_named(jobs: dict[str, Job], tmp_path: Path, number: int) -> None:
+    shutil.copytree(jobs["backfill"].stream, tmp_path / "part")
+    (tmp_path / "part" / "stream.json").unlink()
+    segment(Job(tmp_path / "part", tmp_path, ""), number).unlink()
+    backfill(tmp_path / "part", tmp_path / "out")
+    (fault,) = audited(Job(jobs["backfill"].stream, tmp_path / "out", "backfill")).faults
+    assert fault.startswith(f"{number:012d}.avro: its ")
+    assert fault.endswith("; run the job again")
+
+
+def test_a_run_of_segments_that_no_job_read_is_named(jobs: dict[str, Job], tmp_path: Path) -> None:
+    shutil.copytree(jobs["backfill"].stream, tmp_path / "part")
+    (tmp_path / "part" / "stream.json").unlink()
+    for number in (3, 4, 5):
+        segment(Job(tmp_path / "part", tmp_path, ""), number).unlink()
+    backfill(tmp_path / "part", tmp_path / "out")
+    (fault,) = audited(Job(jobs["backfill"].stream, tmp_path / "out", "backfill")).faults
+    assert fault.startswith("000000000003.avro to 000000000005.avro, 3 in all: their ")
+
+
+def test_a_segment_that_is_gone_is_named(job: Job) -> None:
+    segment(job, 4).unlink()
+    assert f"{segment(job, 4)}: missing; restore it" in audited(job).faults
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-30])],
+    ids=["emptied", "truncated"],
+)
+def test_a_damaged_segment_is_named(job: Job, damage: Callable[[Path], object]) -> None:
+    damage(segment(job, 4))
+    faults = audited(job).faults
+    assert any(str(segment(job, 4)) in fault for fault in faults)
+    assert not any("not in the source" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("collection", ["c", "s"])
+def test_a_pane_that_is_gone_is_named(job: Job, collection: str) -> None:
+    newest_pane(job, collection).unlink()
+    assert any(
+        fault.startswith(f"{collection} v1 from ") and "no pane is there" in fault for fault in audited(job).faults
+    )
+
+
+def test_a_damaged_pane_is_named(job: Job) -> None:
+    path = newest_pane(job, "c")
+    path.write_bytes(path.read_bytes()[:-20])
+    assert any(fault.startswith(f"{path}: damaged") for fault in audited(job).faults)
+
+
+@pytest.mark.parametrize("collection", ["c", "s"])
+def test_an_estimate_that_is_gone_is_named(job: Job, collection: str) -> None:
+    estimates = sorted((job.out / "estimates" / f"{collection}-v1").glob("2*/*.avro"))
+    for path in estimates:
+        if path.parent == estimates[-1].parent:
+            path.unlink()
+    assert any("no estimate by" in fault and f"{collection} v1 from" in fault for fault in audited(job).faults)
+
+
+@pytest.mark.parametrize("kind", ["late", "rejected"])
+def test_records_that_are_gone_are_named(job: Job, kind: str) -> None:
+    paths = list((job.out / kind).glob("*.avro"))
+    for path in paths:
+        path.unlink()
+    wanted = "late" if kind == "late" else "rejected as not_avro"
+    assert not paths or any(f"reports {wanted} missing" in fault for fault in audited(job).faults)
+
+
+def test_reports_that_no_source_has_are_named(job: Job, tmp_path: Path) -> None:
+    shutil.rmtree(job.out)
+    more = LocalStream.create(tmp_path / "more", simulated_clock=True)
+    for number in range(SEGMENTS):
+        more.append(list(messages(number)))
+    more.append([Message(message.data, message.publish_time) for message in messages(5)])
+    backfill(more.path, job.out)
+    faults = audited(job).faults
+    assert any("reports of the newest pane are not in the source" in fault for fault in faults)
+
+
+def test_windows_that_have_not_fired_are_open(tmp_path: Path) -> None:
+    stream, out = LocalStream.create(tmp_path / "stream", simulated_clock=True), tmp_path / "out"
+    for number in range(SEGMENTS):
+        stream.append(list(messages(number)))
+    stops_here = stream.path / f"{SEGMENTS:012d}.avro"
+    stops_here.touch()
+    with pytest.raises(Exception, match="not an Avro file of messages"):
+        local.follow(SPECS, stream.path, out, local.pipeline_options([]), watermark_delay_ms=0, say=lambda line: None)
+    stops_here.unlink()
+    found = audited(Job(stream.path, out, "stream"))
+    assert found.faults == ()
+    assert found.messages == SENT
+    assert any("windows open, the first c v1 from " in note for note in found.notes)
+
+
+def test_of_many_faults_the_first_are_named(jobs: dict[str, Job], tmp_path: Path) -> None:
+    shutil.copytree(jobs["backfill"].out, tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "counts")
+    faults = audited(Job(jobs["backfill"].stream, tmp_path / "out", "backfill")).faults
+    assert len(faults) <= 3 * MOST_LINES
+
+
+def test_another_stream_is_refused(jobs: dict[str, Job], tmp_path: Path) -> None:
+    LocalStream.create(tmp_path / "other")
+    with pytest.raises(ValueError, match=r"other: not the stream that uldp stream .* has read; give that one"):
+        audit(FilesEndpoint(str(tmp_path / "other")), jobs["stream"].out)
+
+
+def test_the_command_says_it_in_a_line(uldp: Run, jobs: dict[str, Job], tmp_path: Path) -> None:
+    job = jobs["backfill"]
+    line = f"{job.stream}: {SENT} messages, {SENT} reports"
+    assert uldp("audit", job.stream, job.out) == (0, f"{line}: all accounted\n", "")
+    shutil.copytree(job.out, tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "rejected")
+    code, said, wrong = uldp("audit", job.stream, tmp_path / "out", "--json")
+    assert (code, json.loads(said)["messages"], json.loads(said)["notes"]) == (1, SENT, [])
+    assert wrong.splitlines() == [
+        *(f"error: {fault}" for fault in json.loads(said)["faults"]),
+        f"error: {line}: not all accounted in {tmp_path / 'out'}",
+    ]
