@@ -102,7 +102,7 @@ def test_other_blocks_are_refused_or_read_as_fastavro_reads_them(
 
 def test_usual_records_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [Message(bytes([number % 256]) * (number % 150), 2**40 + number) for number in range(1000)]
-    monkeypatch.delattr(stored, "_read_long")  # of which reading one alone makes use
+    monkeypatch.delattr(stored, "read_long")  # of which reading one alone makes use
     assert [message._replace(source="") for message in decoded(1000, block_of(*sent))] == sent
 
 

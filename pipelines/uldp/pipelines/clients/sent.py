@@ -38,7 +38,7 @@ def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
 
     Args:
         path: An Avro container of messages, a file with the bytes of one message, or a directory of containers.
-        published: The publish time of a message that comes without one. Those of a container have theirs.
+        published: The publish time of a message that comes without one. Those of most containers have theirs.
 
     Raises:
         ValueError: if a directory holds no messages, or a container is broken; says what to do.
@@ -49,7 +49,7 @@ def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
             # Of a longer message, this is enough to see that it is too long.
             data = file.read(MAX_MESSAGE_BYTES + 1)
         if data.startswith(_CONTAINER):
-            yield from read_messages(path)
+            yield from read_messages(path, published)
         else:
             yield Message(data, published)
         return
@@ -57,7 +57,7 @@ def archived_messages(path: str, published: int = UNKNOWN) -> Iterator[Message]:
     from uldp.transforms.io.archive import message_files
 
     for each in message_files(path):
-        yield from read_messages(each)
+        yield from read_messages(each, published)
 
 
 def in_chunks(messages: Iterator[Message]) -> Iterator[list[Message]]:

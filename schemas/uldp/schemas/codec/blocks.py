@@ -10,7 +10,6 @@ import io
 import json
 import os
 import stat
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -20,6 +19,8 @@ from typing import IO, Any, Self, cast
 
 import fastavro
 
+from uldp.schemas.codec.inflate import CODECS, InflateError, MissingCodecError, TooLargeError, check_codec, inflate
+from uldp.schemas.codec.layouts import Layout, LayoutError, layout_of, units_of_message
 from uldp.schemas.framing import Schema, load_schema, parse_schema
 from uldp.schemas.specs.mistakes import quote
 
@@ -31,15 +32,11 @@ MAX_BLOCK_BYTES = 1 << 24
 MAX_PANE_BYTES = 1 << 30
 #: The largest header in bytes; the shipped schemas take up to 10,000.
 MAX_HEADER_BYTES = 1 << 20
-#: The codecs that the reader inflates.
-CODECS = ("null", "deflate")
-
 #: The size of the marker behind the header and behind each block, in bytes.
 SYNC_SIZE = 16
 
 _MAGIC = b"Obj\x01"
 _MAX_VARINT = 10
-_RAW_DEFLATE = -15
 _BOUNDS = {
     "message": MAX_BLOCK_BYTES,
     "rejected": MAX_BLOCK_BYTES,
@@ -87,9 +84,12 @@ class Container:
     """An open container file behind its header.
 
     Attributes:
-        name: The shipped schema of its records: ``message``, ``rejected``, ``estimate`` or ``statistic``.
+        name: What its records hold, as the shipped schema of this name: ``message``, ``rejected``, ``missing``,
+            ``estimate`` or ``statistic``.
         writer: The writer's schema: the shipped schema, or an older one.
-        codec: One of ``CODECS``.
+        layout: The layout of messages that an archiver wrote, by another schema; None if ``writer`` is theirs.
+        units: How many units of the publish times of messages are in a millisecond, if ``layout`` is None.
+        codec: A name of ``uldp.schemas.codec.inflate.CODECS``.
         metadata: The entries of the header.
         sync_marker: The bytes behind each block.
         file: The file, from which the blocks are read.
@@ -97,6 +97,8 @@ class Container:
 
     name: str
     writer: Schema
+    layout: Layout | None
+    units: int
     codec: str
     metadata: Mapping[str, bytes]
     sync_marker: bytes
@@ -107,24 +109,34 @@ class Container:
         """Read the header of a container.
 
         Raises:
-            ContainerError: if the file is no container, its schema is unknown, or its codec is not one of ``CODECS``.
+            ContainerError: if the file is no container, its schema or the unit of its times is unknown, or its codec is
+                unknown or not installed.
         """
         if (begin := file.read(len(_MAGIC))) != _MAGIC:
             raise ContainerError(f"it starts with {begin.hex() or 'nothing'}, not {_MAGIC.hex()}")
         metadata = _read_metadata(file)
         sync_marker = _take(file, SYNC_SIZE)
-        name, writer = _writer_of(metadata.get("avro.schema", b""))
+        text = metadata.get("avro.schema", b"")
         codec = metadata.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
+        try:
+            name, writer, layout = _writer_of(text)
+            units = units_of_message(text) if name == "message" and layout is None else 1
+        except LayoutError as error:
+            raise ContainerError(str(error), "write it again with one of these units") from error
         if codec not in CODECS:
             raise ContainerError(
                 f"is compressed with {quote(codec)}", f"write it again with one of these codecs: {', '.join(CODECS)}"
             )
-        return cls(name, writer, codec, metadata, sync_marker, file)
+        try:
+            check_codec(codec)
+        except MissingCodecError as error:
+            raise ContainerError(f"is compressed with {codec}", str(error)) from error
+        return cls(name, writer, layout, units, codec, metadata, sync_marker, file)
 
     @property
     def current(self) -> bool:
         """Whether the writer's schema is the shipped one."""
-        return self.writer is load_schema(self.name)
+        return self.layout is None and self.writer is load_schema(self.name)
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of records of each block, and the records' bytes, inflated.
@@ -135,8 +147,7 @@ class Container:
         for records, size in self._frames():
             block = _take(self.file, size)
             self._end_block()
-            if self.codec == "deflate":
-                block = _inflate(block, self._bound)
+            block = _inflated(self.codec, block, self._bound)
             yield _possible(records, len(block)), block
 
     def count(self) -> int:
@@ -172,7 +183,7 @@ class Container:
             raise ContainerError("a block does not end with the sync marker of its file")
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records, one by one, resolved to the shipped schema.
+        """Yield the records, one by one, resolved to the shipped schema. The records of a layout are read otherwise.
 
         Raises:
             ContainerError: during iteration, if a block is damaged, or holds other bytes than its records.
@@ -212,18 +223,13 @@ def _read_record(body: io.BytesIO, writer: Schema, reader: Schema | None) -> dic
         raise ContainerError(f"a record is no value of {writer['name']}: {type(error).__name__}") from error
 
 
-def _inflate(block: bytes, bound: int) -> bytes:
-    inflater = zlib.decompressobj(_RAW_DEFLATE)
+def _inflated(codec: str, block: bytes, bound: int) -> bytes:
     try:
-        inflated = inflater.decompress(block, bound + 1)
-    except zlib.error as error:
-        raise ContainerError("a block cannot be inflated") from error
-    if len(inflated) > bound:
-        raise _too_large(len(inflated), bound)
-    if not inflater.eof:
-        raise ContainerError("a block cannot be inflated: it ends too early")
-    # Some writers leave a part of zlib's checksum behind the deflated bytes, so the rest of the block is not looked at.
-    return inflated
+        return inflate(codec, block, bound)
+    except TooLargeError as error:
+        raise _too_large(error.size, bound) from error
+    except InflateError as error:
+        raise ContainerError(str(error)) from error
 
 
 def _too_large(size: int, bound: int) -> ContainerError:
@@ -272,11 +278,21 @@ def _bounded(size: int, room: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _writer_of(text: bytes) -> tuple[str, Schema]:
-    """Return the shipped schema that the schema in a header is equal to, or is an older form of."""
+def _writer_of(text: bytes) -> tuple[str, Schema, Layout | None]:
+    """Return the shipped schema that the schema in a header is equal to, or is an older form of; or a known layout.
+
+    Raises:
+        ContainerError: if it is none of these.
+        LayoutError: if the unit of a time is unknown.
+    """
     try:
         schema = json.loads(text)
-        found = _writers().get(_canonical(schema))
+        canonical = _canonical(schema)
+        found = _writers().get(canonical)
+        if found is None and (layout := layout_of(schema, canonical)) is not None:
+            return "message", load_schema("message"), layout
+    except LayoutError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # no schema at all
         raise ContainerError("its header holds no schema of a record") from None
     if found is None:
@@ -290,7 +306,7 @@ def _writer_of(text: bytes) -> tuple[str, Schema]:
             f"holds records of a schema that uldp does not know, named {quote(name)}",
             f"write it with one of these schemas, unchanged: {', '.join(f'{known}.avsc' for known in _BOUNDS)}",
         )
-    return found
+    return *found, None
 
 
 @cache

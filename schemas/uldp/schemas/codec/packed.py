@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import itemgetter
 from typing import Self, overload
@@ -148,6 +148,10 @@ class PackedMessages(Sequence[Message]):
             {new: self.attributes[row] for new, row in enumerate(places) if row in self.attributes},
             lambda row: self.source(places[row]),
         )
+
+    def in_milliseconds(self, units: int) -> "PackedMessages":
+        """Return the messages with publish times in milliseconds, of which each has so many of the units of now."""
+        return self if units == 1 else replace(self, publish_times=self.publish_times // units)
 
     @property
     def nbytes(self) -> int:

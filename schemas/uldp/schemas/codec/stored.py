@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.arrays import Rows
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import KEPT_ATTRIBUTES, kept_attributes
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.columnar import fields_at, read_varints, unzigzag, words_at
 from uldp.schemas.codec.packed import Bodies, PackedMessages
+from uldp.schemas.codec.scalars import read_bytes, read_entries, read_long, read_text
 from uldp.schemas.records import NO_ATTRIBUTES
 
 #: Bytes of a block to look at together, so that the intermediate arrays of a large block stay in the processor's cache.
@@ -36,7 +37,6 @@ _TAIL_MASK, _TAIL = np.uint64(0x80_8080_8080_80FF), np.uint64(0x8080_8080_8000)
 #: A usual length takes one byte or two, and is even, because an odd number is negative.
 _MORE, _SEPTET, _THREE_BYTES = 0x80, 0x7F, 0x8080
 _FIRST = np.zeros(1, dtype=np.int64)
-_MAX_LONG_BITS = 64
 
 
 def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterator[PackedMessages]:
@@ -101,9 +101,9 @@ class _Part:
 
     def _read_one(self) -> None:
         """Read a record that is not usual."""
-        start, end = _read_bytes(self._block, self.at)
+        start, end = read_bytes(self._block, self.at)
         attributes, at = _read_map(self._block, end)
-        time, self.at = _read_long(self._block, at)
+        time, self.at = read_long(self._block, at)
         if attributes and (kept := kept_attributes(attributes)):
             self._attributes[self.rows] = kept
         self._columns[:, self.rows] = start - self._begin, end - self._begin, time
@@ -176,40 +176,8 @@ def _usual_records(block: bytes, begin: int, stop: int) -> _UsualRecords:
     return _UsualRecords.of(starts.take(kept), np.stack([bodies, ends, unzigzag(times)]).take(kept, axis=1))
 
 
-def _read_long(block: bytes, at: int) -> tuple[int, int]:
-    """Read a long, and return it and the offset behind it."""
-    value = block[at]
-    if value < 0x80:
-        return (value >> 1) ^ -(value & 1), at + 1
-    value = shift = 0
-    while shift < _MAX_LONG_BITS:
-        byte = block[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value >> _MAX_LONG_BITS:
-                break
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-    raise ValueError("a number has more than 64 bits")
-
-
-def _read_bytes(block: bytes, at: int) -> tuple[int, int]:
-    """Read a length, and return where so many bytes start and end; another byte must be behind them."""
-    size = block[at]
-    at += 1
-    if size < 0x80 and not size & 1:
-        size >>= 1
-    else:
-        size, at = _read_long(block, at - 1)
-    end = at + size
-    if not at <= end < len(block):
-        raise ValueError(f"a field cannot take {size:,} bytes")
-    return at, end
-
-
 def _read_map(block: bytes, at: int) -> tuple[Mapping[str, str], int]:
-    """Read a map: blocks of entries, each with the number of its entries."""
+    """Read a map, and keep the entries of known names: there may be millions of others."""
     if not block[at]:
         return NO_ATTRIBUTES, at + 1
     found: dict[str, str] = {}
@@ -218,17 +186,12 @@ def _read_map(block: bytes, at: int) -> tuple[Mapping[str, str], int]:
             entries >>= 1
             at += 1
         else:
-            entries, at = _read_long(block, at)
+            entries, at = read_entries(block, at)
             if not entries:  # a zero in more bytes than one
                 return found, at
-            if entries < 0:  # then the size of the block follows
-                _, at = _read_long(block, at)
-        for _ in range(abs(entries)):
-            key, at = _read_text(block, at)
-            found[key], at = _read_text(block, at)
+        for _ in range(entries):
+            name, at = read_text(block, at)
+            value, at = read_text(block, at)
+            if name in KEPT_ATTRIBUTES:
+                found[name] = value
     return found, at + 1
-
-
-def _read_text(block: bytes, at: int) -> tuple[str, int]:
-    start, end = _read_bytes(block, at)
-    return block[start:end].decode(), end

@@ -120,25 +120,26 @@ def _identify(path: Path) -> tuple[str, int, str]:
         return path.name, os.fstat(file.fileno()).st_size, sync_marker(file).hex()
 
 
-def damaged_files(files: Iterable[str], *, decode: bool = False) -> list[str]:
+def damaged_files(files: Iterable[str], *, decode: bool = False, published: int | None = None) -> list[str]:
     """Return a line about each file that cannot be read.
 
     Args:
         files: Paths, or URLs of other file systems.
         decode: Whether to decode all messages. Without, it looks at the ends of blocks, and at no file behind a URL:
             then a gigabyte takes tens of milliseconds.
+        published: As in ``packed_messages``.
     """
     here = (file for file in files if decode or not is_remote(file))
-    return [line for file in here if (line := _damage(file, decode)) is not None]
+    return [line for file in here if (line := _damage(file, decode, published)) is not None]
 
 
-def _damage(path: str, decode: bool) -> str | None:
+def _damage(path: str, decode: bool, published: int | None) -> str | None:
     try:
         with _opened_anywhere(path) as file:
             if decode:
-                deque(packed_messages(file, path), maxlen=0)
+                deque(packed_messages(file, path, published), maxlen=0)
             else:
-                count_messages(file, path)
+                count_messages(file, path, published)
     except (StreamError, RemoteError) as error:
         return str(error)
     except OSError as error:
@@ -154,17 +155,22 @@ def _opened_anywhere(path: str) -> AbstractContextManager[IO[bytes]]:
 class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
     """Read the messages of container files, here or on another of Beam's file systems; bounded.
 
+    Attributes:
+        path: The file, or the folder.
+        published: As in ``packed_messages``.
+
     Raises:
         StreamError, RemoteError: as ``message_files``; and if files on this machine are damaged, so far as that shows
             without decoding messages. The message names all of them.
     """
 
     path: str | Path
+    published: int | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
         self._files = message_files(self.path)
-        if damaged := damaged_files(self._files):
+        if damaged := damaged_files(self._files, published=self.published):
             raise StreamError("\n".join(damaged))
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
@@ -173,7 +179,7 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
             pbegin
             | "Files" >> beam.Create(self._files)
             | "Spread" >> beam.Reshuffle()
-            | "ReadFile" >> beam.ParDo(_ReadFilesFn(len(self._files)))
+            | "ReadFile" >> beam.ParDo(_ReadFilesFn(len(self._files), self.published))
         )
         return chunks
 
@@ -185,8 +191,8 @@ class _ReadFilesFn(beam.DoFn):
 
     LOG_EVERY_SECONDS = 5.0
 
-    def __init__(self, files: int) -> None:
-        self._of = files
+    def __init__(self, files: int, published: int | None) -> None:
+        self._of, self._published = files, published
         self._files = self._messages = 0
         self._logged = -math.inf
 
@@ -195,7 +201,7 @@ class _ReadFilesFn(beam.DoFn):
 
     def process(self, path: str) -> Iterator[Chunk]:
         with _opened_anywhere(path) as file:
-            for chunk in joined(packed_messages(file, path)):
+            for chunk in joined(packed_messages(file, path, self._published)):
                 self._messages += len(chunk)
                 self._log()
                 yield chunk

@@ -27,9 +27,11 @@ class FilesEndpoint(Endpoint):
 
     Attributes:
         location: A path on this machine, or a URL.
+        published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
     """
 
     location: str
+    published: int | None = None
 
     def __str__(self) -> str:
         return self.location
@@ -56,8 +58,9 @@ class FilesEndpoint(Endpoint):
         )
 
     def content(self) -> str:
-        """Return a digest of names, sizes and markers of the files; see ``archive_digest``."""
-        return archive_digest(self.location)
+        """Return a digest of names, sizes and markers of the files, see ``archive_digest``, with ``published``."""
+        digest = archive_digest(self.location)
+        return digest if self.published is None else f"{digest}@{self.published}"
 
     def left_out(self) -> Mapping[Reason, LeftOut]:
         """Return the files that ``archive_files`` does not read."""
@@ -65,7 +68,7 @@ class FilesEndpoint(Endpoint):
 
     def damage(self) -> Sequence[str]:
         """Decode all messages."""
-        return damaged_files(archive_files(self.location).read, decode=True)
+        return damaged_files(archive_files(self.location).read, decode=True, published=self.published)
 
     def overlaps(self, out: str) -> bool:
         """Compare resolved paths, or URLs."""
@@ -79,7 +82,7 @@ class FilesEndpoint(Endpoint):
 
     def read_whole(self, pipeline: beam.Pipeline) -> PCollection[Chunk]:
         """Read all files."""
-        archived: PCollection[Chunk] = pipeline | "ReadArchive" >> ReadArchive(self.location)
+        archived: PCollection[Chunk] = pipeline | "ReadArchive" >> ReadArchive(self.location, self.published)
         return archived
 
     @contextmanager

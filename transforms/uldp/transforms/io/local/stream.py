@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple, Self
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.codec.mapped import NO_TIME, mapped_messages
 from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.records import Message
@@ -304,15 +305,19 @@ def last_publish_time(segment: Path) -> int:
     return read_header(segment).last_publish_time
 
 
-def read_messages(path: str | Path) -> Iterator[Message]:
+def read_messages(path: str | Path, published: int | None = None) -> Iterator[Message]:
     """Read a container file of messages: a segment, an archive, or a file of the late output.
+
+    Args:
+        path: The file.
+        published: As in ``packed_messages``.
 
     Raises:
         OSError: if the file cannot be opened.
         StreamError: if it is not one of these.
     """
     with opened(path) as file:
-        yield from chain.from_iterable(packed_messages(file, str(path)))
+        yield from chain.from_iterable(packed_messages(file, str(path), published))
 
 
 def opened(path: str | Path) -> IO[bytes]:
@@ -328,7 +333,7 @@ def opened(path: str | Path) -> IO[bytes]:
         raise StreamError(f"{plain(str(path))}: {error}; {error.remedy}") from None
 
 
-def packed_messages(file: IO[bytes], path: str) -> Iterator[PackedMessages]:
+def packed_messages(file: IO[bytes], path: str, published: int | None = None) -> Iterator[PackedMessages]:
     """Read an open container file of messages, in parts of bounded size.
 
     Messages come with their kept attributes only, because whoever wrote the file may have sent any others.
@@ -336,27 +341,28 @@ def packed_messages(file: IO[bytes], path: str) -> Iterator[PackedMessages]:
     Args:
         file: The file.
         path: Its name, or the URL it came from.
+        published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
 
     Raises:
         StreamError: if it is not a file of messages.
     """
     read = 0
     try:
-        for part in _decode(_of_messages(file), path.rpartition("/")[2]):
+        for part in _decode(_of_messages(file, published), path.rpartition("/")[2], published):
             yield part
             read += len(part)
     except ContainerError as error:
         raise _refused(path, error, f"damaged after {read:,} messages" if read else _NO_MESSAGES) from error
 
 
-def count_messages(file: IO[bytes], path: str) -> int:
+def count_messages(file: IO[bytes], path: str, published: int | None = None) -> int:
     """Return how many messages an open container file claims to hold, by its header and the ends of its blocks.
 
     Raises:
         StreamError: as ``packed_messages``, so far as that shows without decoding messages.
     """
     try:
-        container = _of_messages(file)
+        container = _of_messages(file, published)
     except ContainerError as error:
         raise _refused(path, error, _NO_MESSAGES) from error
     try:
@@ -365,10 +371,15 @@ def count_messages(file: IO[bytes], path: str) -> int:
         raise _refused(path, error, "damaged") from error
 
 
-def _of_messages(file: IO[bytes]) -> Container:
+def _of_messages(file: IO[bytes], published: int | None) -> Container:
     container = Container.open(file)
     if (kind := KINDS[container.name]) is not Kind.MESSAGES:
         raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
+    if container.layout is not None and not container.layout.dated and published is None:
+        raise ContainerError(
+            "holds messages without a publish time",
+            "give uldp backfill --published-by, a time by which all of them were published",
+        )
     return container
 
 
@@ -377,17 +388,25 @@ def _refused(path: str, error: ContainerError, wrong: str) -> StreamError:
     return StreamError(f"{plain(path)}: {wrong}; {error.remedy or _PUT_BACK}")
 
 
-def _decode(container: Container, name: str) -> Iterator[PackedMessages]:
-    """Decode the messages of each block, or all records of an older schema."""
-    if not container.current:
-        messages = starmap(partial(_of_record, name), enumerate(container.records()))
-        yield from map(PackedMessages.of, grouped(messages, WINDOW))
-        return
+def _decode(container: Container, name: str, published: int | None) -> Iterator[PackedMessages]:
+    """Decode the messages of each block: many at once, or one by one those of an older schema or an archiver's."""
     read = 0
-    for records, block in container.blocks():
-        yield from decode_messages(records, block, name, read)
-        read += records
+    if container.current:
+        for number, block in container.blocks():
+            for part in decode_messages(number, block, name, read):
+                yield part.in_milliseconds(container.units)
+            read += number
+    elif container.layout is None:
+        records = starmap(partial(_of_record, name, container.units), enumerate(container.records()))
+        yield from map(PackedMessages.of, grouped(records, WINDOW))
+    else:
+        time = NO_TIME if published is None else published
+        for number, block in container.blocks():
+            messages = mapped_messages(container.layout, number, block, name, read, time)
+            yield from map(PackedMessages.of, grouped(messages, WINDOW))
+            read += number
 
 
-def _of_record(name: str, number: int, record: Mapping[str, Any]) -> Message:
-    return Message(record["data"], record["publish_time"], kept_attributes(record["attributes"]), f"{name}:{number}")
+def _of_record(name: str, units: int, number: int, record: Mapping[str, Any]) -> Message:
+    time = record["publish_time"] // units
+    return Message(record["data"], time, kept_attributes(record["attributes"]), f"{name}:{number}")

@@ -1,0 +1,125 @@
+"""The codecs of container files: a block is inflated only as far as a bound, whatever it claims."""
+
+import zlib
+from collections.abc import Callable
+from types import ModuleType
+
+_RAW_DEFLATE = -15
+_SNAPPY_CHECKSUM_BYTES = 4
+_MAX_VARINT_BYTES = 5
+
+
+class InflateError(ValueError):
+    """A block that cannot be inflated; the message says why."""
+
+
+class TooLargeError(InflateError):
+    """A block that is larger than the bound.
+
+    Attributes:
+        size: At least so many bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"it takes {size:,} bytes or more")
+        self.size = size
+
+
+class MissingCodecError(InflateError):
+    """A codec whose library is not installed."""
+
+
+def inflate(codec: str, block: bytes, bound: int) -> bytes:
+    """Return an inflated block.
+
+    Args:
+        codec: A key of ``CODECS``.
+        block: The block as it is stored.
+        bound: The most bytes to return.
+
+    Raises:
+        InflateError: if the block is damaged, larger than the bound, or its codec is not installed.
+    """
+    return CODECS[codec](block, bound)
+
+
+def check_codec(codec: str) -> None:
+    """Check that the library of a codec is installed.
+
+    Raises:
+        MissingCodecError: if it is not.
+    """
+    if codec in ("snappy", "zstandard"):
+        _cramjam()
+
+
+def _stored(block: bytes, bound: int) -> bytes:
+    return block
+
+
+def _deflated(block: bytes, bound: int) -> bytes:
+    inflater = zlib.decompressobj(_RAW_DEFLATE)
+    try:
+        inflated = inflater.decompress(block, bound + 1)
+    except zlib.error as error:
+        raise InflateError("a block cannot be inflated") from error
+    if len(inflated) > bound:
+        raise TooLargeError(len(inflated))
+    if not inflater.eof:
+        raise InflateError("a block cannot be inflated: it ends too early")
+    # Some writers leave a part of zlib's checksum behind the deflated bytes, so the rest of the block is not looked at.
+    return inflated
+
+
+def _snappy(block: bytes, bound: int) -> bytes:
+    """Inflate Snappy's raw format, behind which Avro has a checksum of the inflated bytes."""
+    cramjam = _cramjam()
+    packed, checksum = block[:-_SNAPPY_CHECKSUM_BYTES], block[-_SNAPPY_CHECKSUM_BYTES:]
+    size = _snappy_size(packed)
+    if size > bound:
+        raise TooLargeError(size)
+    try:
+        inflated = bytes(cramjam.snappy.decompress_raw(packed))
+    except cramjam.DecompressionError as error:
+        raise InflateError("a block cannot be inflated") from error
+    if zlib.crc32(inflated).to_bytes(_SNAPPY_CHECKSUM_BYTES, "big") != checksum:
+        raise InflateError("a block does not have its checksum")
+    return inflated
+
+
+def _snappy_size(packed: bytes) -> int:
+    """Return the size that a block claims to have when inflated: a varint at its beginning."""
+    size = 0
+    for index, byte in enumerate(packed[:_MAX_VARINT_BYTES]):
+        size |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return size
+    raise InflateError("a block cannot be inflated")
+
+
+def _zstandard(block: bytes, bound: int) -> bytes:
+    cramjam = _cramjam()
+    inflated = bytearray(bound)  # the system gives memory only to the part that is written to
+    try:
+        size = cramjam.zstd.decompress_into(block, inflated)
+    except cramjam.DecompressionError as error:
+        raise InflateError(f"a block cannot be inflated into {bound:,} bytes: {error}") from error
+    return bytes(memoryview(inflated)[:size])
+
+
+def _cramjam() -> ModuleType:
+    try:
+        import cramjam
+    except ImportError:
+        raise MissingCodecError("needs cramjam; install it: pip install 'uldp-stream[archives]'") from None
+    module: ModuleType = cramjam
+    return module
+
+
+#: By the names in headers, how a block is inflated.
+CODECS: dict[str, Callable[[bytes, int], bytes]] = {
+    "null": _stored,
+    "deflate": _deflated,
+    "snappy": _snappy,
+    "zstandard": _zstandard,
+}

@@ -1,0 +1,120 @@
+"""Messages of archivers: records of a known layout, read one by one, of which only what a message has is kept."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from uldp.schemas.attributes import KEPT_ATTRIBUTES, kept_attributes
+from uldp.schemas.codec.blocks import ContainerError, check_end
+from uldp.schemas.codec.layouts import Layout, Role, Type
+from uldp.schemas.codec.scalars import read_bytes, read_entries, read_long, read_text
+from uldp.schemas.records import NO_ATTRIBUTES, Message
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+#: As Event Hubs writes a time: 1/2/2026 3:04:05 PM, in newer versions of .NET with a narrow space before the last part.
+_AMERICAN = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}) (\d{1,2}):(\d{2}):(\d{2})[ \u202f]([AP])M")
+_DOUBLE = 8
+#: The publish time of a message that has none.
+NO_TIME = -1
+
+
+def mapped_messages(
+    layout: Layout, records: int, block: bytes, file: str, first: int, published: int
+) -> Iterator[Message]:
+    """Yield the messages of a block, with the attributes that are kept.
+
+    Args:
+        layout: The layout of their records.
+        records: The number of records in the block.
+        block: The records, inflated.
+        file: The name of the file, for the position of each message in its source.
+        first: The number of messages in the file before this block.
+        published: The publish time of messages without a time, in milliseconds.
+
+    Raises:
+        ContainerError: during iteration, if the block is not the concatenation of so many records.
+    """
+    at = 0
+    for number in range(first, first + records):
+        data, time, attributes = b"", published, NO_ATTRIBUTES
+        try:
+            for role, kind in layout.fields:
+                value, at = _read(block, at, kind)
+                if role is Role.DATA:
+                    data = value or b""
+                elif role is Role.TIME:
+                    time = published if value is None else value // layout.units
+                elif role is Role.TIME_TEXT:
+                    time = parse_time(value)
+                elif role is Role.ATTRIBUTES and value:
+                    attributes = kept_attributes(value)
+        except (IndexError, ValueError) as error:
+            raise ContainerError(f"a record is no message: {error}") from error
+        yield Message(data, time, attributes, f"{file}:{number}")
+    check_end(at, block)
+
+
+@lru_cache(maxsize=1024)
+def parse_time(text: str) -> int:
+    """Read a time in UTC, as Event Hubs or as ISO 8601 writes it, in milliseconds since 1970.
+
+    Raises:
+        ValueError: if it is none.
+
+    >>> parse_time("1/1/2026 9:00:01 AM") == parse_time("2026-01-01T09:00:01.0000000Z") == 1_767_258_001_000
+    True
+    """
+    if match := _AMERICAN.fullmatch(text):
+        month, day, year, hour, minute, second = map(int, match.groups()[:6])
+        if not 1 <= hour <= 12:
+            raise ValueError(f"an hour of half a day cannot be {hour}")
+        time = datetime(year, month, day, hour % 12 + 12 * (match[7] == "P"), minute, second, tzinfo=UTC)
+    else:
+        time = datetime.fromisoformat(text)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return (time - _EPOCH) // _MILLISECOND
+
+
+def _read(block: bytes, at: int, kind: Type) -> tuple[Any, int]:
+    """Read a value of one of the types that layouts have, and return it and the offset behind it.
+
+    Raises:
+        IndexError, ValueError: if there is no such value.
+    """
+    if kind == "bytes":
+        start, end = read_bytes(block, at)
+        return block[start:end], end
+    if kind == "string":
+        return read_text(block, at)
+    if kind == "long":
+        return read_long(block, at)
+    if kind == "null":
+        return None, at
+    if kind == "double":
+        if at + _DOUBLE > len(block):
+            raise ValueError("a number cannot end behind the block")
+        return None, at + _DOUBLE  # no part of a message is one
+    name, *parts = kind
+    if name == "map":
+        return _read_map(block, at, parts[0])
+    branch, at = read_long(block, at)
+    if not 0 <= branch < len(parts):
+        raise ValueError(f"a union has no branch {branch}")
+    return _read(block, at, parts[branch])
+
+
+def _read_map(block: bytes, at: int, kind: Type) -> tuple[Mapping[str, str], int]:
+    """Read a map, and keep the texts of known names: there may be millions of others."""
+    found: dict[str, str] = {}
+    entries, at = read_entries(block, at)
+    while entries:
+        for _ in range(entries):
+            name, at = read_text(block, at)
+            value, at = _read(block, at, kind)
+            if name in KEPT_ATTRIBUTES and isinstance(value, str | int):
+                found[name] = str(value)
+        entries, at = read_entries(block, at)
+    return found, at
