@@ -73,6 +73,13 @@ def backfill(
     metavar="DURATION",
     help="How far out of order messages may come before they are late.",
 )
+@click.option(
+    "--keep-panes",
+    default="all",
+    show_default=True,
+    type=click.Choice(["all", "newest"]),
+    help="Whether a pane's file stays when a newer pane of its window is written.",
+)
 @click.option("--simulated-clock", is_flag=True, help="uldp simulate published the messages of the broker.")
 @click.option(
     "--estimates-to",
@@ -89,6 +96,7 @@ def stream(
     sender_key: Path | None,
     kafka_config: Path | None,
     watermark_delay: int,
+    keep_panes: str,
     simulated_clock: bool,
     **topics: str | None,
 ) -> None:
@@ -114,7 +122,9 @@ def stream(
     if isinstance(followed, FilesEndpoint) and here is None:
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
     if here is None:
-        job = cluster.BrokerJob(loaded, followed, watermark_delay, simulated_clock, **named)
+        job = cluster.BrokerJob(
+            loaded, followed, watermark_delay, simulated_clock, newest_only=keep_panes == "newest", **named
+        )
         options = cluster.cluster_options(ctx.args)
         cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
         return
@@ -131,6 +141,7 @@ def stream(
         private=private_to,
         sender_key=sender_key,
         watermark_delay_ms=watermark_delay,
+        newest_only=keep_panes == "newest",
         say=say,
     )
     summarize(out, private_to)

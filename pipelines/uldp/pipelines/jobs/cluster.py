@@ -82,6 +82,7 @@ class BrokerJob:
         simulated_clock: Whether publish times come from a simulation.
         estimates_to: The endpoint to which the job publishes estimates, if any.
         rejected_to: The topic to which the job publishes rejected reports, if any.
+        newest_only: As in ``WriteResults``.
     """
 
     specs: Sequence[CollectionSpec]
@@ -90,6 +91,7 @@ class BrokerJob:
     simulated_clock: bool = False
     estimates_to: Endpoint | None = None
     rejected_to: Endpoint | None = None
+    newest_only: bool = False
 
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""
@@ -112,7 +114,7 @@ class BrokerJob:
         messages = self.source.read(pipeline, following)
         aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock, freeze_heap=True)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
-        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
         if self.estimates_to is not None:
             _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, following.native)
         if self.rejected_to is not None:

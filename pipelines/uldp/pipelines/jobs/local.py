@@ -143,6 +143,7 @@ def follow(
     options: PipelineOptions,
     *,
     watermark_delay_ms: int,
+    newest_only: bool = False,
     private: str | None = None,
     sender_key: Path | None = None,
     say: Callable[[str], None],
@@ -153,7 +154,7 @@ def follow(
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
-    once they have received as many reports.
+    once they have received as many reports. For ``newest_only``, see ``WriteResults``.
 
     Raises:
         JobError, StreamError, ResultsError: before the pipeline runs.
@@ -179,7 +180,7 @@ def follow(
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
-        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only)
         by_key = {spec.key: spec for spec in specs}
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, by_key))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")

@@ -108,6 +108,14 @@ def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) ->
             write_file(path, content, private=private)
 
 
+def remove_file(path: str) -> None:
+    """Remove a file, here or on another of Beam's file systems, unless it is gone already."""
+    if not is_remote(path):
+        Path(path).unlink(missing_ok=True)
+    elif FileSystems.exists(path):
+        FileSystems.delete([path])
+
+
 def _write_remote(aside: str, path: str, content: bytes) -> None:
     try:
         with FileSystems.create(aside) as file:

@@ -7,11 +7,12 @@ sender can name as many windows as it likes.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -21,7 +22,7 @@ from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
-from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, write_files
+from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING
 from uldp.transforms.io.remote import is_remote
 
@@ -39,6 +40,8 @@ REPORT_BYTES = 28
 #: streams and of small backfills have no more, so that their files are named by window.
 MAX_OWN_FILES = 32
 
+#: A record of a pane.
+P = TypeVar("P", bound=PaneHeader)
 #: A folder, and the ending of the name of a file in it that several panes share.
 SharedFile = tuple[str, str]
 
@@ -109,17 +112,22 @@ class WriteResults(beam.PTransform[Any, None]):
         out: The folder, on any of Beam's file systems.
         private: Another folder for late and rejected reports and for cells of few reports; None to write them below
             ``out`` too.
+        newest_only: Whether to remove the file of a pane once the pane that supersedes it is written.
     """
 
     out: str
     private: str | None = None
+    newest_only: bool = False
 
     def expand(self, aggregated: Any) -> None:
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
-        _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(_WriteEstimateFn(self.out))
+        _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(
+            _WriteEstimateFn(self.out, newest_only=self.newest_only)
+        )
         private = self.private or self.out
-        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(_WriteStatisticFn(self.out, private))
+        write_counts = _WriteStatisticFn(self.out, private, newest_only=self.newest_only)
+        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(write_counts)
         _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message"))
         _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
         _ = aggregated.missing | "WriteMissing" >> beam.ParDo(_WriteMissingFn(self.out, "missing"))
@@ -221,8 +229,13 @@ class _WritePaneFn(_WriteBundleFn):
 
     deflated = True
 
+    def __init__(self, out: str, schema: str, *, private: bool = False, newest_only: bool = False) -> None:
+        super().__init__(out, schema, private=private)
+        self._newest_only = newest_only
+
     def start_bundle(self) -> None:
         super().start_bundle()
+        self._superseded: list[str] = []
         self._small: dict[SharedFile, int] = defaultdict(int)
         self._waiting: dict[SharedFile, list[tuple[str, bytes]]] = defaultdict(list)
         self._waiting_bytes = 0
@@ -251,9 +264,21 @@ class _WritePaneFn(_WriteBundleFn):
         elif self._waiting_bytes >= MAX_BYTES:
             self._add_waiting()
 
+    def supersede(self, pane: P, name_of: Callable[[P], str]) -> None:
+        """Remove the file of the pane before, if no pane but the newest is to stay, once the bundle is written.
+
+        Of all earlier revisions it removes that one alone: this run has written it. A file of another revision may be
+        of an earlier run of the job, and of a newer pane.
+        """
+        if self._newest_only and pane.supersedes is not None:
+            before = replace(pane, pane=replace(pane.pane, revision=pane.supersedes.revision))
+            self._superseded.append(FileSystems.join(self._out, name_of(before)))
+
     def finish_bundle(self) -> None:
         self._add_waiting()
         super().finish_bundle()
+        for path in self._superseded:
+            remove_file(path)
 
     def _add_waiting(self) -> None:
         """Add a file for each pane that waits."""
@@ -264,10 +289,11 @@ class _WritePaneFn(_WriteBundleFn):
 
 
 class _WriteEstimateFn(_WritePaneFn):
-    def __init__(self, out: str) -> None:
-        super().__init__(out, "estimate")
+    def __init__(self, out: str, *, newest_only: bool = False) -> None:
+        super().__init__(out, "estimate", newest_only=newest_only)
 
     def process(self, estimate: Estimate) -> None:
+        self.supersede(estimate, _estimate_name)
         folder = shared_folder("estimates", estimate)
         self.write(_estimate_name(estimate), folder, estimate, f".{estimate.estimator}.avro")
 
@@ -275,13 +301,17 @@ class _WriteEstimateFn(_WritePaneFn):
 class _WriteCellsFn(_WritePaneFn):
     """Writes statistics, or headers alone, to files of one kind."""
 
-    def __init__(self, out: str, kind: str, *, private: bool = False) -> None:
-        super().__init__(out, "statistic", private=private)
+    def __init__(self, out: str, kind: str, *, private: bool = False, newest_only: bool = False) -> None:
+        super().__init__(out, "statistic", private=private, newest_only=newest_only)
         self._kind = kind
 
     def encode(self, record: Message | Rejected | Missing | Estimate | PaneHeader) -> bytes:
         assert isinstance(record, PaneHeader)
         return encode_record(self._schema, counts_to_avro(record))
+
+    def supersede_cells(self, pane: PaneHeader) -> None:
+        """Do as ``supersede``: the cells of the pane before may be apart although those of this one are not."""
+        self.supersede(pane, partial(_statistic_name, kind=self._kind))
 
     def process(self, pane: PaneHeader) -> None:
         self.write(_statistic_name(pane, self._kind), shared_folder(self._kind, pane), pane)
@@ -293,14 +323,17 @@ class _WriteStatisticFn(beam.DoFn):
     One step writes both, so that the graph of a job is the same as before, and the job can be updated in place.
     """
 
-    def __init__(self, out: str, private: str) -> None:
-        self._counts, self._few = _WriteCellsFn(out, COUNTS), _WriteCellsFn(private, FEW, private=True)
+    def __init__(self, out: str, private: str, *, newest_only: bool = False) -> None:
+        self._counts = _WriteCellsFn(out, COUNTS, newest_only=newest_only)
+        self._few = _WriteCellsFn(private, FEW, private=True, newest_only=newest_only)
 
     def start_bundle(self) -> None:
         self._counts.start_bundle()
         self._few.start_bundle()
 
     def process(self, statistic: Statistic) -> None:
+        self._counts.supersede_cells(statistic)
+        self._few.supersede_cells(statistic)
         if statistic.apart:
             self._few.process(statistic)
             self._counts.process(PaneHeader(**statistic.header()))
