@@ -28,8 +28,10 @@ demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/
 test: $(READY) ## Run all tests.
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-nightly: $(READY) ## Run the tests that take minutes each: every damage of every file, and memory over days of a stream.
+nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, kernels and all Pythons.
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
+	ULDP_NIGHTLY=1 $(MAKE) test-cluster
+	$(MAKE) fuzz test-kernels test-pythons
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,kafka,gcp]'

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from tests.build import START
@@ -97,6 +98,7 @@ def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: 
     assert_counted_once(devices, results)
 
 
+@pytest.mark.nightly
 def test_a_broker_that_is_away_for_a_minute_is_waited_for(broker: KafkaBroker, flink: Flink, tmp_path: Path) -> None:
     cluster, results, devices = flink.cluster, Results(tmp_path / "out"), Devices(SPEC)
     topic = broker.create("away", PARTITIONS, retention_ms="-1")

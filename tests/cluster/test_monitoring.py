@@ -77,6 +77,7 @@ def watched(broker: KafkaBroker, tmp_path: Path) -> Iterator[tuple[Sender, Prome
         flink.cluster.cancel(job)
 
 
+@pytest.mark.nightly
 def test_what_happens_to_a_job_is_seen(watched: tuple[Sender, Prometheus]) -> None:
     sender, prometheus = watched
 

@@ -68,6 +68,7 @@ def assert_accounted(devices: Devices, results: Results) -> None:
     assert len(rejected_reports(read_rejected(results.folder))) == devices.sent.rejected
 
 
+@pytest.mark.nightly
 def test_task_managers_that_are_killed_lose_nothing(server: PubSubServer, flink: Flink, tmp_path: Path) -> None:
     cluster, results, devices, before = flink.cluster, Results(tmp_path / "out"), Devices(SPEC), server.tally()
     topic, subscription = server.create("killed")
@@ -90,6 +91,7 @@ def test_task_managers_that_are_killed_lose_nothing(server: PubSubServer, flink:
     assert_accounted(devices, results)
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_away_for_a_minute_is_waited_for(server: PubSubServer, flink: Flink, tmp_path: Path) -> None:
     cluster, results, devices, before = flink.cluster, Results(tmp_path / "out"), Devices(SPEC), server.tally()
     topic, subscription = server.create("away")

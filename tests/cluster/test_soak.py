@@ -96,6 +96,7 @@ def kill_amid(part: Part, sender: Sender, share: int, results: Results, cluster:
     cluster.wait_for_checkpoints(job, 1)
 
 
+@pytest.mark.nightly
 def test_every_report_is_counted_once(stream: Stream, flink: Flink, tmp_path: Path) -> None:
     spec, results = write_spec(SPEC, tmp_path), Results(tmp_path / "out")
     archive = LocalStream.create(tmp_path / "archive", simulated_clock=True)

@@ -55,6 +55,7 @@ def end_without_job_server(flink: Flink, job: str) -> str:
     return flink.cluster.newest_checkpoint(job)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("end", [end_with_savepoint, end_without_job_server])
 def test_another_job_goes_on(
     stream: KafkaStream, flink: Flink, newer: Path, tmp_path: Path, end: Callable[[Flink, str], str]

@@ -74,6 +74,7 @@ def test_hadolint_finds_nothing() -> None:
 
 
 @needs_downloads
+@pytest.mark.nightly
 def test_the_recipe_makes_an_environment_that_works(image: Image) -> None:
     assert "uldp simulate" in image.run("uldp", "--help")
     assert "manhattan-checkins version 1" in image.run("uldp", "check", str(image.path("/specs/manhattan/spec.yaml")))

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from tests.deploy.dockerfile import Image
 from tests.deploy.test_compose import SERVICES
 from tests.deploy.test_image import locked
@@ -32,6 +34,7 @@ def moved(command: list[str], here: Mapping[str, str]) -> list[str]:
 
 
 @needs_downloads
+@pytest.mark.nightly
 def test_the_job_of_compose_counts_what_is_sent(image: Image, tmp_path: Path) -> None:
     from tests.cluster.daemons import Daemon, Server, free_port, wait_until
     from tests.cluster.flink import FlinkCluster, java, job_server_jars

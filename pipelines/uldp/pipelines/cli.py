@@ -15,7 +15,7 @@ from uldp.pipelines.commands.audit import audit
 from uldp.pipelines.commands.clients import decode, verify
 from uldp.pipelines.commands.jobs import backfill, stream
 from uldp.pipelines.commands.output import say
-from uldp.pipelines.commands.results import export, prune, replay, report, show
+from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.simulation import check, demo, simulate
 from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.process import Output, watched_output
@@ -54,6 +54,7 @@ for command in (
     report,
     replay,
     prune,
+    compact,
     audit,
     background,
     zones,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,7 +140,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic | KeyedBlock], PCo
         labels = {spec.key: window_label(spec.window) for spec in self.specs}
         sealed = []
         for label, window in sorted(policies.items()):
-            kept = parts | f"Keep{label}" >> beam.Filter(partial(_has_policy, labels, label)).with_output_types(
+            kept = parts | f"Keep{label}" >> beam.Filter(_has_policy, labels, label).with_output_types(
                 parts.element_type
             )
             if parts.is_bounded:
@@ -160,7 +159,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic | KeyedBlock], PCo
         return counts
 
 
-def _has_policy(labels: Mapping[CollectionKey, str], label: str, element: KeyedStatistic | KeyedBlock) -> bool:
+def _has_policy(element: KeyedStatistic | KeyedBlock, labels: Mapping[CollectionKey, str], label: str) -> bool:
     """Return whether an element belongs to the collection of a policy.
 
     Raises:

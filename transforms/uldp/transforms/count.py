@@ -21,7 +21,7 @@ from uldp.collector.signals import improbable_counts, skew_counts
 from uldp.mechanisms.cells import stack_cells
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialStatisticCoder
-from uldp.transforms.internals import WindowedValue
+from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
@@ -213,7 +213,7 @@ class _CollectFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._blocks: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
 
-    def process(self, element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> None:
+    def process(self, element: KeyedStatistic, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         served, place, time = self._served[key], self._groups.places[key], timestamp.micros // 1000
         slot = time // served.slice_size * served.slice_size + place.offset

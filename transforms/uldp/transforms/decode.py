@@ -24,11 +24,11 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Missing, Rejected, count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.count import KeyedStatistic
-from uldp.transforms.internals import no_annotations
+from uldp.transforms.internals import no_annotations, typed
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
-from uldp.transforms.windows import at_time
+from uldp.transforms.windows import at_time, globally
 
 
 class DecodedReports(NamedTuple):
@@ -77,10 +77,16 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
             freeze_heap=self.freeze_heap,
             sender_key=self.sender_key,
         )
-        decoded = messages | "DecodeColumns" >> beam.ParDo(decode).with_outputs(
-            "accounting", "late", "rejected", "missing", main="columns"
+        decoded = messages | "DecodeColumns" >> globally(
+            decode, "accounting", "late", "rejected", "missing", main="columns"
         )
-        return DecodedReports(decoded.columns, decoded.accounting, decoded.late, decoded.rejected, decoded.missing)
+        return DecodedReports(
+            typed(decoded.columns, tuple[int, MixedColumns]),
+            typed(decoded.accounting, KeyedStatistic),
+            typed(decoded.late, Message),
+            typed(decoded.rejected, Rejected),
+            typed(decoded.missing, Missing),
+        )
 
 
 @functools.cache
@@ -90,9 +96,6 @@ def _freeze_heap() -> None:
 
 
 @beam.typehints.with_input_types(Message | Chunk)
-@beam.typehints.with_output_types(
-    tuple[int, MixedColumns], accounting=KeyedStatistic, late=Message, rejected=Rejected, missing=Missing
-)
 class _DecodeFn(beam.DoFn):
     """Collects the messages of a bundle and decodes them thousands at a time."""
 

@@ -38,12 +38,12 @@ from uldp.schemas.arrays import Mask
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedStatistic
-from uldp.transforms.internals import Timestamp, no_annotations
+from uldp.transforms.internals import Given, Timestamp, no_annotations, typed
 from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
 from uldp.transforms.remembered import BAGS, Remembered
 from uldp.transforms.spill import FileRange, GroupColumns, read_columns
-from uldp.transforms.windows import at_time
+from uldp.transforms.windows import at_time, globally
 
 
 class DeduplicatedReports(NamedTuple):
@@ -82,8 +82,8 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
         if self.spill is not None:
             shards = columns | "GroupColumns" >> GroupColumns(self.spill)
             deduplicate = _GroupedFn(SharedSpecs.of(self.specs))
-        kept = shards | "DropCopies" >> beam.ParDo(deduplicate).with_outputs("accounting", main="columns")
-        return DeduplicatedReports(kept.columns, kept.accounting)
+        kept = shards | "DropCopies" >> globally(deduplicate, "accounting", main="columns")
+        return DeduplicatedReports(typed(kept.columns, MixedColumns), typed(kept.accounting, KeyedStatistic))
 
 
 def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
@@ -130,7 +130,6 @@ class _Deduplicator(beam.DoFn):
 
 
 @beam.typehints.with_input_types(tuple[int, Iterable[FileRange]])
-@beam.typehints.with_output_types(MixedColumns, accounting=KeyedStatistic)
 class _GroupedFn(_Deduplicator):
     """Drops copies among all reports of a shard."""
 
@@ -142,7 +141,6 @@ class _GroupedFn(_Deduplicator):
 
 
 @beam.typehints.with_input_types(tuple[int, MixedColumns])
-@beam.typehints.with_output_types(MixedColumns, accounting=KeyedStatistic)
 class _DeduplicateFn(_Deduplicator):
     IDS = tuple(BagStateSpec(f"ids{bag}", BytesCoder()) for bag in range(BAGS))
     #: 8 random bytes, drawn at every write.
@@ -164,17 +162,17 @@ class _DeduplicateFn(_Deduplicator):
     def process(
         self,
         element: tuple[int, MixedColumns],
-        token: Any = beam.DoFn.StateParam(TOKEN),
-        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+        token: Given = beam.DoFn.StateParam(TOKEN),
+        expiry: Given = beam.DoFn.TimerParam(EXPIRY),
         # Beam finds the states of a step by the defaults of its parameters.
-        bag_0: Any = beam.DoFn.StateParam(IDS[0]),
-        bag_1: Any = beam.DoFn.StateParam(IDS[1]),
-        bag_2: Any = beam.DoFn.StateParam(IDS[2]),
-        bag_3: Any = beam.DoFn.StateParam(IDS[3]),
-        bag_4: Any = beam.DoFn.StateParam(IDS[4]),
-        bag_5: Any = beam.DoFn.StateParam(IDS[5]),
-        bag_6: Any = beam.DoFn.StateParam(IDS[6]),
-        bag_7: Any = beam.DoFn.StateParam(IDS[7]),
+        bag_0: Given = beam.DoFn.StateParam(IDS[0]),
+        bag_1: Given = beam.DoFn.StateParam(IDS[1]),
+        bag_2: Given = beam.DoFn.StateParam(IDS[2]),
+        bag_3: Given = beam.DoFn.StateParam(IDS[3]),
+        bag_4: Given = beam.DoFn.StateParam(IDS[4]),
+        bag_5: Given = beam.DoFn.StateParam(IDS[5]),
+        bag_6: Given = beam.DoFn.StateParam(IDS[6]),
+        bag_7: Given = beam.DoFn.StateParam(IDS[7]),
     ) -> Iterator[Any]:
         shard, parts = element
         bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7
@@ -195,18 +193,18 @@ class _DeduplicateFn(_Deduplicator):
     @on_timer(EXPIRY)
     def forget(
         self,
-        shard: Any = beam.DoFn.KeyParam,
-        now: Any = beam.DoFn.TimestampParam,
-        token: Any = beam.DoFn.StateParam(TOKEN),
-        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
-        bag_0: Any = beam.DoFn.StateParam(IDS[0]),
-        bag_1: Any = beam.DoFn.StateParam(IDS[1]),
-        bag_2: Any = beam.DoFn.StateParam(IDS[2]),
-        bag_3: Any = beam.DoFn.StateParam(IDS[3]),
-        bag_4: Any = beam.DoFn.StateParam(IDS[4]),
-        bag_5: Any = beam.DoFn.StateParam(IDS[5]),
-        bag_6: Any = beam.DoFn.StateParam(IDS[6]),
-        bag_7: Any = beam.DoFn.StateParam(IDS[7]),
+        shard: Given = beam.DoFn.KeyParam,
+        now: Given = beam.DoFn.TimestampParam,
+        token: Given = beam.DoFn.StateParam(TOKEN),
+        expiry: Given = beam.DoFn.TimerParam(EXPIRY),
+        bag_0: Given = beam.DoFn.StateParam(IDS[0]),
+        bag_1: Given = beam.DoFn.StateParam(IDS[1]),
+        bag_2: Given = beam.DoFn.StateParam(IDS[2]),
+        bag_3: Given = beam.DoFn.StateParam(IDS[3]),
+        bag_4: Given = beam.DoFn.StateParam(IDS[4]),
+        bag_5: Given = beam.DoFn.StateParam(IDS[5]),
+        bag_6: Given = beam.DoFn.StateParam(IDS[6]),
+        bag_7: Given = beam.DoFn.StateParam(IDS[7]),
     ) -> None:
         """Free the ids of windows that have closed."""
         bags = bag_0, bag_1, bag_2, bag_3, bag_4, bag_5, bag_6, bag_7

@@ -8,7 +8,6 @@ times when their panes are sealed.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.coders import Coder
@@ -18,7 +17,7 @@ from uldp.collector.blocks import PartialBlock
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.coders import PartialBlockCoder
 from uldp.transforms.count import BlockKey, KeyedBlock
-from uldp.transforms.internals import WindowedValue
+from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_into
 
 BlockPart = tuple[BlockKey, PartialBlock]
@@ -45,7 +44,7 @@ class SumFixedWindows(beam.PTransform[PCollection[KeyedBlock], PCollection[Keyed
         return sums
 
 
-def _by_block(element: KeyedBlock, timestamp: Any = beam.DoFn.TimestampParam) -> BlockPart:
+def _by_block(element: KeyedBlock, timestamp: Given = beam.DoFn.TimestampParam) -> BlockPart:
     key, block = element
     return (key, timestamp.micros // 1000), block
 

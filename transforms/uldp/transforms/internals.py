@@ -7,6 +7,12 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``WindowedValue``, ``PaneInfo``: steps give elements their time when a bundle ends, and read which pane fired. Older
   than all versions that are supported.
 - ``Timestamp``, ``Duration``, ``MIN_TIMESTAMP``, ``MAX_TIMESTAMP``: Beam's times, in microseconds. As old.
+- ``Given``: the type of what Beam gives to a step by a parameter's default, as the time of an element. The check of
+  ``--runtime_type_check`` reads annotations, and cannot use ``typing.Any``. As old.
+- ``typed``: declares the type of a tagged output, and so its coder. If the step had hints of its outputs, that check
+  would hold the elements of all tags against the type of the main output. As old.
+- ``Windowing``: the windows of a collection, which ``windows.ParDo`` declares; it also overrides the private method
+  by which ``--performance_runtime_type_check`` adds types to a step. As old.
 - ``no_annotations``: keeps Beam from reading the return type of ``expand``, which names several outputs. As old.
 - ``Counter``: the type of a counter. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
@@ -18,13 +24,16 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   given. Beam's own transform makes one element of all readers. Since Beam 2.76.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.metrics.metricbase import Counter
 from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service_api
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.core import Windowing
 from apache_beam.typehints.decorators import no_annotations
+from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 
@@ -59,6 +68,11 @@ except ImportError:  # Beam < 2.76
             )
 
 
+if TYPE_CHECKING:
+    Given = Any
+else:
+    Given = object
+
 LOCAL_EXECUTOR_LOG = "apache_beam.runners.direct.executor"
 RETRIED = "Exception at bundle"
 
@@ -71,6 +85,7 @@ __all__ = [
     "CheckpointMark",
     "Counter",
     "Duration",
+    "Given",
     "PaneInfo",
     "ReadUnboundedSourceFn",
     "TestStreamPayload",
@@ -78,9 +93,17 @@ __all__ = [
     "UnboundedReader",
     "UnboundedSource",
     "WindowedValue",
+    "Windowing",
     "no_annotations",
     "service_api",
+    "typed",
 ]
+
+
+def typed(collection: PCollection[Any], element_type: Any) -> PCollection[Any]:
+    """Declare the type of the elements of a tagged output, and so their coder."""
+    collection.element_type = convert_to_beam_type(element_type)
+    return collection
 
 
 class BeamVersionError(ValueError):

@@ -5,7 +5,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -27,7 +26,7 @@ from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import KeyedBlock, KeyedStatistic
-from uldp.transforms.internals import WindowedValue
+from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
 
@@ -211,10 +210,10 @@ class _SealPanesFn(_Sealer):
     def process(
         self,
         element: KeyedStatistic,
-        window: Any = beam.DoFn.WindowParam,
-        info: Any = beam.DoFn.PaneInfoParam,
-        before: Any = beam.DoFn.StateParam(BEFORE),
-        expiry: Any = beam.DoFn.TimerParam(EXPIRY),
+        window: Given = beam.DoFn.WindowParam,
+        info: Given = beam.DoFn.PaneInfoParam,
+        before: Given = beam.DoFn.StateParam(BEFORE),
+        expiry: Given = beam.DoFn.TimerParam(EXPIRY),
     ) -> Iterator[Statistic]:
         key, partial = element
         if partial.accounting == NOTHING:
@@ -239,7 +238,7 @@ class _SealPanesFn(_Sealer):
             yield sealed
 
     @on_timer(EXPIRY)
-    def forget(self, before: Any = beam.DoFn.StateParam(BEFORE)) -> None:
+    def forget(self, before: Given = beam.DoFn.StateParam(BEFORE)) -> None:
         """Free the state when the window's own state is freed."""
         before.clear()
 

@@ -23,7 +23,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionKey, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.count import BlockKey, KeyedBlock, KeyedStatistic
-from uldp.transforms.internals import WindowedValue
+from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, in_window, window_into
 
 #: Partial counts by the start of their slice.
@@ -167,7 +167,7 @@ class _CollectFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._slices: dict[CollectionKey, Slices] = defaultdict(dict)
 
-    def process(self, element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> None:
+    def process(self, element: KeyedStatistic, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         _add(self._slices[key], timestamp.micros // 1000 // self._period * self._period, partial)
 
@@ -197,8 +197,8 @@ class _SlideSlicesFn(beam.DoFn):
     def process(
         self,
         element: tuple[CollectionKey, Slices],
-        window: Any = beam.DoFn.WindowParam,
-        timestamp: Any = beam.DoFn.TimestampParam,
+        window: Given = beam.DoFn.WindowParam,
+        timestamp: Given = beam.DoFn.TimestampParam,
     ) -> Iterator[WindowedValue]:
         key, slices = element
         if _is_last(window, timestamp, self._period):
@@ -214,7 +214,7 @@ class _SlideBlocksFn(beam.DoFn):
         self._size, self._period = size, period
 
     def process(
-        self, element: BlockSlices, window: Any = beam.DoFn.WindowParam, timestamp: Any = beam.DoFn.TimestampParam
+        self, element: BlockSlices, window: Given = beam.DoFn.WindowParam, timestamp: Given = beam.DoFn.TimestampParam
     ) -> Iterator[KeyedBlock]:
         (key, block), slices = element
         if _is_last(window, timestamp, self._period):

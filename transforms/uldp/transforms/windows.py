@@ -2,19 +2,49 @@
 
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, SlidingWindows, WindowFn
+from apache_beam.transforms.window import (
+    FixedWindows,
+    GlobalWindow,
+    GlobalWindows,
+    IntervalWindow,
+    SlidingWindows,
+    WindowFn,
+)
 
 from uldp.collector.collections import AMENDABLE_FOR
 from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import format_duration, milliseconds
-from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue
+from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue, Windowing
 
 #: State is kept for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
 _SPARE = timedelta(hours=1)
+
+
+class ParDo(beam.ParDo):
+    """Beam's ``ParDo``, for a step with several outputs that puts all its elements into the global window.
+
+    The input may have any windows and triggers, because the outputs declare that they have none. ``WindowInto`` before
+    the step would not do: it takes an element once for each of its windows, and sliding windows give it several.
+
+    The class has Beam's name, because the name is part of the names of steps.
+    """
+
+    def get_windowing(self, inputs: object) -> Windowing:
+        """Return the global window, with one pane at its end."""
+        return Windowing(GlobalWindows())
+
+    def _add_type_constraint_from_consumer(self, full_label: str, input_type_hints: object) -> None:
+        """Ignore what a step of the pipeline expects of one output: Beam would expect it of all outputs."""
+
+
+def globally(step: beam.DoFn, *tags: str, main: str) -> Any:
+    """Run a step with these outputs, as ``ParDo`` says."""
+    return ParDo(step).with_outputs(*tags, main=main)  # type: ignore[no-untyped-call]
 
 
 def at_time(milliseconds_utc: int, value: object) -> WindowedValue:

@@ -1,4 +1,4 @@
-"""The commands that read a results directory: show, export, report, replay and prune."""
+"""The commands that read a results directory: show, export, report, replay, prune and compact."""
 
 import json
 import sys
@@ -206,4 +206,23 @@ def prune(out: Path, keep: int, dry_run: bool) -> None:
     damaged: list[ResultsError] = []
     pruned = remove(out, before=time.time() - keep / 1000, dry_run=dry_run, damaged=damaged.append)
     say(f"{out}: {'would remove' if dry_run else 'removed'} {pruned}")
+    name_damaged(damaged)
+
+
+@click.command()
+@click.argument("out", type=FOLDER)
+@click.option("--dry-run", is_flag=True, help="Change nothing; say what would be joined.")
+def compact(out: Path, dry_run: bool) -> None:
+    """Join the files of windows that ended more than a day ago into one file a day.
+
+    Every pane stays; uldp prune removes the older panes of each window before. OUT may also be the directory of
+    --private-to. A job may run meanwhile.
+
+    Example: uldp compact results --dry-run
+    """
+    from uldp.pipelines.results.compact import compact as join
+
+    damaged: list[ResultsError] = []
+    compacted = join(out, dry_run=dry_run, damaged=damaged.append)
+    say(f"{out}: {'would join' if dry_run else 'joined'} {compacted}")
     name_damaged(damaged)

@@ -1,7 +1,10 @@
 """The files of a results directory: which are complete, and their records, read with bounds."""
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar
 
 from uldp.pipelines.jobs.identity import READABLE, JobIdentity
@@ -47,6 +50,33 @@ def check_directory(out: Path) -> None:
 def finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
     """Return the complete files of a folder, without files that a writer has not renamed yet."""
     return sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A regular file as it was when it was listed, for a command that removes files beside a job that writes them."""
+
+    path: Path
+    status: os.stat_result
+
+    def remove(self) -> None:
+        """Remove the file, unless a writer has replaced or another process has removed it."""
+        now = _status(self.path)
+        if now is not None and (now.st_ino, now.st_mtime_ns) == (self.status.st_ino, self.status.st_mtime_ns):
+            self.path.unlink(missing_ok=True)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    return status if S_ISREG(status.st_mode) else None
+
+
+def listed(paths: Iterable[Path]) -> Iterator[ListedFile]:
+    """List the regular files among some paths, in their order, as they are now."""
+    return (ListedFile(path, status) for path in sorted(paths) if (status := _status(path)) is not None)
 
 
 def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], Read]) -> Iterator[Read]:

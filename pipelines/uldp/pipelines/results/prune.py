@@ -7,22 +7,20 @@ This is safe beside a running job and beside readers. A job reads no pane back e
 new file into place, and a file that was replaced since it was read is not removed.
 """
 
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
 
-from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.read import estimate_key, read_pane_files
 from uldp.pipelines.results.text import number_of
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _KEPT = re.compile(r"(\.tmp-[0-9a-f]{16}-)?[0-9a-f]{32}\.avro")
-#: Files that a job writes into ``few``, likewise.
-_FEW = re.compile(r"(\.tmp-[0-9a-f]{16}-)?([0-9]{6,}|[0-9a-f]{32})\.avro")
+#: Files that a job, or ``uldp compact``, writes into ``few``, likewise.
+_FEW = re.compile(r"(\.tmp-[0-9a-f]{16}-)?([0-9]{6,}|([0-9]{8}-)?[0-9a-f]{32})\.avro")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +38,6 @@ class Pruned:
             f"{number_of(self.panes, 'file')} of older panes, {self.late:,} of late reports, "
             f"{self.rejected:,} of rejected reports, {self.few:,} of windows of few reports; {self.nbytes:,} bytes"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A regular file as it was when it was listed."""
-
-    path: Path
-    status: os.stat_result
-
-    def remove(self) -> None:
-        """Remove the file, unless a writer has replaced or another process has removed it."""
-        now = _status(self.path)
-        if now is not None and (now.st_ino, now.st_mtime_ns) == (self.status.st_ino, self.status.st_mtime_ns):
-            self.path.unlink(missing_ok=True)
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return None
-    return status if S_ISREG(status.st_mode) else None
-
-
-def _listed(paths: Iterable[Path]) -> Iterator[_File]:
-    return (_File(path, status) for path in sorted(paths) if (status := _status(path)) is not None)
 
 
 def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged = refuse) -> Pruned:
@@ -87,7 +59,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     late, rejected = (
         [
             file
-            for file in _listed((out / kind).glob("*.avro"))
+            for file in listed((out / kind).glob("*.avro"))
             if _KEPT.fullmatch(file.path.name) and file.status.st_mtime < before
         ]
         for kind in ("late", "rejected")
@@ -95,7 +67,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     replaced = {file.path for file in panes}
     few = [
         file
-        for file in _listed((out / FEW).glob("*/*/*.avro"))
+        for file in listed((out / FEW).glob("*/*/*.avro"))
         if _FEW.fullmatch(file.path.name) and file.path not in replaced and file.status.st_mtime < before
     ]
     files = [*panes, *late, *rejected, *few]
@@ -105,12 +77,10 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     return Pruned(len(panes), len(late), len(rejected), len(few), sum(file.status.st_size for file in files))
 
 
-def _superseded(out: Path, damaged: Damaged) -> Iterator[_File]:
+def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     """Yield each file if all of its panes have a newer pane in another file."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
-    listed = {
-        file.path: file for kind in (COUNTS, FEW, "estimates") for file in _listed(out.glob(f"{kind}/*/*/*.avro"))
-    }
+    there = {file.path: file for kind in (COUNTS, FEW, "estimates") for file in listed(out.glob(f"{kind}/*/*/*.avro"))}
     newest: dict[tuple[object, ...], tuple[tuple[object, ...], Path]] = {}
     read: list[Path] = []
     for files in read_pane_files(out, damaged):
@@ -121,4 +91,4 @@ def _superseded(out: Path, damaged: Damaged) -> Iterator[_File]:
                 key, found = (*estimate_key(pane), path.relative_to(out).parts[0] == FEW), (pane.age, path)
                 newest[key] = max(newest.get(key, found), found)
     kept = {path for _, path in newest.values()}
-    yield from (listed[path] for path in read if path in listed and path not in kept)
+    yield from (there[path] for path in read if path in there and path not in kept)

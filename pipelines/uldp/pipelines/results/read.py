@@ -3,17 +3,17 @@
     OUT/specs/<collection>-v<version>/spec.yaml
     OUT/estimates/<collection>-v<version>/<start>--<end>/<revision>.<estimator>.avro
     OUT/counts/<collection>-v<version>/<start>--<end>/<revision>.avro
-    OUT/estimates/<collection>-v<version>/shared/<digest>.<estimator>.avro
-    OUT/counts/<collection>-v<version>/shared/<digest>.avro
+    OUT/estimates/<collection>-v<version>/shared/[<day>-]<digest>.<estimator>.avro
+    OUT/counts/<collection>-v<version>/shared/[<day>-]<digest>.avro
     PRIVATE/few/<collection>-v<version>/<start>--<end>/<revision>.avro
-    PRIVATE/few/<collection>-v<version>/shared/<digest>.avro
+    PRIVATE/few/<collection>-v<version>/shared/[<day>-]<digest>.avro
     PRIVATE/rejected/*.avro
     OUT/missing/*.avro
 
 PRIVATE is OUT, or the place of ``--private-to``. If a pane, or a variable of its record, has fewer reports than
 ``limits.min_reports``, its statistic is in ``few``, and ``counts`` has its header alone.
 
-The files in ``shared`` hold panes of several windows. Older jobs named the folder of such counts ``uncounted``.
+The files in ``shared`` hold panes of several windows; ``uldp compact`` writes those of a day.
 
 Writers rename a dot-prefixed file into place, so every other file is complete and can be read while a job runs. If a
 file is damaged nevertheless, the readers leave out its window, because they would otherwise take an older pane of this
@@ -81,7 +81,7 @@ def read_statistics(out: Path, damaged: Damaged = refuse, *, private: Path | Non
     Raises:
         ResultsError: if a given path is not a directory. Errors that ``damaged`` raises pass through.
     """
-    few = {} if private is None else {_firing(pane): pane for pane in _read(private, _FEW, damaged)}
+    few = {} if private is None else {_firing(pane): pane for pane in _read(private, FEW_PANES, damaged)}
     panes = [_with_cells(pane, few.get(_firing(pane))) for pane in read_panes(out, damaged)]
     lacking = {pane.key: pane for pane in newest(panes) if not isinstance(pane, Statistic)}
     if lacking:
@@ -121,7 +121,7 @@ def read_pane_files(out: Path, damaged: Damaged = refuse) -> Iterator[dict[Path,
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
     """
     check_directory(out)
-    kinds: tuple[Panes[Any], ...] = (PANES, _FEW, ESTIMATES)
+    kinds: tuple[Panes[Any], ...] = (PANES, FEW_PANES, ESTIMATES)
     for kind in kinds:
         for folder in sorted(folders_of(out, kind)):
             files = read_files(out, kind, folder, ALL, damaged) or {}
@@ -274,7 +274,7 @@ class Panes(Generic[PaneRecord]):
 
 
 PANES = Panes(COUNTS, "statistic", sound_counts)
-_FEW = Panes(FEW, "statistic", sound_counts)
+FEW_PANES = Panes(FEW, "statistic", sound_counts)
 ESTIMATES = Panes("estimates", "estimate", sound_estimate)
 
 
@@ -302,13 +302,22 @@ def read_files(
         estimator = estimator_of(path)
         if not selection.has_estimator(estimator):
             continue
-        named = partial(_named, kind.read, window_of(folder), estimator)
         try:
-            files[path] = list(read_container(path, kind.schema, named))
+            files[path] = read_file(path, kind, folder)
         except ResultsError as error:
             whole = False
             damaged(error)
     return files if whole else None
+
+
+def read_file(path: Path, kind: Panes[PaneRecord], folder: str) -> list[PaneRecord]:
+    """Read the panes of a file of one window, or of ``shared``.
+
+    Raises:
+        ResultsError: if the file cannot be read, or its panes are of another window or estimator than its name says.
+    """
+    named = partial(_named, kind.read, window_of(folder), estimator_of(path))
+    return list(read_container(path, kind.schema, named))
 
 
 def _named(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import apache_beam as beam
 from apache_beam.coders import StrUtf8Coder
@@ -21,6 +21,7 @@ from apache_beam.testing.test_stream import TestStream
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.internals import Given
 from uldp.transforms.io.archive_files import ArchiveFiles, left_out_text, listed, walked
 from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import STREAM_FILES, Kind, kind_of, mismatch
@@ -242,7 +243,7 @@ class _ReadSegmentsFn(beam.DoFn):
         self._endpoint = endpoint
         self._segments = self._messages = 0
 
-    def process(self, path: str, announced: Any = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
+    def process(self, path: str, announced: Given = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
         events, watermark = LISTENING[self._endpoint], announced.micros // 1000
         events.refuse(path, read=False)
         events.begin(path)

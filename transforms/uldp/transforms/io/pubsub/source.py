@@ -16,7 +16,7 @@ from apache_beam.pvalue import PBegin, PCollection
 
 from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
-from uldp.transforms.internals import CheckpointMark, Timestamp
+from uldp.transforms.internals import CheckpointMark, Given, Timestamp
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.publish_times import LATEST, bounded_messages
 from uldp.transforms.io.pubsub.checkpoint import (
@@ -209,7 +209,7 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
         return cast(PCollection[Message | Chunk], spread)
 
 
-def to_message(message: PubsubMessage, name: str, published: Any = beam.DoFn.TimestampParam) -> Message:
+def to_message(message: PubsubMessage, name: str, published: Given = beam.DoFn.TimestampParam) -> Message:
     """Make our message from Beam's; the element time is the publish time."""
     attributes = kept_attributes(message.attributes or NO_ATTRIBUTES)
     return Message(message.data or b"", published.micros // 1000, attributes, f"{name}:{message.message_id}")
