@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -29,6 +29,7 @@ from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local import events
+from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalEnd
 from uldp.transforms.io.local.resume import Announced, ResumePoint, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, read_header, read_messages
 from uldp.transforms.io.local.waiting import Waiting
@@ -301,6 +302,12 @@ def test_rejected_and_late_reports_are_written_once_although_segments_came_one_b
 # Which point an event has.
 
 
+@contextmanager
+def writing(path: Path, reach: int, start: ResumePoint | None = None) -> Iterator[ResumePoints]:
+    with Journal(path.parent / JOURNAL) as journal, ResumePoints(path, "j", reach, journal, start) as points:
+        yield points
+
+
 def announced(number: int, watermark: int | None, latest: int) -> Announced:
     return Announced(f"{number:012d}.avro", f"{number:012d}.avro", watermark, latest)
 
@@ -313,7 +320,7 @@ def watermarks() -> st.SearchStrategy[list[int]]:
 @given(watermarks(), st.integers(0, 300), st.integers(1, 1000))
 def test_no_message_before_the_first_segment_is_within_reach(marks: list[int], ahead: int, reach: int) -> None:
     """``marks`` are watermarks behind each event, and messages are published up to ``ahead`` later."""
-    with tempfile.TemporaryDirectory() as folder, ResumePoints(Path(folder, "p"), "j", reach, None) as points:
+    with tempfile.TemporaryDirectory() as folder, writing(Path(folder, "p"), reach) as points:
         latest: list[int] = []
         for number, (before, after) in enumerate(zip([None, *marks], marks, strict=False)):
             latest.append(max([after + ahead, *latest[-1:]]))
@@ -329,8 +336,16 @@ def test_no_message_before_the_first_segment_is_within_reach(marks: list[int], a
 def test_a_point_from_before_holds_until_the_job_is_there_again(tmp_path: Path) -> None:
     path = tmp_path / RESUME
     names = [f"{number:012d}.avro" for number in range(5)]
-    start = ResumePoint(job="j", first=names[1], first_watermark=10, segment=names[3], watermark=30, last=names[4])
-    with ResumePoints(path, "j", 5, start) as points:
+    start = ResumePoint(
+        job="j",
+        first=names[1],
+        first_watermark=10,
+        segment=names[3],
+        watermark=30,
+        last=names[4],
+        journal=JournalEnd(size=0, digest=""),
+    )
+    with writing(path, 5, start) as points:
         points.begin(announced(1, 10, 19), 10**9)
         points.begin(announced(2, 20, 24), 10**9)
         assert not path.exists()
@@ -341,7 +356,7 @@ def test_a_point_from_before_holds_until_the_job_is_there_again(tmp_path: Path) 
 
 
 def test_a_message_from_the_future_is_published_now(tmp_path: Path) -> None:
-    with ResumePoints(tmp_path / RESUME, "j", 5, None) as points:
+    with writing(tmp_path / RESUME, 5) as points:
         for number, present in enumerate([10, 20, 30, 40]):
             points.begin(announced(number, present, 10**9), present)
     point = ResumePoint.read(tmp_path / RESUME)
@@ -369,7 +384,7 @@ def test_errors_of_the_runner_end_the_points(
     text: str, goes_on: bool, level_of_beam: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     runner = logging.getLogger(LOCAL_EXECUTOR_LOG)
-    with ResumePoints(tmp_path / RESUME, "j", 5, None) as points:
+    with writing(tmp_path / RESUME, 5) as points:
         runner.error(text.replace("%r", "").replace("%s", ""))
         points.begin(announced(0, None, 9), 10**9)
     assert (tmp_path / RESUME).exists() is goes_on

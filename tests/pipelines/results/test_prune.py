@@ -55,7 +55,7 @@ def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> P
 
 
 def files(out: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    return {path: path.read_bytes() for path in out.rglob("*") if path.suffix == ".avro"}
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_a_local_stream_gives_nothing_before_its_watermark_when_the_clock_jumps(
     with LocalStreamEvents(stream, 1000, [], clock=lambda: now / 1000) as events:
         announced = events.Events(None, None)
         reader = _ReadSegmentsFn(events.endpoint)
+        reader.start_bundle()
         for moment in (NOW, NOW + jump, NOW):
             now = moment
             stream.append([Message(b"", moment - 2 * DAY), Message(b"", moment), Message(b"", moment + 9 * DAY)])

@@ -28,6 +28,7 @@ from uldp.pipelines.jobs.progress import (
     position,
 )
 from uldp.pipelines.jobs.resuming import Unwritten, resume_points
+from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregate, Aggregated
@@ -172,6 +173,7 @@ def follow(
     with ExitStack() as stack:
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
+        stack.enter_context(points.journal)
         say(following(specs, source, out))
         windows = [spec.window for spec in specs]
         events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points=points))
@@ -180,7 +182,10 @@ def follow(
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
-        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only)
+        signed = partial(sign_file, points.journal)
+        _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only, signed)
+        _ = aggregated.counts | "SignCounts" >> beam.Map(partial(sign_pane, points.journal))
+        _ = aggregated.estimates | "SignEstimates" >> beam.Map(partial(sign_pane, points.journal))
         by_key = {spec.key: spec for spec in specs}
         _ = aggregated.estimates | "Announce" >> beam.Map(partial(announce_pane, beat, by_key))
         stopping = frozenset(spec.key for spec in specs if spec.limits.when_exceeded == "stop")
@@ -188,6 +193,8 @@ def follow(
         result = pipeline.run()
         try:
             result.wait_until_finish()
+            events.check_whole()
+            points.journal.commit()
         except BaseException:
             # Cancel before the events end: the runner would take their end for the end of the stream, and fire all
             # open windows.

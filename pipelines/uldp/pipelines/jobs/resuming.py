@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
 from typing import Self
@@ -16,18 +17,22 @@ import apache_beam as beam
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.outputs import Claim, spec_files
+from uldp.pipelines.jobs.written import Results
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message, Rejected, iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.io.local.journal import Journal, JournalError, PaneWritten, begins_with, segments_read
 from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, number_of
 
 #: The file of the resume point of a job, beside its results.
 RESUME = "resume.json"
+#: By how many milliseconds the watermark may be ahead of the clock: clocks that are set step back by less.
+CLOCK_TOLERANCE = 60_000
 
 
 def resume_points(
@@ -39,11 +44,15 @@ def resume_points(
 ) -> ResumePoints:
     """Return the resume points of a job, which begin with the one that an earlier run of the same job has written.
 
+    If results are not there that the point takes as written, the job reads its stream from the beginning, and writes
+    them again.
+
     Raises:
-        ResultsError: if the file of the point is damaged, or the stream lacks the last segment that it names.
+        ResultsError: if the point or the journal is damaged, the point is ahead of the clock, the stream lacks the last
+            segment of the point, or results are gone, and segments from which they were counted too.
         StreamError: if the stream lacks a segment.
     """
-    path = Path(claim.results, RESUME)
+    path, results = Path(claim.results, RESUME), Results.of(claim)
     try:
         start = ResumePoint.read(path)
     except ResumeError as error:
@@ -52,13 +61,40 @@ def resume_points(
     if start is not None and start.job != job:
         say(f"{path} is of a job with other specs or options: {stream.path} is read from its beginning")
         start = None
-    if start is None:
-        stream.refuse_holes()
-    else:
+    if start is not None:
         _refuse_missing(start, stream, path)
+        _refuse_future(start, stream, path)
+    else:
+        stream.refuse_holes()
+    whole = stream.whole
+    lost = None if start is None and whole else _lost(start, results, specs)
+    if lost is not None and not whole:
+        raise ResultsError(
+            f"{lost}, and segments of {stream.path} are gone from which the job counted it; restore them, or the whole"
+            " results from a backup, or choose another --to"
+        )
+    if lost is not None:
+        say(f"{lost}: {stream.path} is read from its beginning, to write it again")
+        start = None
+    if start is not None:
         say(f"resuming at {start.segment} of {stream.path}; it is read again from {start.first} on")
+    try:
+        known = segments_read(results.journal, "" if start is None else start.first)
+    except JournalError as error:
+        raise ResultsError(str(error)) from error
     reach = max(served.reach for served in SharedSpecs.of(specs).served.values())
-    return ResumePoints(path, job, reach, start)
+    journal = Journal(results.journal, anew=start is None and whole)
+    return ResumePoints(path, job, reach, journal, start, known)
+
+
+def _lost(start: ResumePoint | None, results: Results, specs: Sequence[CollectionSpec]) -> str | None:
+    """Return what the journal says is written, and is gone although the job does not write it again."""
+    if start is None:
+        return results.lost(None, lambda pane: True)
+    if not begins_with(results.journal, start.journal):
+        return f"{results.journal}: is older than {RESUME}, or another one"
+    unwritten = Unwritten.after(start, specs)
+    return results.lost(start.journal.size, lambda pane: not unwritten.has_pane(pane))
 
 
 def _digest(specs: Sequence[CollectionSpec], claim: Claim, watermark_delay_ms: int) -> str:
@@ -77,6 +113,17 @@ def _refuse_missing(start: ResumePoint, stream: LocalStream, path: Path) -> None
             f"{last}: missing, and the job has read it, as {path} says; restore the segment, or choose another --to"
         )
     stream.refuse_holes(number_of(start.first))
+
+
+def _refuse_future(start: ResumePoint, stream: LocalStream, path: Path) -> None:
+    """Refuse a watermark that a wrong clock has set: all messages until then would count as late."""
+    ahead = 0 if start.watermark is None or stream.simulated_clock else start.watermark - stream.now()
+    if ahead > CLOCK_TOLERANCE:
+        raise ResultsError(
+            f"{path}: the watermark is {iso(start.watermark or 0)}, ahead of the clock by"
+            f" {timedelta(seconds=ahead // 1000)}, and reports would count as late until then; if the clock is right,"
+            " choose another --to, and the job reads the stream from its beginning"
+        )
 
 
 @dataclass(frozen=True)
@@ -110,7 +157,7 @@ class Unwritten:
             aggregated.missing,
         )
 
-    def has_pane(self, pane: PaneHeader) -> bool:
+    def has_pane(self, pane: PaneHeader | PaneWritten) -> bool:
         """Return whether the window of a pane is not sealed."""
         return self.opened is None or pane.window_start > self.opened[pane.collection, pane.version]
 

@@ -7,6 +7,7 @@ This is safe beside a running job and beside readers. A job reads no pane back e
 new file into place, and a file that was replaced since it was read is not removed.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +16,32 @@ from pathlib import Path
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.read import estimate_key, read_pane_files
 from uldp.pipelines.results.text import number_of
+from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
 _KEPT = re.compile(r"(\.tmp-[0-9a-f]{16}-)?[0-9a-f]{32}\.avro")
 #: Files that a job, or ``uldp compact``, writes into ``few``, likewise.
 _FEW = re.compile(r"(\.tmp-[0-9a-f]{16}-)?([0-9]{6,}|([0-9]{8}-)?[0-9a-f]{32})\.avro")
+
+
+#: The file that says up to which time private files were removed.
+_PRUNED = "pruned.json"
+
+
+def pruned_before(private: Path) -> float:
+    """Return the time, in seconds since 1970, before which private files may have been removed; 0 if none were.
+
+    Raises:
+        ResultsError: if the file that says so is damaged.
+    """
+    path = private / _PRUNED
+    try:
+        return float(json.loads(path.read_bytes())["before"])
+    except FileNotFoundError:
+        return 0.0
+    except (ValueError, TypeError, LookupError):
+        raise ResultsError(f"{path}: does not say up to which time files were removed; remove it") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +93,8 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     ]
     files = [*panes, *late, *rejected, *few]
     if not dry_run:
+        if late or rejected or few:  # a job must not take them for lost, so it is told before they go
+            write_file(str(out / _PRUNED), json.dumps({"before": max(before, pruned_before(out))}).encode() + b"\n")
         for file in files:
             file.remove()
     return Pruned(len(panes), len(late), len(rejected), len(few), sum(file.status.st_size for file in files))

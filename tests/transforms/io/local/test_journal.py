@@ -15,9 +15,11 @@ from uldp.transforms.io.local.journal import (
     JournalError,
     PaneWritten,
     SegmentRead,
+    begins_with,
     decode_entry,
     encode_entry,
     read_journal,
+    segments_read,
 )
 
 ENTRIES: list[Entry] = [
@@ -89,13 +91,24 @@ def test_a_journal_knows_how_far_it_went(tmp_path: Path) -> None:
         sum(len(encode_entry(entry)) for entry in ENTRIES[:count]) for count in range(5)
     ]
     assert [list(read_journal(path, end.size)) for end in ends] == [ENTRIES[:count] for count in range(5)]
+    assert all(begins_with(path, end) for end in ends)
+    assert not begins_with(path, JournalEnd(size=ends[2].size, digest=ends[3].digest))
+    assert not begins_with(path, JournalEnd(size=ends[-1].size + 1, digest=ends[-1].digest))
+    assert begins_with(tmp_path / "nowhere", ends[0])
+    assert not begins_with(tmp_path / "nowhere", ends[1])
     with Journal(path) as again:
-        assert all(map(again.begins_with, ends))
         assert again.commit() == ends[-1]
-        assert not again.begins_with(JournalEnd(size=ends[2].size, digest=ends[3].digest))
-        assert not again.begins_with(JournalEnd(size=ends[-1].size + 1, digest=ends[-1].digest))
-        again.clear()
+    with Journal(path, anew=True) as again:
         assert again.commit() == ends[0]
+
+
+def test_segments_that_were_read_are_found_from_one_on(tmp_path: Path) -> None:
+    read = [SegmentRead(f"{number:012d}", "00", number, 1) for number in (0, 1, 2, 1, 3)]
+    with Journal(tmp_path / "j") as journal:
+        for entry in [*read, *ENTRIES[1:]]:
+            journal.add(entry)
+        journal.commit()
+    assert list(segments_read(tmp_path / "j", "000000000001.avro").values()) == [read[1], read[2], read[4]]
 
 
 @pytest.mark.parametrize(

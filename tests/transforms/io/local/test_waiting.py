@@ -1,8 +1,10 @@
 """Segments that wait are one bundle, but the results are those of segments that come one by one."""
 
 import os
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import fastavro
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, MINUTE, START, message, report, spec
+from tests.listening import listeners_below
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.framing import load_schema
@@ -22,7 +25,7 @@ from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.events import LocalStreamEvents
-from uldp.transforms.io.local.stream import LocalStream, read_header, read_messages
+from uldp.transforms.io.local.stream import LocalStream, StreamError, read_header, read_messages
 from uldp.transforms.io.local.waiting import Moments, Waiting
 
 HOURLY = WindowSpec.model_validate({"size": "1h", "allowed_lateness": "90m"})
@@ -90,13 +93,15 @@ def test_the_paths_of_an_event_fit_a_message_of_grpc() -> None:
 def test_a_compressed_segment_has_any_size(tmp_path: Path) -> None:
     stream = LocalStream.create(tmp_path / "stream")
     plain = stream.append([Message(b"x" * 1000, 5)])
-    assert read_header(plain) == (5, plain.stat().st_size)
+    header = read_header(plain)
+    assert (header.last_publish_time, header.nbytes, header.size) == (5, plain.stat().st_size, plain.stat().st_size)
+    assert header.marker == plain.read_bytes()[-16:].hex()
     with (tmp_path / "deflated").open("wb") as file:
         record = Message(b"x" * 1000, 5).to_avro()
         fastavro.writer(
             file, load_schema("message"), [record], codec="deflate", metadata={"uldp.last_publish_time": "5"}
         )
-    assert read_header(tmp_path / "deflated") == (5, float("inf"))
+    assert read_header(tmp_path / "deflated").nbytes == float("inf")
 
 
 # What the runner is told.
@@ -132,11 +137,47 @@ def test_events_know_how_far_they_are(tmp_path: Path) -> None:
     with LocalStreamEvents(stream, 1_000, []) as events:
         assert (events.announced, events.segments, events.messages, events.watermark) == (0, 0, 0, None)
         list(events.Events(None, None))
-        events.read(1, 1)
+        events.read({str(stream.segments()[0]): 1})
         assert (events.announced, events.segments, events.messages, events.watermark) == (2, 1, 1, 6_000)
 
 
+def test_nobody_else_can_take_events(tmp_path: Path) -> None:
+    before = listeners_below(os.getpid())
+    with LocalStreamEvents(LocalStream.create(tmp_path / "stream"), 0, []) as events:
+        assert listeners_below(os.getpid()) == before
+        socket = Path(events.endpoint.removeprefix("unix:"))
+        assert socket.is_socket()
+        assert socket.parent.stat().st_mode & 0o777 == 0o700
+    assert not socket.parent.exists()
+
+
+def test_a_folder_whose_name_is_too_long_for_a_socket_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("x" * 120)))
+    (tmp_path / ("x" * 120)).mkdir()
+    with (
+        pytest.raises(StreamError, match="no socket can be made there; set TMPDIR to a short path on this machine"),
+        LocalStreamEvents(LocalStream.create(tmp_path / "stream"), 0, []),
+    ):
+        pass
+
+
 # What a job makes of it.
+
+
+def test_events_that_somebody_else_took_end_no_job_as_complete(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    for hour in range(3):
+        stream.append([message(report(hour, 0, START + hour * HOUR), START + hour * HOUR)])
+    stream.close()
+
+    def stolen(events: LocalStreamEvents, request: object, context: object) -> Iterator[Any]:
+        return (event for number, event in enumerate(events._events()) if number < 4)
+
+    with (
+        mock.patch.object(LocalStreamEvents, "Events", stolen),
+        pytest.raises(StreamError, match=r"stream: 1 of 3 announced segments were read before the runner ended"),
+    ):
+        follow(stream, tmp_path / "out", spec(window={"size": "1h"}))
 
 
 def follow(stream: LocalStream, out: Path, spec: CollectionSpec, *, at_once: int = Waiting.MAX_SEGMENTS) -> None:

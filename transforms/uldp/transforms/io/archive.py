@@ -241,21 +241,22 @@ class _ReadSegmentsFn(beam.DoFn):
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
-        self._segments = self._messages = 0
+
+    def start_bundle(self) -> None:
+        self._messages: dict[str, int] = {}
 
     def process(self, path: str, announced: Given = beam.DoFn.TimestampParam) -> Iterator[Chunk]:
-        events, watermark = LISTENING[self._endpoint], announced.micros // 1000
+        events, watermark, messages = LISTENING[self._endpoint], announced.micros // 1000, 0
         events.refuse(path, read=False)
         events.begin(path)
         with opened(path) as file:
             for packed in joined(packed_messages(file, path)):
                 chunk = Chunk(bounded_messages(packed.messages, watermark, events.latest()))
-                self._messages += len(chunk)
+                messages += len(chunk)
                 yield chunk
         events.refuse(path, read=True)
-        self._segments += 1
+        self._messages[path] = messages
 
     def finish_bundle(self) -> None:
         """Report the whole bundle, because the runner tries a bundle again that has failed."""
-        LISTENING[self._endpoint].read(self._segments, self._messages)
-        self._segments = self._messages = 0
+        LISTENING[self._endpoint].read(self._messages)

@@ -113,11 +113,14 @@ class WriteResults(beam.PTransform[Any, None]):
         private: Another folder for late and rejected reports and for cells of few reports; None to write them below
             ``out`` too.
         newest_only: Whether to remove the file of a pane once the pane that supersedes it is written.
+        written: Called in the worker for each file of late or rejected reports, with its name below the folder, once
+            the file is there.
     """
 
     out: str
     private: str | None = None
     newest_only: bool = False
+    written: Callable[[str], None] | None = None
 
     def expand(self, aggregated: Any) -> None:
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
@@ -128,8 +131,9 @@ class WriteResults(beam.PTransform[Any, None]):
         private = self.private or self.out
         write_counts = _WriteStatisticFn(self.out, private, newest_only=self.newest_only)
         _ = aggregated.counts | "WriteCounts" >> beam.ParDo(write_counts)
-        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message"))
-        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WritePrivateFn(private, "rejected", "rejected"))
+        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message", self.written))
+        rejected = _WritePrivateFn(private, "rejected", "rejected", self.written)
+        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(rejected)
         _ = aggregated.missing | "WriteMissing" >> beam.ParDo(_WriteMissingFn(self.out, "missing"))
 
 
@@ -148,12 +152,13 @@ class _WriteFn(beam.DoFn):
         self._files.append((FileSystems.join(self._out, name), content))
         self._file_bytes += len(content)
         if self._file_bytes >= MAX_BYTES:
-            self._write_added()
+            self.write_added()
 
     def finish_bundle(self) -> None:
-        self._write_added()
+        self.write_added()
 
-    def _write_added(self) -> None:
+    def write_added(self) -> None:
+        """Write all files that were added."""
         if self._private and self._files and not is_remote(self._out):
             Path(self._out).mkdir(parents=True, exist_ok=True)  # the root itself may be for others too
         write_files(self._files, private=self._private)
@@ -205,9 +210,17 @@ class _WriteBundleFn(_WriteFn):
 class _WritePrivateFn(_WriteBundleFn):
     """Writes late or rejected reports."""
 
-    def __init__(self, out: str, folder: str, schema: str) -> None:
+    def __init__(self, out: str, folder: str, schema: str, written: Callable[[str], None] | None = None) -> None:
         super().__init__(out, schema, private=True)
-        self._folder = folder
+        self._folder, self._written = folder, written
+
+    def write_added(self) -> None:
+        """Write all files that were added, and say which."""
+        names = [path for path, _ in self._files]
+        super().write_added()
+        if self._written is not None:
+            for path in names:
+                self._written(FileSystems.join(self._folder, FileSystems.split(path)[1]))
 
     def process(self, record: Message | Rejected) -> None:
         self.hold(self._folder, self.encode(record))

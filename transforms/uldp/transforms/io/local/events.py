@@ -3,8 +3,9 @@
 import concurrent.futures
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,8 +14,9 @@ from apache_beam.coders import StrUtf8Coder
 
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
+from uldp.transforms.io.local.journal import SegmentRead
 from uldp.transforms.io.local.resume import Announced, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream, StreamError, number_of, read_header
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, number_of, read_header
 from uldp.transforms.io.local.waiting import Moments, Waiting
 from uldp.transforms.io.publish_times import LATEST, bounded
 
@@ -38,7 +40,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     A job that resumes is told of the segments from its resume point on, with the watermark as it was there. The event
     that the job was reading then comes as it was, so that files of late and rejected reports get the same names.
 
-    A context manager: it listens on 127.0.0.1 from ``__enter__`` to ``__exit__``.
+    A context manager: it listens on a socket from ``__enter__`` to ``__exit__``. The socket is in a folder that only
+    this user may enter: whoever asks for events takes them from the runner.
 
     Attributes:
         announced: The number of announced segments.
@@ -69,16 +72,26 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             self._waiting.watermark = self._start.first_watermark
         self._published = 0
         self._unread: dict[str, Announced] = {}
+        self._headers: dict[str, SegmentHeader] = {}
         self._begun = -1 if self._start is None else number_of(self._start.first) - 1
         self._ticked = time.monotonic()
         self.announced = self.segments = self.messages = 0
         self.watermark: int | None = None
+        self._ended = False
         self._stopping = threading.Event()
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
         service_api.add_TestStreamServiceServicer_to_server(self, self._server)
 
     def __enter__(self) -> Self:
-        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._folder = TemporaryDirectory(prefix="uldp-")
+        self.endpoint = f"unix:{self._folder.name}/events"
+        try:
+            self._server.add_insecure_port(self.endpoint)
+        except RuntimeError as error:
+            self._folder.cleanup()
+            raise StreamError(
+                f"{self._folder.name}: no socket can be made there; set TMPDIR to a short path on this machine"
+            ) from error
         self._server.start()
         LISTENING[self.endpoint] = self
         return self
@@ -89,6 +102,21 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         del LISTENING[self.endpoint]
         self._stopping.set()
         self._server.stop(grace=None)
+        self._folder.cleanup()
+
+    def check_whole(self) -> None:
+        """Check that the job has read the stream to its end, now that its runner says so.
+
+        The runner takes whatever ends the events for the end of the stream.
+
+        Raises:
+            StreamError: if it has not.
+        """
+        if not self._ended or self.segments != self.announced:
+            raise StreamError(
+                f"{self._stream.path}: {self.segments:,} of {self.announced:,} announced segments were read before the"
+                " runner ended, so the results may lack reports; run the job again"
+            )
 
     def latest(self) -> int:
         """Return the latest publish time that a message may have now, in milliseconds."""
@@ -106,10 +134,14 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         if event is not None and self._points is not None:
             self._points.begin(event, self.latest())
 
-    def read(self, segments: int, messages: int) -> None:
-        """Count segments that have been read, and their messages."""
-        self.segments += segments
-        self.messages += messages
+    def read(self, segments: Mapping[str, int]) -> None:
+        """Count the messages of segments, by path, that have been read to their end."""
+        for path, messages in segments.items():
+            header = self._headers.pop(path)
+            self.segments += 1
+            self.messages += messages
+            if self._points is not None:
+                self._points.read(SegmentRead(Path(path).stem, header.marker, header.size, messages))
 
     def refuse(self, path: str, *, read: bool) -> None:
         """Raise the error with which a path was announced, if there was one.
@@ -147,6 +179,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
             if segment is not None:
                 self._current = segment
                 header = read_header(segment)
+                if self._points is not None:
+                    self._points.refuse_other(segment, header)
+                self._headers[str(segment)] = header
                 self._current = self._stream.path
                 if start is not None and segment.name == start.segment:
                     if start.watermark is not None:
@@ -164,6 +199,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
                     self._waiting.advance(self.latest() - self._delay)
                 yield from self._announce()
         yield from self._announce()
+        self._ended = True
 
     def _announce(self) -> Iterator[Event]:
         """Announce how far the clock went, the segments that wait, and the watermark behind them."""

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -159,20 +160,23 @@ class Journal:
     A context manager: the file is open from ``__enter__`` to ``__exit__``. Beam may pickle it: unpickling in the same
     process returns the same object.
 
-    Attributes:
+    Args:
         path: The file.
+        anew: Whether to remove what an earlier run has written, because this run writes all of it again.
     """
 
     _open: ClassVar[dict[str, "Journal"]] = {}
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, anew: bool = False) -> None:
+        self.path, self._anew = path, anew
         self._digest, self._size = hashlib.sha256(), 0
         self._held: list[bytes] = []
 
     def __enter__(self) -> Self:
         """Open the file behind its last whole line."""
         self._file = self.path.open("a+b")
+        if self._anew:
+            self._file.truncate(0)
         self._file.seek(0)
         for line in iter(self._file.readline, b""):
             if line.endswith(b"\n"):
@@ -191,11 +195,6 @@ class Journal:
     def __reduce__(self) -> tuple[Callable[[str], "Journal"], tuple[str]]:
         return _opened, (str(self.path),)
 
-    def clear(self) -> None:
-        """Begin the journal anew."""
-        self._file.truncate(0)
-        self._digest, self._size = hashlib.sha256(), 0
-
     def add(self, entry: Entry) -> None:
         """Hold an entry."""
         self._held.append(encode_entry(entry))
@@ -211,14 +210,25 @@ class Journal:
             self._size += len(lines)
         return JournalEnd(size=self._size, digest=self._digest.hexdigest())
 
-    def begins_with(self, end: JournalEnd) -> bool:
-        """Return whether the journal went so far at some time."""
-        with self.path.open("rb") as file:
-            digest, size = hashlib.sha256(), 0
-            for part in _parts(file, end.size):
-                digest.update(part)
-                size += len(part)
-        return (size, digest.hexdigest()) == (end.size, end.digest)
+
+def begins_with(path: Path, end: JournalEnd) -> bool:
+    """Return whether a journal went so far at some time, and has only grown since."""
+    digest, size = hashlib.sha256(), 0
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        for part in _parts(file, end.size):
+            digest.update(part)
+            size += len(part)
+    return (size, digest.hexdigest()) == (end.size, end.digest)
+
+
+def segments_read(path: Path, first: str) -> dict[str, SegmentRead]:
+    """Return the segments that a journal says are read, by name, from one on.
+
+    Raises:
+        JournalError: if a line is damaged.
+    """
+    entries = (entry for entry in read_journal(path) if isinstance(entry, SegmentRead))
+    return {entry.segment: entry for entry in entries if entry.segment >= first.removesuffix(".avro")}
 
 
 def _parts(file: IO[bytes], size: int) -> Iterator[bytes]:

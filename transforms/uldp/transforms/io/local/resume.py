@@ -9,6 +9,7 @@ segments of an event, all segments before these are counted, and their panes, la
 
 import logging
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, NamedTuple, Self
@@ -20,6 +21,8 @@ from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.strict import Strict
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.local.journal import Journal, JournalEnd, SegmentRead
+from uldp.transforms.io.local.stream import SegmentHeader, StreamError
 
 SegmentName = Annotated[str, Field(pattern=r"^[0-9]{12}\.avro$")]
 Watermark = Annotated[int, Field(gt=-YEAR_9000, lt=YEAR_9000)] | None
@@ -39,6 +42,7 @@ class ResumePoint(Strict):
         segment: The first segment of the event that the job was reading. What follows from those before is written.
         watermark: The watermark before this segment.
         last: The last segment of this event.
+        journal: How far the journal went.
     """
 
     job: str
@@ -47,6 +51,7 @@ class ResumePoint(Strict):
     segment: SegmentName
     watermark: Watermark
     last: SegmentName
+    journal: JournalEnd
 
     @model_validator(mode="after")
     def _ascends(self) -> Self:
@@ -97,7 +102,7 @@ class _Mark(NamedTuple):
 
 
 class ResumePoints:
-    """Writes the resume point of a job whenever the job begins with an event.
+    """Writes the resume point of a job, and what its journal says, whenever the job begins with an event.
 
     A context manager: it writes nothing more once the runner has given up a bundle, whose reports it would leave out.
 
@@ -105,15 +110,26 @@ class ResumePoints:
         path: The file of the point.
         job: As in ``ResumePoint``.
         reach: How many milliseconds before the watermark messages may have been published that are needed again.
+        journal: The journal of the job.
         start: The point from which this job has resumed, if it has.
+        known: The segments that an earlier run has read, and that this one may read again.
     """
 
     #: A job keeps this many marks for its reach, so it reads up to this fraction more than it needs.
     MARKS = 100
 
-    def __init__(self, path: Path, job: str, reach: int, start: ResumePoint | None) -> None:
-        self.start = start
+    def __init__(
+        self,
+        path: Path,
+        job: str,
+        reach: int,
+        journal: Journal,
+        start: ResumePoint | None = None,
+        known: Mapping[str, SegmentRead] | None = None,
+    ) -> None:
+        self.start, self.journal = start, journal
         self._path, self._job, self._reach = path, job, reach
+        self._known = dict(known or {})
         self._marks: deque[_Mark] = deque()
         self._latest = -YEAR_9000
         self._failures = _Failures()
@@ -152,8 +168,28 @@ class ResumePoints:
             segment=event.first,
             watermark=event.watermark,
             last=event.last,
+            journal=self.journal.commit(),
         )
+        # What the point takes as written is in the journal before the point is there.
         write_file(str(self._path), point.model_dump_json(indent=2).encode() + b"\n")
+
+    def refuse_other(self, segment: Path, header: SegmentHeader) -> None:
+        """Refuse a segment that was read before, and is another one now.
+
+        Raises:
+            StreamError: if it is.
+        """
+        known = self._known.get(segment.stem)
+        if known is not None and (known.marker, known.nbytes) != (header.marker, header.size):
+            raise StreamError(
+                f"{plain(str(segment))}: has changed since the job has read it, as {self.journal.path} says; restore"
+                " the segment, or choose another --to"
+            )
+
+    def read(self, segment: SegmentRead) -> None:
+        """Let the journal say that a segment was read, unless it says so already."""
+        if self._known.pop(segment.segment, None) is None:
+            self.journal.add(segment)
 
 
 def _distance(before: int | None, after: int | None) -> int:

@@ -13,7 +13,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise, starmap
 from math import inf
@@ -153,6 +153,11 @@ class LocalStream:
             if not holes or not os.path.lexists(self._segment(holes[0].start)):  # else it came during the listing
                 return holes
 
+    @property
+    def whole(self) -> bool:
+        """Whether all segments are there that were ever written."""
+        return not replace(self, first=0).missing()
+
     def refuse_holes(self, since: int = 0, end: int = 0) -> None:
         """Refuse a stream that lacks a segment; takes what ``missing`` takes.
 
@@ -277,11 +282,20 @@ class SegmentHeader(NamedTuple):
 
     Attributes:
         last_publish_time: The latest publish time of its messages, in milliseconds.
-        nbytes: The size of the file; infinity if it is compressed, because nobody knows how large it is when inflated.
+        marker: Its sync marker, in hexadecimal digits: random bytes that tell it from every other segment.
+        size: The size of the file in bytes.
+        compressed: Whether its blocks are compressed, so that nobody knows how large it is when inflated.
     """
 
     last_publish_time: int
-    nbytes: float
+    marker: str
+    size: int
+    compressed: bool = False
+
+    @property
+    def nbytes(self) -> float:
+        """The bytes of its messages, at the most; infinity if it is compressed."""
+        return inf if self.compressed else self.size
 
 
 def read_header(segment: Path) -> SegmentHeader:
@@ -292,8 +306,12 @@ def read_header(segment: Path) -> SegmentHeader:
     """
     with open_file(segment) as file:
         container = Container.open(file)
-        nbytes = os.fstat(file.fileno()).st_size if container.codec == "null" else inf
-        return SegmentHeader(int(container.metadata[_LAST_PUBLISH_TIME]), nbytes)
+        return SegmentHeader(
+            int(container.metadata[_LAST_PUBLISH_TIME]),
+            container.sync_marker.hex(),
+            os.fstat(file.fileno()).st_size,
+            container.codec != "null",
+        )
 
 
 def last_publish_time(segment: Path) -> int:

@@ -1,0 +1,132 @@
+"""What a job has written, as its journal says, and what is there: what is gone is noticed at the next start."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from uldp.pipelines.jobs.outputs import Claim
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.read import estimate_key, read_pane_files
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import PaneHeader
+from uldp.schemas.records import iso
+from uldp.transforms.io.folders import COUNTS, FEW
+from uldp.transforms.io.local.journal import (
+    JOURNAL,
+    Entry,
+    FileWritten,
+    Journal,
+    JournalError,
+    PaneWritten,
+    read_journal,
+)
+
+#: A folder of results, and what the panes in it share of which the newest alone counts; see ``estimate_key``.
+_Place = tuple[str, tuple[str | int, ...]]
+
+
+def sign_pane(journal: Journal, pane: PaneHeader) -> None:
+    """Let a journal say that a statistic or an estimate is written."""
+    estimator = pane.estimator if isinstance(pane, Estimate) else ""
+    received, revision = pane.accounting.received, pane.pane.revision
+    journal.add(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
+
+
+def sign_file(journal: Journal, name: str) -> None:
+    """Let a journal say that a file of late or rejected reports is written."""
+    journal.add(FileWritten(name, math.ceil(time.time())))
+
+
+@dataclass(frozen=True)
+class Results:
+    """The folders of a job, and its journal."""
+
+    public: Path
+    private: Path
+
+    @classmethod
+    def of(cls, claim: Claim) -> Self:
+        """Return those of a job on this machine."""
+        return cls(Path(claim.results), Path(claim.private))
+
+    @property
+    def journal(self) -> Path:
+        """The file of the journal."""
+        return self.public / JOURNAL
+
+    def lost(self, size: int | None, taken: Callable[[PaneWritten], bool]) -> str | None:
+        """Return a text about what the journal says is written, and is not there or is older; None if all is there.
+
+        Args:
+            size: So many bytes of the journal count; None for all.
+            taken: Whether a pane is taken as written, and not written again.
+
+        Raises:
+            ResultsError: if the journal is damaged.
+        """
+        try:
+            entries = list(_newest(read_journal(self.journal, size), taken))
+        except JournalError as error:
+            raise ResultsError(str(error)) from error
+        gone = [*self._files(entries), *self._panes(entries)]
+        more = f" (and {len(gone) - 1:,} more)" if len(gone) > 1 else ""
+        return f"{gone[0]}{more}" if gone else None
+
+    def _files(self, entries: Iterable[Entry]) -> Iterator[str]:
+        """Yield the files that are gone, but not those that ``uldp prune`` may have removed."""
+        before = pruned_before(self.private)
+        there = {
+            f"{kind}/{path.name}" for kind in ("late", "rejected") for path in (self.private / kind).glob("*.avro")
+        }
+        for entry in entries:
+            if isinstance(entry, FileWritten) and entry.time > before and entry.name not in there:
+                yield f"{self.private / entry.name}: is gone"
+
+    def _panes(self, entries: Iterable[Entry]) -> Iterator[str]:
+        """Yield the panes of which no file is there, or of which those that are there have received less."""
+        needed = {place: pane for pane in entries if isinstance(pane, PaneWritten) for place in self._places(pane)}
+        if not needed:
+            return
+        received: dict[_Place, int] = {}
+        for root in dict.fromkeys((self.public, self.private)):
+            for files in read_pane_files(root, _passed):
+                for path, panes in files.items():
+                    for pane in panes:
+                        place = path.relative_to(root).parts[0], estimate_key(pane)
+                        received[place] = max(received.get(place, 0), pane.accounting.received)
+        for place, entry in needed.items():
+            there = received.get(place)
+            if there is None or there < entry.received:
+                lacks = "is gone" if there is None else f"has {there:,} reports, and had {entry.received:,}"
+                window = f"{entry.collection} v{entry.version} from {iso(entry.window_start)}"
+                folder = (self.private if place[0] == FEW else self.public) / place[0]
+                yield f"{folder}: the window of {window} {lacks}"
+
+    def _places(self, pane: PaneWritten) -> Iterator[_Place]:
+        key = (*pane[:4], pane.estimator)
+        yield ("estimates" if pane.estimator else COUNTS), key
+        if pane.apart and pane.window_start > pruned_before(self.private) * 1000:
+            yield FEW, key
+
+
+def _newest(entries: Iterable[Entry], taken: Callable[[PaneWritten], bool]) -> Iterator[Entry]:
+    """Yield the files, and of each window and estimator the pane that has received the most, if it is taken."""
+    panes: dict[tuple[str | int, ...], PaneWritten] = {}
+    files: dict[str, FileWritten] = {}
+    for entry in entries:
+        if isinstance(entry, PaneWritten) and taken(entry):
+            before = panes.setdefault((*entry[:4], entry.estimator), entry)
+            if entry.received >= before.received:
+                panes[*entry[:4], entry.estimator] = entry
+        elif isinstance(entry, FileWritten):
+            files[entry.name] = entry
+    yield from files.values()
+    yield from panes.values()
+
+
+def _passed(damage: ResultsError) -> None:
+    """Take a window with a damaged file as gone, so that the job writes it again."""

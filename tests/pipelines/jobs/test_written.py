@@ -1,0 +1,211 @@
+"""Whatever is removed from the results of a local job, or restored from a backup: the next run is exact, or refuses."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.build import HOUR, START, message, report, spec
+from tests.pipelines.jobs.test_resuming import begun, copied, facts, follow, stopped_at
+from uldp.pipelines.jobs.resuming import RESUME
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.prune import prune
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.journal import JOURNAL, FileWritten, PaneWritten, SegmentRead, read_journal
+from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.stream import LocalStream, StreamError
+
+LIMITS = {"max_clock_skew": "1h", "max_age": "3d"}
+SPEC = spec(window={"size": "1d", "allowed_lateness": "3h"}, limits=LIMITS)
+FEW = spec(collection="f", window={"size": "1d"}, limits=LIMITS | {"min_reports": 25})
+SPECS = (SPEC, FEW)
+NIGHTLY = pytest.mark.nightly
+
+
+def published() -> list[Message]:
+    """Two reports an hour for six days; late ones and rejected ones on each of the first days."""
+    sent = []
+    for hour in range(144):
+        now = START + hour * HOUR
+        sent += [message(report(2 * hour + n, hour % 5, now, each.key), now) for n, each in enumerate(SPECS)]
+        if hour % 24 == 20:
+            sent.append(message(report(1000 + hour, 1, now - 30 * HOUR), now))
+            sent.append(Message(b"nobody's %d" % hour, now))
+    return sent
+
+
+class Runs:
+    """A job that was stopped on its last day: its stream, its results then and a day before, and all facts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stream = begun(folder, published(), 72)
+        paths = self.stream.segments()
+        stopped_at(self.stream, folder / "older", paths[-14], SPECS)
+        copied(folder / "older", folder / "newer")
+        stopped_at(self.stream, folder / "newer", paths[-2], SPECS)
+        self.older, self.newer = folder / "older", folder / "newer"
+        follow(self.stream, folder / "whole", SPECS)
+        self.facts = facts(folder / "whole")
+
+    def without(self, folder: Path, segments: int) -> LocalStream:
+        """The stream without its first segments, as an operator declares it."""
+        copied(self.stream.path, folder)
+        for path in sorted(folder.glob("*.avro"))[:segments]:
+            path.unlink()
+        settings = (folder / "stream.json").read_text().replace('"first": 0', f'"first": {segments}')
+        (folder / "stream.json").write_text(settings)
+        shutil.copy(self.stream.path / "closed", folder)
+        return LocalStream.open(folder)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(tmp_path_factory.mktemp("runs"))
+
+
+def names(runs: Runs) -> list[str]:
+    return sorted(str(path.relative_to(runs.newer)) for path in runs.newer.rglob("*") if path.is_file())
+
+
+def exact_or_refused(runs: Runs, out: Path, stream: LocalStream | None = None) -> str:
+    """Run the job again, and return what it says; its results must be those of one run, if they can be read."""
+    try:
+        said = follow(stream or runs.stream, out, SPECS)
+        assert facts(out) == runs.facts
+    except (ResultsError, StreamError) as error:
+        return str(error)
+    return "\n".join(said)
+
+
+#: How a file is damaged.
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "removed": Path.unlink,
+    "emptied": lambda path: path.write_bytes(b""),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+}
+
+
+def first_of(runs: Runs, kind: str) -> Path:
+    """The newest file of a window that is sealed, or the first one of late or rejected reports."""
+    first = next(Path(name) for name in names(runs) if name.startswith(kind))
+    return (
+        first if len(first.parts) == 2 else max(Path(name) for name in names(runs) if Path(name).parent == first.parent)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    ["counts", "rejected", *(pytest.param(kind, marks=NIGHTLY) for kind in ("counts/f", "estimates", "few", "late"))],
+)
+def test_a_result_that_is_removed_is_written_again(runs: Runs, tmp_path: Path, kind: str) -> None:
+    out, removed = copied(runs.newer, tmp_path / "out"), first_of(runs, kind)
+    (out / removed).unlink()
+    said = exact_or_refused(runs, out)
+    assert f"{runs.stream.path} is read from its beginning, to write it again" in said
+    assert str(out / removed.parts[0]) in said
+    assert "resuming at" in exact_or_refused(runs, out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", ["estimates", *(pytest.param(kind, marks=NIGHTLY) for kind in ("counts", "late", "rejected"))]
+)
+def test_a_result_is_not_written_again_from_segments_that_are_gone(runs: Runs, tmp_path: Path, kind: str) -> None:
+    out, stream = copied(runs.newer, tmp_path / "out"), runs.without(tmp_path / "stream", 20)
+    assert "resuming at" in exact_or_refused(runs, copied(runs.newer, tmp_path / "untouched"), stream)
+    (out / first_of(runs, kind)).unlink()
+    with pytest.raises(ResultsError, match=r"is gone.*, and segments of .*stream are gone from which the job counted"):
+        follow(stream, out, SPECS)
+    (out / RESUME).unlink()
+    with pytest.raises(ResultsError, match=r"is gone.*, and segments of .*stream are gone from which the job counted"):
+        follow(stream, out, SPECS)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("parts", [[RESUME], [JOURNAL], [RESUME, JOURNAL], []])
+@pytest.mark.parametrize("of", ["older", "newer"])
+def test_results_of_a_backup(runs: Runs, tmp_path: Path, of: str, parts: list[str]) -> None:
+    """Older results with newer files of the job, or newer results with older ones."""
+    base, other = (runs.older, runs.newer) if of == "newer" else (runs.newer, runs.older)
+    out = copied(base, tmp_path / base.name)
+    for name in parts:
+        shutil.copy(other / name, out / name)
+    exact_or_refused(runs, out)
+    assert facts(out) == runs.facts
+
+
+@pytest.mark.slow
+def test_older_results_with_a_newer_point(runs: Runs, tmp_path: Path) -> None:
+    out = copied(runs.older, tmp_path / "out")
+    shutil.copy(runs.newer / RESUME, out)
+    assert f"{out / JOURNAL}: is older than {RESUME}, or another one" in exact_or_refused(runs, out)
+    assert facts(out) == runs.facts
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", [RESUME, JOURNAL, "job.json", "specs"])
+def test_files_of_the_job(runs: Runs, tmp_path: Path, name: str, damage: str) -> None:
+    out = copied(runs.newer, tmp_path / "out")
+    path = out / (first_of(runs, name) if name == "specs" else name)
+    DAMAGES[damage](path)
+    said = exact_or_refused(runs, out)
+    assert said.startswith(("following", "resuming")) or str(path) in said or "job.json" in said
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_any_file_of_the_results(runs: Runs, tmp_path: Path, damage: str) -> None:
+    for number, name in enumerate(names(runs)):
+        out = copied(runs.newer, tmp_path / str(number))
+        DAMAGES[damage](out / name)
+        said = exact_or_refused(runs, out)
+        assert said.startswith(("following", "resuming")) or name in said
+
+
+@pytest.mark.slow
+def test_what_was_pruned_is_not_lost(runs: Runs, tmp_path: Path) -> None:
+    out = copied(runs.newer, tmp_path / "out")
+    pruned = prune(out, before=2**40)
+    assert min(pruned.late, pruned.rejected, pruned.few) > 0
+    assert "resuming at" in "\n".join(follow(runs.stream, out, SPECS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("again", [RESUME, None])
+def test_a_segment_that_has_changed_is_named(runs: Runs, tmp_path: Path, again: str | None) -> None:
+    out, stream = copied(runs.newer, tmp_path / "out"), runs.without(tmp_path / "stream", 0)
+    if again is not None:
+        (out / again).unlink()
+    changed = stream.segments()[-8]
+    changed.unlink()
+    LocalStream.create(tmp_path / "other").append(published()[:3]).rename(changed)
+    with pytest.raises(StreamError, match=rf"{changed}: has changed since the job has read it, as .*{JOURNAL} says"):
+        follow(stream, out, SPECS)
+
+
+@pytest.mark.slow
+def test_a_journal_names_all_that_was_read_and_written(runs: Runs) -> None:
+    whole = runs.newer.parent / "whole"
+    entries = list(read_journal(whole / JOURNAL))
+    segments = [entry for entry in entries if isinstance(entry, SegmentRead)]
+    assert [entry.segment for entry in segments] == [path.stem for path in runs.stream.segments()]
+    assert sum(entry.messages for entry in segments) == len(published())
+    assert [entry.nbytes for entry in segments] == [path.stat().st_size for path in runs.stream.segments()]
+    files = {entry.name for entry in entries if isinstance(entry, FileWritten)}
+    assert files == {
+        f"{path.parent.name}/{path.name}" for kind in ("late", "rejected") for path in (whole / kind).glob("*.avro")
+    }
+    panes = {entry[:4] for entry in entries if isinstance(entry, PaneWritten)}
+    assert panes == set(runs.facts[0])
+
+
+@pytest.mark.slow
+def test_a_point_knows_the_journal(runs: Runs) -> None:
+    point = ResumePoint.read(runs.newer / RESUME)
+    assert point is not None
+    entries = list(read_journal(runs.newer / JOURNAL, point.journal.size))
+    read = max(entry.segment for entry in entries if isinstance(entry, SegmentRead))
+    assert int(read) == int(point.segment[:12]) - 1
