@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from uldp.pipelines.commands.output import load, say, summarize
+from uldp.pipelines.commands.output import load, say, show_log, summarize
 from uldp.pipelines.options import BEAM, FOLDER, duration_ms, job_options, time_ms
 from uldp.pipelines.process import run_apart, stop_on_terminate
 
 if TYPE_CHECKING:
     pass
+
+#: Its log says what a topic has lost, and that no broker answers.
+_KAFKA = "uldp.transforms.io.kafka"
 
 
 @click.command(context_settings=BEAM)
@@ -44,9 +47,8 @@ def backfill(
     from uldp.transforms.io.endpoints import parse_endpoint
     from uldp.transforms.io.files import FilesEndpoint
 
-    reading = logging.getLogger("uldp.transforms.io.archive")
-    reading.setLevel(logging.INFO)
-    reading.handlers, reading.propagate = [logging.StreamHandler()], False
+    show_log("uldp.transforms.io.archive", logging.INFO)
+    show_log(_KAFKA, logging.WARNING)
     archive = parse_endpoint(source, kafka_config)
     if published_by is not None:
         if not isinstance(archive, FilesEndpoint):
@@ -116,6 +118,7 @@ def stream(
     from uldp.transforms.io.files import FilesEndpoint
 
     stop_on_terminate()
+    show_log(_KAFKA, logging.WARNING)
     loaded, followed = load(specs), parse_endpoint(source, kafka_config)
     named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
     here = followed.path if isinstance(followed, FilesEndpoint) else None

@@ -1,5 +1,6 @@
 """What commands print, and what they read before they start."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,13 @@ def say(text: str, *, err: bool = False) -> None:
     """Print lines; all output passes through here, because labels, names of files and ids in it may be hostile."""
     for line in text.split("\n"):
         click.echo(printable(line), err=err)
+
+
+def show_log(module: str, level: int) -> None:
+    """Print what a module, or the modules of a package, log from a level on, each as a line on stderr."""
+    logger = logging.getLogger(module)
+    logger.setLevel(min(level, logger.getEffectiveLevel()))
+    logger.handlers, logger.propagate = [logging.StreamHandler()], False
 
 
 def load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
