@@ -4,11 +4,13 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from os import PathLike
+from typing import cast
 from weakref import WeakValueDictionary
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.groups import Groups
-from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, checked_spec
 
 
 class SharedSpecs:
@@ -22,11 +24,12 @@ class SharedSpecs:
         served: The specs by collection and version; see ``serve``.
 
     Raises:
+        TypeError: as ``listed`` does.
         ValueError: as ``serve`` does.
     """
 
     def __init__(self, specs: Iterable[CollectionSpec]) -> None:
-        self._specs = tuple(specs)
+        self._specs = listed(specs)
         self.served: Mapping[CollectionKey, ServedCollection] = serve(self._specs)
 
     @classmethod
@@ -51,6 +54,19 @@ class SharedSpecs:
 
     def __reduce__(self) -> tuple[Callable[[bytes], "SharedSpecs"], tuple[bytes]]:
         return _unpack, (self._packed,)
+
+
+def listed(specs: object) -> tuple[CollectionSpec, ...]:
+    """Return the specs of a list.
+
+    Raises:
+        TypeError: if it is no list, or anything in it is no spec.
+    """
+    if isinstance(specs, CollectionSpec):  # which is iterable, by its keys
+        raise TypeError("specs is one spec, and not a list of them; write [spec]")
+    if isinstance(specs, str | PathLike | Mapping) or not isinstance(specs, Iterable):
+        checked_spec(specs)
+    return tuple(map(checked_spec, cast(Iterable[object], specs)))
 
 
 #: All that this process has pickled or unpickled, as long as a step needs it.

@@ -82,8 +82,8 @@ def checked_sender_key(specs: Iterable[CollectionSpec], key: bytes | None) -> by
     """
     if not limits_senders(specs):
         return None
-    if key is None or len(key) < SENDER_KEY_BYTES:
-        found = "none is given" if key is None else f"it has {len(key)}"
+    if not isinstance(key, bytes) or len(key) < SENDER_KEY_BYTES:
+        found = "none is given" if key is None else f"it is a {type(key).__name__} of {len(key)}"
         raise ValueError(
             f"limits.max_reports_per_sender needs a sender_key of {SENDER_KEY_BYTES} bytes or more, and {found};"
             f" draw it once with secrets.token_bytes({SENDER_KEY_BYTES}), and keep it"

@@ -3,11 +3,12 @@
 Times are integers: milliseconds since 1970-01-01 UTC.
 """
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, SupportsIndex, cast
 
 from uldp.schemas.framing import encode_object
 
@@ -20,6 +21,25 @@ def iso(milliseconds: int) -> str:
     """
     moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds").replace("+00:00", "Z")
+
+
+def as_milliseconds(time: object, name: str) -> int:
+    """Return a time that must be in whole milliseconds.
+
+    Args:
+        time: The time.
+        name: What it is called where it was given.
+
+    Raises:
+        TypeError: if it is not an integer, as a float of seconds or a datetime.
+    """
+    try:
+        return operator.index(cast(SupportsIndex, time))
+    except TypeError:
+        raise TypeError(
+            f"{name} is a {type(time).__name__}, not an int of milliseconds since 1970 UTC: write"
+            " int(time.time() * 1000), or int(moment.timestamp() * 1000) of a datetime with a time zone"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +101,20 @@ SENDER = "uldp-sender"
 NO_ATTRIBUTES: Mapping[str, str] = {}
 
 
+def as_body(data: object) -> bytes:
+    """Return the body of a message.
+
+    Raises:
+        TypeError: if it is not bytes.
+    """
+    if not isinstance(data, bytes):
+        raise TypeError(
+            f"the data of a message is a {type(data).__name__}, not bytes: give the bytes that a device sent, as"
+            " Device.report or Report.encode returns them"
+        )
+    return data
+
+
 class Message(NamedTuple):
     """One message of a stream. A tuple, because streams create a million of them per second.
 
@@ -98,7 +132,12 @@ class Message(NamedTuple):
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``message.avsc`` describes."""
-        return {"data": self.data, "attributes": dict(self.attributes), "publish_time": self.publish_time}
+        published = as_milliseconds(self.publish_time, "publish_time")
+        return {
+            "data": as_body(self.data),
+            "attributes": dict(self.attributes or NO_ATTRIBUTES),
+            "publish_time": published,
+        }
 
 
 @dataclass(frozen=True, slots=True)

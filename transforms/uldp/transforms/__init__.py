@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from uldp.transforms.io.kafka.source import ReadFromKafka
     from uldp.transforms.io.pubsub.source import ReadSubscription
     from uldp.transforms.io.results import WriteResults
+    from uldp.transforms.parse import ParseMessages
 
 __all__ = [
     "Aggregate",
     "Aggregated",
+    "ParseMessages",
     "ReadArchive",
     "ReadFromKafka",
     "ReadLocalStream",
@@ -29,6 +31,7 @@ __all__ = [
 _MODULE_OF = {
     "Aggregate": "aggregate",
     "Aggregated": "aggregate",
+    "ParseMessages": "parse",
     "ReadArchive": "io.archive",
     "ReadFromKafka": "io.kafka.source",
     "ReadLocalStream": "io.archive",

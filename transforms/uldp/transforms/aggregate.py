@@ -20,8 +20,9 @@ from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
 from uldp.transforms.fixed import SumFixedWindows
-from uldp.transforms.internals import no_annotations
+from uldp.transforms.internals import is_consistent_with, no_annotations
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.parse import NOT_MESSAGES
 from uldp.transforms.seal import SealCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows
 from uldp.transforms.windows import window_into, window_label
@@ -94,13 +95,21 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     def __post_init__(self) -> None:
         super().__init__()
         self._shared = SharedSpecs.of(self.specs)
-        if self.shards < 1:
-            raise ValueError(f"shards must be 1 or more, got {self.shards}")
+        self.specs = tuple(self._shared)
+        if not isinstance(self.shards, int) or self.shards < 1:
+            raise ValueError(f"shards must be a whole number of 1 or more, got {self.shards!r}")
         key_of(self.shard_key)
+        self.spill = None if self.spill is None else Path(self.spill)
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
-        """Decode, deduplicate, count, window, estimate."""
+        """Decode, deduplicate, count, window, estimate.
+
+        Raises:
+            TypeError: if the input is not of messages.
+        """
+        if not is_consistent_with(messages.element_type, Message | Chunk):
+            raise TypeError(NOT_MESSAGES.format(getattr(messages.element_type, "__name__", messages.element_type)))
         decoded = messages | "Decode" >> DecodeReports(
             self._shared, self.shards if self.deduplicate else None, self.freeze_heap, self.shard_key, self.sender_key
         )

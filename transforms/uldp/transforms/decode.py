@@ -28,6 +28,7 @@ from uldp.transforms.internals import no_annotations, typed
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
+from uldp.transforms.parse import NOT_MESSAGES
 from uldp.transforms.windows import at_time, globally
 
 
@@ -160,6 +161,8 @@ class _DecodeFn(beam.DoFn):
             self._packed.append(packed)
             self._missing += element.missing
             self._room -= self.MESSAGE_OVERHEAD * len(packed) + packed.nbytes
+        elif not isinstance(element, Message):
+            raise TypeError(NOT_MESSAGES.format(type(element).__name__))
         else:  # from a runner's own source: this runs for each message
             self._messages.append(element)
             self._room -= self.MESSAGE_OVERHEAD + message_bytes(element)

@@ -13,6 +13,7 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   would hold the elements of all tags against the type of the main output. As old.
 - ``Windowing``: the windows of a collection, which ``windows.ParDo`` declares; it also overrides the private method
   by which ``--performance_runtime_type_check`` adds types to a step. As old.
+- ``is_consistent_with``: whether elements of one type can be of another, as far as is known. As old.
 - ``no_annotations``: keeps Beam from reading the return type of ``expand``, which names several outputs. As old.
 - ``Counter``: the type of a counter. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
@@ -34,6 +35,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import Windowing
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
+from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 
@@ -94,6 +96,7 @@ __all__ = [
     "UnboundedSource",
     "WindowedValue",
     "Windowing",
+    "is_consistent_with",
     "no_annotations",
     "service_api",
     "typed",

@@ -22,8 +22,8 @@ from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.mechanism import Randomness, WithMemory
 from uldp.mechanisms.pooling.levels import LevelEncoding, at_level
 from uldp.schemas.arrays import Payloads, Values
-from uldp.schemas.records import Report
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.records import Report, as_milliseconds
+from uldp.schemas.specs.collection import CollectionSpec, checked_spec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.variable import Variable
 
@@ -93,12 +93,17 @@ class Device:
             ValueError: if ``hidden`` has a value outside the domain or a tag that is not in the spec. The message names
                 neither the value nor the tag. Or if the spec has ``lasting_epsilon`` or ``budget``, and there is no
                 ledger; or if it has levels, and ``level`` is none of them.
+            TypeError: if ``spec`` is no spec, ``hidden`` no mapping of indices, or ``randomness`` no generator.
         """
-        self._spec = spec
+        self._spec = checked_spec(spec)
+        if not isinstance(hidden, Mapping):
+            raise TypeError(f"hidden is a {type(hidden).__name__}, not a mapping of values to tags; {{}} hides none")
+        if isinstance(randomness, int):
+            raise TypeError("randomness is a seed; numpy.random.default_rng(seed) makes a generator, for examples only")
         of_attributes = cast(Mapping[str, Mapping[int, str]], {"": hidden} if "" in spec.variables else hidden)
         if not spec.variables.keys() >= of_attributes.keys():
             raise ValueError(f"hidden names an attribute that is not in the spec, which has {list(spec.variables)}")
-        self._hidden = {name: _hidden(each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
+        self._hidden = {name: _hidden(name, each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
         self._protocol = at_level(build_protocol(spec), level)
         self._guarantee = self._protocol.mechanism.guarantee
         if isinstance(self._protocol.encoding, LevelEncoding):
@@ -132,13 +137,16 @@ class Device:
                 is missing. The message contains no value. With ``lasting_epsilon``, also if the device has reported in
                 this window or a later one.
             BudgetExceededError: if the report would exceed the budget. The message contains no value.
-            TypeError: if an index is no integer, a number is no number, or a string is no string. The message
-                contains no value.
+            TypeError: if an index is no integer, a number is no number, a string is no string, a record is no mapping,
+                or the time is no integer. The message contains no value.
         """
         values = cast(Mapping[str, Value], {"": value} if "" in self._spec.variables else value)
+        event_time_ms = as_milliseconds(event_time_ms, "event_time_ms")
+        if not isinstance(values, Mapping):
+            raise TypeError(f"the value is a {type(value).__name__}, not a mapping with {list(self._spec.variables)}")
         if values.keys() != self._spec.variables.keys():
             raise ValueError(f"a record needs a value for each of {list(self._spec.variables)}")
-        columns = [_held(each, values[name], self._hidden[name]) for name, each in self._spec.variables.items()]
+        columns = [_held(name, each, values[name], self._hidden[name]) for name, each in self._spec.variables.items()]
         payload = self._perturb(columns, event_time_ms)[0]
         return Report(
             *self._spec.key,
@@ -209,27 +217,39 @@ class Device:
         return content.key(json.dumps([self._spec.collection, self._channel, entry]))
 
 
-def _hidden(variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:
+def _hidden(name: str, variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:
     """Return the index of the tag of each hidden value."""
     tags = {tag.name: index for index, tag in enumerate(variable.tags)}
-    if not all(0 <= operator.index(value) < variable.size for value in hidden):
+    if hidden and not variable.size:
+        raise ValueError("hidden names values, but the domain has none: it is of numbers or of strings")
+    if not all(0 <= _index(name, variable, value, "a hidden value") < variable.size for value in hidden):
         raise ValueError(f"a hidden value is outside of the domain 0 to {variable.size - 1}")
     if not tags.keys() >= set(hidden.values()):
         raise ValueError(f"a hidden value has a tag that is not in the spec, whose tags are {list(tags)}")
     return {operator.index(value): tags[tag] for value, tag in hidden.items()}
 
 
-def _held(variable: Variable, value: Value, hidden: Mapping[int, int]) -> Held:
+def _index(name: str, variable: Variable, value: object, what: str) -> int:
+    """Return a value of a domain that must be given by its index."""
+    try:
+        return operator.index(cast(int, value))
+    except TypeError:
+        known = f"; spec.variables[{name!r}].index(label) gives that of a label" if variable.names else ""
+        kind = type(value).__name__
+        raise TypeError(f"{what} is a {kind}, not an int: its index, 0 to {variable.size - 1}{known}") from None
+
+
+def _held(name: str, variable: Variable, value: Value, hidden: Mapping[int, int]) -> Held:
     """Check a value, and return it as a column of one device."""
     if variable.domain.number is not None:
         if not isinstance(cast(object, value), Real):  # NumPy would name text that it cannot convert
-            raise TypeError("the value is not a number")
+            raise TypeError(f"the value is a {type(value).__name__}, not a number")
         return Held(np.array([value], dtype=np.float64), np.array([-1]))
     if variable.domain.strings is not None:
         if not isinstance(value, str):
-            raise TypeError("the value is not a string")
+            raise TypeError(f"the value is a {type(value).__name__}, not a string")
         return Held(np.array([value], dtype=np.object_), np.array([-1]))
-    index = operator.index(cast(int, value))
+    index = _index(name, variable, value, "the value")
     if not 0 <= index < variable.size:
         raise ValueError(f"the value is outside of the domain 0 to {variable.size - 1}")
     return Held(np.array([index]), np.array([hidden.get(index, -1)]))

@@ -7,6 +7,7 @@ value and remedy.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
@@ -151,6 +152,18 @@ class CollectionSpec(Strict):
                 " much"
             )
 
+    def __new__(cls, *given: object, **keys: object) -> Self:
+        """Refuse what skips the files that a spec names, and the checks of them.
+
+        Raises:
+            TypeError: if anything is given.
+        """
+        if given or keys:
+            raise TypeError(
+                "read a spec with CollectionSpec.load(PATH), or check a mapping with CollectionSpec.parse(KEYS)"
+            )
+        return super().__new__(cls)
+
     @classmethod
     def load(cls, path: str | Path) -> "CollectionSpec":
         """Read a spec file and the files that it names, whose paths are relative to the spec file.
@@ -158,6 +171,8 @@ class CollectionSpec(Strict):
         Raises:
             SpecError: if the spec or one of these files is invalid.
         """
+        if not isinstance(path, str | PathLike):
+            raise TypeError(f"the path of a spec is a {type(path).__name__}, not a str; parse takes a mapping")
         path = Path(path)
         return cls.parse(read_spec(path), base=path.parent, source=str(path))
 
@@ -168,10 +183,13 @@ class CollectionSpec(Strict):
         Raises:
             SpecError: one line per problem, each beginning with ``source``.
         """
+        if isinstance(data, Path):
+            raise TypeError("a path is no spec; read the file with CollectionSpec.load(PATH)")
         if not isinstance(data, dict):
             given = "nothing" if data is None else "a list" if isinstance(data, list) else quote(data)
             raise SpecError(
                 f"{source}: a spec must be a mapping with the key collection (got {given}); is this a spec?"
+                " CollectionSpec.load(PATH) reads one from a file"
             )
         try:
             spec = cls.model_validate(data)
@@ -355,3 +373,19 @@ class CollectionSpec(Strict):
     def read_value(self, text: str) -> int:
         """Return the position of a value of the only variable in a table; see ``Values.read_value``."""
         return self._only.read_value(text)
+
+
+def checked_spec(spec: object) -> CollectionSpec:
+    """Return a spec.
+
+    Raises:
+        TypeError: if it is anything else, as the path of one.
+    """
+    if isinstance(spec, CollectionSpec):
+        return spec
+    remedy = "give a CollectionSpec"
+    if isinstance(spec, str | PathLike):
+        remedy = "read the file with CollectionSpec.load(PATH)"
+    elif isinstance(spec, Mapping):
+        remedy = "check the mapping with CollectionSpec.parse(KEYS)"
+    raise TypeError(f"a spec is a {type(spec).__name__}, not a CollectionSpec; {remedy}")
