@@ -65,6 +65,8 @@ def distributions(requirements: list[str]) -> set[str]:
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REQUIRED = distributions(PROJECT["dependencies"])
+#: Without it, Beam logs a warning to whoever imports it.
+OF_BEAM = {"google-apitools"}
 EXTRAS = {name: distributions(extra) for name, extra in PROJECT["optional-dependencies"].items()}
 #: Which distributions an import may come from.
 DISTRIBUTIONS = metadata.packages_distributions()
@@ -156,4 +158,4 @@ def test_what_developers_run_imports_what_is_declared(folder: str) -> None:
 def test_every_dependency_is_imported() -> None:
     used = set[str]().union(*(top_level(path) for path in MODULES))
     provided = {name: distributions(DISTRIBUTIONS.get(name, [])) for name in used}
-    assert not REQUIRED.difference(*provided.values())
+    assert not (REQUIRED - OF_BEAM).difference(*provided.values())

@@ -6,7 +6,7 @@ a document that uses it has to say how.
 
 - ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
   such a line, all are commands. A command fails only where what it prints is shown to be an error.
-- ``python``: a program, which ``python`` runs. ``text``: what the program above prints.
+- ``python``: a program, which ``python`` runs, and which prints no error or warning. ``text``: what it prints.
 - ``yaml`` and ``csv``: a file, of the last name with that ending that the text above says.
 
 In what is shown, ``...`` stands for anything.
@@ -181,6 +181,7 @@ class Reader:
                 case "python":
                     (self.folder / "program.py").write_text(block.text, encoding="utf-8")
                     printed = self.run(block.where, "python program.py")
+                    assert_shown(block.where, "", (self.folder / ".err").read_text(encoding="utf-8"))
                 case "text":
                     assert_shown(block.where, block.text, printed)
                 case "yaml" | "csv":

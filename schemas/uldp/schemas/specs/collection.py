@@ -182,14 +182,14 @@ class CollectionSpec(Strict):
 
         Raises:
             SpecError: one line per problem, each beginning with ``source``.
+            TypeError: if ``data`` is a path, or the text of a file.
         """
-        if isinstance(data, Path):
-            raise TypeError("a path is no spec; read the file with CollectionSpec.load(PATH)")
+        if isinstance(data, PathLike) or (isinstance(data, str) and source == "spec"):
+            raise TypeError(f"{quote(data)} is no mapping of keys; read a file with CollectionSpec.load(PATH)")
         if not isinstance(data, dict):
             given = "nothing" if data is None else "a list" if isinstance(data, list) else quote(data)
             raise SpecError(
                 f"{source}: a spec must be a mapping with the key collection (got {given}); is this a spec?"
-                " CollectionSpec.load(PATH) reads one from a file"
             )
         try:
             spec = cls.model_validate(data)
