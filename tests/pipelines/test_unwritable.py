@@ -86,7 +86,7 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
         code, errors = failed.returncode, failed.stderr
     assert code == 1
     assert message in errors.splitlines()[-1]
-    assert not list(out.rglob(".tmp-*"))  # nor half a file
+    assert not list(out.rglob("*.tmp"))  # nor half a file
 
     after(out)
     assert uldp(*arguments)[0] == 0

@@ -95,7 +95,7 @@ def test_a_dry_run_says_the_same_and_removes_nothing(out: Path) -> None:
 
 def test_late_and_rejected_reports_go_by_age(out: Path) -> None:
     old = [save_late(out, 1, days=31), save_late(out, 1, days=31, folder="rejected")]
-    old.append(save_late(out, 2, days=31).rename(out / "late" / f".tmp-{'0' * 16}-{'a' * 32}.avro"))  # a killed job's
+    old.append(save_late(out, 2, days=31).rename(out / "late" / f".{'a' * 32}.avro.{'0' * 16}.tmp"))  # a killed job's
     young = save_late(out, 3, days=29)
     foreign = save(out, "late/notes.avro", b"of somebody else", days=99)
     pruned = prune(out, before=NOW - 30 * DAY)

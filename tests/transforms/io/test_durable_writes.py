@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes import memory
 from uldp.transforms.io import durable_files
-from uldp.transforms.io.durable_files import write_file, write_files
+from uldp.transforms.io.durable_files import remove_aside, write_file, write_files
 
 
 @pytest.fixture
@@ -65,3 +65,20 @@ def test_files_elsewhere_are_written_one_after_the_other(monkeypatch: pytest.Mon
         assert {f"mem://out/{n}": b"%d" % n for n in range(3)} == memory.FILES
     finally:
         memory.FILES.clear()
+
+
+def test_a_killed_writer_leaves_nothing_that_a_reader_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(path: Path, target: Path) -> Path:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        patched.setattr(Path, "unlink", lambda path, missing_ok: None)
+        with pytest.raises(KeyboardInterrupt):
+            write_file(str(tmp_path / "few" / "a.avro"), b"half")
+    write_file(str(tmp_path / "few" / "b.avro"), b"whole")
+    assert len(list((tmp_path / "few").iterdir())) == 2
+    for pattern in ("*.avro", ".*.avro", "*.csv", "[0-9]*"):
+        assert {path.name for path in tmp_path.rglob(pattern)} <= {"b.avro"}
+    assert (remove_aside(tmp_path), remove_aside(tmp_path)) == (1, 0)
+    assert [path.name for path in (tmp_path / "few").iterdir()] == ["b.avro"]

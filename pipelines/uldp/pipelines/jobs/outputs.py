@@ -25,7 +25,7 @@ from uldp.schemas.specs.channel import changed_key
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.durable_files import remove_aside, write_file
 from uldp.transforms.io.folders import JOB, Kind, kind_of
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
 from uldp.transforms.io.results import estimate_file, statistic_file
@@ -167,6 +167,8 @@ def claimed(
             if is_remote(out) or from_savepoint or not (its_own and is_abandoned(kept, left)):
                 raise
             clear(out)
+        if not is_remote(out):
+            remove_aside(kept)  # the lock keeps out every other writer
         begun = _joined(kept, job)
         # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
         write_file(FileSystems.join(out, JOB), begun.encode(), private=True)

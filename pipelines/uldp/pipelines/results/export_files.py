@@ -5,7 +5,6 @@ Parquet and Arrow need pyarrow, an extra, which is imported at its first use.
 
 import csv
 import os
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.durable_files import aside_name
 
 #: How a spreadsheet recognises a formula in a cell.
 _FORMULA = ("=", "+", "-", "@")
@@ -96,7 +96,7 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
 @contextmanager
 def _aside(target: Path) -> Iterator[Path]:
     """Give a hidden path beside the target, which becomes the target if all goes well, and goes away otherwise."""
-    path = target.with_name(f".tmp-{secrets.token_hex(8)}-{target.name}")
+    path = target.with_name(aside_name(target.name))
     try:
         yield path
         with path.open("rb") as file:

@@ -20,9 +20,9 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
-_KEPT = re.compile(r"(\.tmp-[0-9a-f]{16}-)?[0-9a-f]{32}\.avro")
+_KEPT = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
 #: Files that a job, or ``uldp compact``, writes into ``few``, likewise.
-_FEW = re.compile(r"(\.tmp-[0-9a-f]{16}-)?([0-9]{6,}|([0-9]{8}-)?[0-9a-f]{32})\.avro")
+_FEW = re.compile(r"\.?([0-9]{6,}|([0-9]{8}-)?[0-9a-f]{32})\.avro(\.[0-9a-f]{16}\.tmp)?")
 
 
 #: The file that says up to which time private files were removed.
@@ -80,7 +80,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     late, rejected = (
         [
             file
-            for file in listed((out / kind).glob("*.avro"))
+            for file in listed((out / kind).glob("*"))
             if _KEPT.fullmatch(file.path.name) and file.status.st_mtime < before
         ]
         for kind in ("late", "rejected")
@@ -88,7 +88,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     replaced = {file.path for file in panes}
     few = [
         file
-        for file in listed((out / FEW).glob("*/*/*.avro"))
+        for file in listed((out / FEW).glob("*/*/*"))
         if _FEW.fullmatch(file.path.name) and file.path not in replaced and file.status.st_mtime < before
     ]
     files = [*panes, *late, *rejected, *few]

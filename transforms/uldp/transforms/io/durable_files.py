@@ -6,6 +6,7 @@ A file gets a temporary name first, and is then renamed, so that a reader never 
 import hashlib
 import io
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,6 +76,26 @@ def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
             first, size = end, 0
 
 
+#: The temporary names; they end otherwise than all that a reader lists, so that no pattern finds a file twice.
+ASIDE = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
+
+
+def aside_name(name: str) -> str:
+    """Return a temporary name for a file, until it is complete."""
+    return f".{name}.{secrets.token_hex(8)}.tmp"
+
+
+def remove_aside(folder: Path) -> int:
+    """Remove files that a killed writer has left under temporary names below a folder, and return their number.
+
+    Nobody else may be writing there.
+    """
+    left = [path for path in folder.rglob(".*.tmp") if ASIDE.fullmatch(path.name) and path.is_file()]
+    for path in left:
+        path.unlink(missing_ok=True)
+    return len(left)
+
+
 def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step, replacing any file at ``path``, which may be on any of Beam's file systems.
 
@@ -87,7 +108,7 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
             this machine; on other file systems, rights belong to a bucket and not to a file.
     """
     folder, name = FileSystems.split(path)
-    aside = FileSystems.join(folder, f".tmp-{secrets.token_hex(8)}-{name}")
+    aside = FileSystems.join(folder, aside_name(name))
     if is_remote(path):
         _write_remote(aside, path, content)
     else:
