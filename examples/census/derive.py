@@ -44,7 +44,7 @@ def main() -> None:
         "/".join(f"{name}{code}" for name, code in zip(MARGINALS, codes, strict=True))
         for codes in itertools.product(*map(range, shape))
     ]
-    (arguments.to / "labels.csv").write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
+    (arguments.to / "labels.csv").write_text("".join(f"{label}\n" for label in ("value", *labels)), encoding="utf-8")
     with (arguments.to / "truth.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("value", "tag", "weight"))

@@ -33,6 +33,50 @@ def test_early_panes_that_come_after_the_window() -> None:
 
 
 @pytest.mark.parametrize(
+    "other",
+    [
+        "often ",
+        "of\u200bten",
+        "\ufeffoften",
+        "often\xa0",
+        "often\t",
+        "of\x00ten",
+        "of\u00adten",
+        "often\u3164",
+        "often\ufe0f",
+    ],
+)
+def test_labels_that_look_alike(other: str) -> None:
+    said = warned(domain={"labels": ["often", other]})
+    assert said[0] == (
+        f"labels that look like another and differ, 1 in all ('often' and {other!a}): reports of one value are counted"
+        " apart; write it in one way, as devices do"
+    )
+
+
+def test_candidates_that_differ_by_the_composition_of_letters() -> None:
+    keys = {"domain": {"strings": {"longest": 9}}, "mechanism": {"name": "bloom", "epsilon": 8.0}, "sensitive": "all"}
+    (said,) = warned(10**9, **keys, candidates=["caf\xe9", "cafe\u0301"])
+    assert said.startswith("candidates that look like another and differ, 1 in all ('caf\\xe9' and 'cafe\\u0301'): ")
+
+
+@pytest.mark.parametrize(
+    "label", ["", " ", "a ", "\u3000a", "a\n", "\x1b[2J", "\u202ea", "a\u200db", "\u2028", "\ufeffa"]
+)
+def test_labels_that_nobody_sees(label: str) -> None:
+    said = warned(domain={"labels": ["often", label]})
+    assert said[0] == (
+        "labels that are empty, begin or end with a space, or have characters that nobody sees, 1 in all"
+        f" ({label!a}): remove what is not meant"
+    )
+
+
+def test_labels_in_any_script_and_emoji_have_no_caveat() -> None:
+    labels = ["often", "Often", "日本", "می\u200cخواهم", "👨\u200d👩\u200d👧", "❤\ufe0f", "caf\xe9", "a b", "ａ"]
+    assert warned(domain={"labels": labels}) == []
+
+
+@pytest.mark.parametrize(
     ("domain", "tag"),
     [({"labels": ["never", "often"]}, "often"), ({"size": 4}, "3")],
 )

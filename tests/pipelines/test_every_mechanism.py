@@ -124,7 +124,7 @@ def uldp(*arguments: str | Path) -> None:
 def write_spec(folder: Path, keys: dict[str, Any], name: str = "spec.yaml") -> Path:
     (folder / "home.csv").write_text("mail,1\nclinic,1\n", encoding="utf-8")
     (folder / "zones.csv").write_text("mail,letters\nclinic,doctors\n", encoding="utf-8")
-    (folder / "candidates.csv").write_text('weather\n"a,b"\n日本\nnobody\n\u202e\n', encoding="utf-8")
+    (folder / "candidates.csv").write_text('value\nweather\n"a,b"\n日本\nnobody\n\u202e\n', encoding="utf-8")
     path = folder / name
     path.write_text(
         yaml.safe_dump(build.MINIMAL | {"collection": "all", "limits": {"min_reports": 1}} | keys), encoding="utf-8"

@@ -80,7 +80,7 @@ def test_what_means_the_same_to_devices_is_one_channel(given: dict[str, Any], sa
 
 
 def test_labels_of_a_file_are_labels(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("a\nb\nc\n")
+    (tmp_path / "labels.csv").write_text("value\na\nb\nc\n")
     from_file = build.MINIMAL | VALUES | {"domain": {"labels_file": "labels.csv"}}
     assert CollectionSpec.parse(from_file, base=tmp_path).channel == build.spec(**VALUES).channel
 

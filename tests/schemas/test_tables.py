@@ -1,5 +1,6 @@
 """The files that a spec names: labels of its domain, and background of its tags."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from uldp.schemas.specs.specfile import SpecError
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "labels.csv").write_text('home,ignored\n\n"a, b"\ngym\n')
+    (tmp_path / "labels.csv").write_text('value\nhome\n\n"a, b"\ngym\n')
     return tmp_path
 
 
-def test_labels_file_is_the_first_column_of_a_csv(folder: Path) -> None:
+def test_labels_file_is_a_csv_of_one_column(folder: Path) -> None:
     spec = CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}, "sensitive": ["a, b"]}, base=folder)
     assert spec.labels == ["home", "a, b", "gym"]
     assert spec.size == 3
@@ -27,14 +28,23 @@ def test_labels_file_is_the_first_column_of_a_csv(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("", "the file has 0 labels; write two or more"),
-        ("home\n", "the file has 1 labels; write two or more"),
-        ("home\nwork\nhome\n", "label 'home' occurs twice; labels must differ"),
-        ("\x1b[2J\n\x1b[2J\n", "label '\\x1b[2J' occurs twice; labels must differ"),
-        (f'home\n"{"x" * 200_000}\n', "line 2: a field has more than 131,072 characters; is a quote not closed?"),
+        ("value\n", "the file has 0 labels; write two or more"),
+        ("value\nhome\n", "the file has 1 labels; write two or more"),
+        ("value\nhome\nwork\nhome\n", "label 'home' occurs twice; labels must differ"),
+        ("value\n\x1b[2J\n\x1b[2J\n", "label '\\x1b[2J' occurs twice; labels must differ"),
+        (f'value\n"{"x" * 200_000}\n', "line 2: a field has more than 131,072 characters; is a quote not closed?"),
+        ("home\nwork\n", "line 1: 'home' must be the header value"),
+        ("", "line 1: '' must be the header value"),
+        ("label;count\na;1\nb;2\n", "line 1: 'label;count' must be the header value"),
+        ("value\na;1\nb;2\n", "every row has the character ';'; write the values alone, in one column"),
+        ("value\na\t1\nb\t2\n", "every row has the character '\\t'; write the values alone, in one column"),
+        ("value\na,1\nb,2\n", "line 2: 'a,1': the row has 2 fields; write value"),
+        ('value\n"home\nwork"\ngym\n', "line 2: a field ends on line 3; close its quote"),
+        ('value\nhome\n"work\ngym\n', "line 3: a quote is opened here and not closed"),
+        ('value\n"home"s\nwork\n', 'line 2: text follows a closed quote; write "" for a quote inside of a field'),
         ("home\0\nwork\n", "the file is not a text file; is this the right file?"),
     ],
-    ids=["empty", "one", "repeated", "escaped", "open quote", "binary"],
+    ids=lambda text: text[:20],
 )
 def test_labels_file_needs_two_different_labels(folder: Path, content: str, text: str) -> None:
     (folder / "labels.csv").write_text(content)
@@ -63,7 +73,7 @@ def test_a_file_that_cannot_be_read_is_named_once(folder: Path, name: str, text:
 
 
 def test_a_byte_order_mark_is_no_part_of_a_label(folder: Path) -> None:
-    (folder / "labels.csv").write_text("home\nwork\n", encoding="utf-8-sig")
+    (folder / "labels.csv").write_text("value\nhome\nwork\n", encoding="utf-8-sig")
     spec = CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
     assert spec.labels == ["home", "work"]
 
@@ -147,3 +157,70 @@ def test_a_label_that_is_nearly_right_is_suggested(folder: Path) -> None:
         SpecError, match=r"line 2: 'Oftn,1': 'Oftn' is not a label of the domain \(did you mean 'often'\?\)$"
     ):
         background_of(folder, "never,1\nOftn,1\n", domain=domain)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_table_in_another_encoding_says_what_to_do(folder: Path, encoding: str) -> None:
+    (folder / "labels.csv").write_text("\ufeffvalue\nhome\nwork\n", encoding=encoding)
+    with pytest.raises(SpecError, match=r"save it as UTF-8$"):
+        CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
+
+
+def test_a_long_table_is_refused_before_it_is_read(folder: Path) -> None:
+    with (folder / "labels.csv").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SpecError, match="the file has more than 536,870,912 bytes"):
+        CollectionSpec.parse(MINIMAL | {"domain": {"labels_file": "labels.csv"}}, base=folder)
+
+
+def keys_that_name(name: str) -> dict[str, dict[str, Any]]:
+    """The keys of specs that name a file, by the key that names it."""
+    return {
+        "domain.labels_file": {"domain": {"labels_file": name}},
+        "tags.0.background": {"sensitive": [0], "tags": [{"name": "home", "background": name}]},
+        "tags.0.zones": {"sensitive": [0], "tags": [{"name": "home", "zones": name}]},
+        "candidates_file": {
+            "domain": {"strings": {"longest": 9}},
+            "mechanism": {"name": "bloom", "epsilon": 2.0},
+            "candidates_file": name,
+        },
+    }
+
+
+@pytest.mark.parametrize("key", keys_that_name(""))
+@pytest.mark.parametrize("kind", ["absolute", "above", "link", "folder of a link", "pipe", "device", "folder"])
+def test_a_spec_opens_regular_files_of_its_own_folder_alone(tmp_path: Path, key: str, kind: str) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    secret = tmp_path / "secret.csv"
+    secret.write_text("value\na\nb\n")
+    name = {"absolute": str(secret), "above": "../secret.csv", "folder of a link": "up/secret.csv"}.get(kind, "it")
+    match kind:
+        case "link":
+            (own / "it").symlink_to(secret)
+        case "folder of a link":
+            (own / "up").symlink_to(tmp_path)
+        case "pipe":
+            os.mkfifo(own / "it")
+        case "device":
+            (own / "it").symlink_to("/dev/zero")
+        case "folder":
+            (own / "it").mkdir()
+    with pytest.raises(SpecError) as caught:
+        CollectionSpec.parse(MINIMAL | keys_that_name(name)[key], base=own)
+    text = {"pipe": "is no regular file; copy what it holds", "folder": "Is a directory"}.get(kind, "is not below")
+    assert str(caught.value).startswith(f"spec: {key}: {own / name}: ")
+    assert text in str(caught.value)
+
+
+def test_a_user_may_allow_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "labels.csv").write_text("value\na\nb\n")
+    keys = MINIMAL | {"domain": {"labels_file": "../labels.csv"}}
+    assert CollectionSpec.parse(keys, base=tmp_path / "own", below=tmp_path).labels == ["a", "b"]
+
+
+def test_a_link_may_lead_to_a_file_of_the_folder(folder: Path) -> None:
+    (folder / "link.csv").symlink_to("labels.csv")
+    keys = MINIMAL | {"domain": {"labels_file": "link.csv"}}
+    assert CollectionSpec.parse(keys, base=folder).labels == ["home", "a, b", "gym"]

@@ -15,7 +15,9 @@ from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.lookalikes import alike, unseen
 from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.mistakes import ascii_quote
 from uldp.schemas.specs.variable import Variable
 
 #: A window with fewer reports has no estimate that is of use.
@@ -28,6 +30,8 @@ _USERS_STEP, _MOST_USERS = 1.5, 1e10
 _LARGE_SHARE = 0.1
 #: Probabilities of bits that differ by less are those of one group.
 _SAME = 1e-9
+#: A line names so many labels.
+_NAMED = 3
 #: A budget above this protects hardly anybody.
 _LARGE_EPSILON = 8.0
 
@@ -61,6 +65,7 @@ def _large_budgets(spec: CollectionSpec) -> Iterator[str]:
 
 def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]:
     """Yield a line for each probable mistake in one variable of a spec."""
+    yield from _hard_to_see(variable)
     for tag in variable.tags:
         if _is_value(variable, tag.name):
             yield f"tag {tag.name} has the name of a value: nobody can tell them apart in results; rename the tag"
@@ -84,6 +89,27 @@ def _caveats_of(variable: Variable, users: int, estimator: str) -> Iterator[str]
         yield from _candidates(decoder, n, users / n)
     elif isinstance(decoder, PureDecoder):
         yield from _useless_shares(decoder, decoder.known(estimator), n, users / n)
+
+
+def _hard_to_see(variable: Variable) -> Iterator[str]:
+    """Yield lines for labels or candidates that nobody can see, or tell from one another."""
+    kind, texts = ("candidate", variable.candidates) if variable.candidates else ("label", variable.names or ())
+    pairs = [f"{ascii_quote(first)} and {ascii_quote(second)}" for first, second in alike(texts)]
+    if pairs:
+        yield (
+            f"{kind}s that look like another and differ, {len(pairs):,} in all ({_some(pairs)}): reports of one value"
+            " are counted apart; write it in one way, as devices do"
+        )
+    if odd := [ascii_quote(text) for text in unseen(texts)]:
+        yield (
+            f"{kind}s that are empty, begin or end with a space, or have characters that nobody sees, {len(odd):,} in"
+            f" all ({_some(odd)}): remove what is not meant"
+        )
+
+
+def _some(texts: Sequence[str]) -> str:
+    """Join the first texts, and say if there are more."""
+    return ", ".join(texts[:_NAMED]) + (", ..." if len(texts) > _NAMED else "")
 
 
 def _candidates(decoder: CandidateDecoder, n: int, users: float) -> Iterator[str]:

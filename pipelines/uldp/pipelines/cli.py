@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import warnings
+from pathlib import Path
 
 import click
 
@@ -18,6 +19,7 @@ from uldp.pipelines.commands.output import say
 from uldp.pipelines.commands.results import compact, export, prune, replay, report, show
 from uldp.pipelines.commands.simulation import check, demo, simulate
 from uldp.pipelines.commands.zones import background, zones
+from uldp.pipelines.options import FOLDER
 from uldp.pipelines.process import Output, watched_output
 from uldp.schemas.file_errors import file_error_text
 
@@ -27,8 +29,13 @@ _MENDABLE = (ValueError, OSError)
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("-v", "--verbose", is_flag=True, help="Show Beam's log, and a traceback with each error.")
+@click.option(
+    "--files-below",
+    type=FOLDER,
+    help="The folder below which files may be that specs name.  [default: the folder of each spec]",
+)
 @click.version_option(package_name="uldp-stream")
-def cli(verbose: bool) -> None:
+def cli(verbose: bool, files_below: Path | None) -> None:
     """Collect statistics from devices under (utility-optimized) local differential privacy.
 
     \b
@@ -36,6 +43,7 @@ def cli(verbose: bool) -> None:
     uldp backfill --spec examples/manhattan/spec.yaml --from stream --to results
     uldp show results
     """  # noqa: D301 (the escape is click's mark for lines that stay as they are)
+    click.get_current_context().obj = files_below
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     if not verbose:  # what fails is said once, by main
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)

@@ -27,6 +27,7 @@ class Question:
         error: The l1 distance between the published shares and the truth that may be expected.
         lasting_epsilon: The budget of all reports of one value, if devices keep their responses. One report has the
             same probabilities with and without it.
+        below: The folder below which these files may be; None for ``base``.
     """
 
     keys: Mapping[str, Any]
@@ -36,6 +37,7 @@ class Question:
     users: int | None
     error: float | None
     lasting_epsilon: float | None = None
+    below: Path | None = None
 
     def __post_init__(self) -> None:
         given = [self.epsilon, self.users, self.error]
@@ -60,7 +62,7 @@ class Question:
         Raises:
             ValueError: if the mechanism does not suit the values.
         """
-        return CollectionSpec.parse(self.spec_keys(mechanism, plain=plain), base=self.base)
+        return CollectionSpec.parse(self.spec_keys(mechanism, plain=plain), base=self.base, below=self.below)
 
     def spec_keys(self, mechanism: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
         """Return what ``spec`` parses, which can be written as YAML."""
@@ -88,13 +90,13 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
     return keys | {"window": {"size": "1d"}}
 
 
-def keys_of_spec(path: Path) -> tuple[dict[str, Any], float | None]:
+def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any], float | None]:
     """Return the keys of a spec of values, without its mechanism and its estimators, and its ``lasting_epsilon``.
 
     Raises:
         ValueError: if the spec is invalid, or not one of values, or has zones.
     """
-    spec = CollectionSpec.load(path)
+    spec = CollectionSpec.load(path, below=below)
     if spec.domain.kind != "values":
         raise ValueError(
             f"{path}: uldp advise compares mechanisms for values, and this is a spec of a {spec.domain.kind}"

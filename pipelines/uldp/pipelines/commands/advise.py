@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from uldp.pipelines.commands.output import say
+from uldp.pipelines.commands.output import files_below, say
 from uldp.pipelines.options import SPEC
 
 
@@ -45,8 +45,8 @@ def advise(
         raise click.UsageError("give a SPEC, or --size and --sensitive")
     if spec is not None and sensitive is not None:
         raise click.UsageError("--sensitive belongs to --size; the SPEC has its own sensitive values")
-    keys, kept = keys_of_spec(spec) if spec is not None else (keys_of_size(size or 0, sensitive), None)
-    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error, kept)
+    keys, kept = keys_of_spec(spec, files_below()) if spec is not None else (keys_of_size(size or 0, sensitive), None)
+    question = Question(keys, spec.parent if spec else Path(), truth, epsilon, users, error, kept, files_below())
 
     def progress(mechanism: str) -> None:
         if sys.stderr.isatty():

@@ -26,9 +26,14 @@ def show_log(module: str, level: int) -> None:
     logger.handlers, logger.propagate = [logging.StreamHandler()], False
 
 
+def files_below() -> Path | None:
+    """Return the folder of ``uldp --files-below``, below which files may be that specs name."""
+    return click.get_current_context().find_object(Path)
+
+
 def load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
     """Load the specs that a command names."""
-    return [CollectionSpec.load(path) for path in paths]
+    return [CollectionSpec.load(path, below=files_below()) for path in paths]
 
 
 def summarize(out: str, private: str | None) -> None:

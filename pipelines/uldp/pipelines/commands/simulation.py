@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uldp.pipelines.commands.output import say
+from uldp.pipelines.commands.output import load, say
 from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here_or_topic, time_ms
-from uldp.schemas.specs.collection import CollectionSpec
 
 if TYPE_CHECKING:
     pass
@@ -32,8 +31,7 @@ def check(specs: tuple[Path, ...], users: int) -> None:
     from uldp.pipelines.results.text import spec_text
     from uldp.pipelines.zones import proposals
 
-    for path in specs:
-        spec = CollectionSpec.load(path)
+    for path, spec in zip(specs, load(specs), strict=True):
         say(f"{path}: {spec_text(spec, users)}")
         for line in proposals(spec, users):
             say(f"  possible    zones: {line}")
@@ -98,7 +96,7 @@ def simulate(
     from uldp.pipelines.simulation.truth import Truth
     from uldp.transforms.io.endpoints import parse_endpoint
 
-    loaded = CollectionSpec.load(spec)
+    (loaded,) = load((spec,))
     fleet = Fleet(loaded, Truth.load(truth, loaded), users=users, start_ms=start, duration_ms=duration, **settings)
     with parse_endpoint(to, kafka_config).writing(simulated_clock=True) as stream:
         if sys.stderr.isatty():

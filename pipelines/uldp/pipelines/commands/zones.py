@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from uldp.pipelines.commands.output import name_damaged, say
+from uldp.pipelines.commands.output import load, name_damaged, say
 from uldp.pipelines.options import FOLDER, SPEC, time_ms
-from uldp.schemas.specs.collection import CollectionSpec
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.files import ResultsError
@@ -40,7 +39,8 @@ def zones(spec: Path, tag: str, to: Path, count: int | None, zone_epsilon: float
     """
     from uldp.pipelines.zones import divide
 
-    say(divide(CollectionSpec.load(spec), tag, to, count=count, epsilon=zone_epsilon, users=users))
+    (loaded,) = load((spec,))
+    say(divide(loaded, tag, to, count=count, epsilon=zone_epsilon, users=users))
 
 
 @click.command()

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Self, cast
 
@@ -26,7 +27,7 @@ from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, quote
-from uldp.schemas.specs.specfile import read_rows, read_weight
+from uldp.schemas.specs.tables import Table, read_weight
 from uldp.schemas.specs.variable import Variable
 
 #: The guide table of a distribution divides [0, 1) into this many equal parts. The number is much larger than the
@@ -153,12 +154,11 @@ def _column(variable: Variable, fields: list[_Field]) -> Held:
     return Held(np.array(values, dtype=np.float64), hidden)
 
 
-def _columns(spec: CollectionSpec, header: list[str]) -> list[list[str]]:
-    """Return the columns of each variable in a file with this header, or in the usual one if the header is another."""
-    if "" in spec.variables:
-        tagged = spec.variables[""].domain.kind == "values" and header != ["value", "weight"]
-        return [["value", "tag"] if tagged else ["value"]]
-    return [[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]
+def _headers(spec: CollectionSpec) -> list[list[list[str]]]:
+    """Return the headers that a file may have, the usual one first, as the columns of each variable."""
+    if "" not in spec.variables:
+        return [[[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]]
+    return [[["value", "tag"]], [["value"]]] if spec.variables[""].domain.kind == "values" else [[["value"]]]
 
 
 def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field], float]]:
@@ -167,25 +167,19 @@ def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field]
     Raises:
         ValueError: at the first invalid line.
     """
-    rows = iter(read_rows(path))
-    line, header = next(rows, (1, []))
-    columns = _columns(spec, header)
-    names = [*(name for of_variable in columns for name in of_variable), "weight"]
-    if header != names:
-        raise ValueError(f"line {line}: {quote(','.join(header))} must be the header {','.join(names)}")
-    for line, row in rows:
-        try:
-            if len(row) != len(names):
-                empty = ", and leave the tag empty if there is none" if any(map(_has_tag, columns)) else ""
-                raise ValueError(f"the row has {len(row)} fields; write {','.join(names)}{empty}")
-            cells = iter(row)
-            fields = [
-                _parse_field([next(cells) for _ in of_variable], variable, spec)
-                for of_variable, variable in zip(columns, spec.variables.values(), strict=True)
-            ]
-            yield fields, read_weight(next(cells))
-        except ValueError as error:
-            raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+    known = {(*chain.from_iterable(columns), "weight"): columns for columns in _headers(spec)}
+    table = Table.read(path, *known)
+    columns = known[tuple(table.header)]
+
+    def parse(row: list[str]) -> tuple[list[_Field], float]:
+        cells = iter(row)
+        fields = [
+            _parse_field([next(cells) for _ in of_variable], variable, spec)
+            for of_variable, variable in zip(columns, spec.variables.values(), strict=True)
+        ]
+        return fields, read_weight(next(cells))
+
+    return table.each(parse)
 
 
 def _has_tag(columns: list[str]) -> bool:

@@ -1,25 +1,25 @@
 """The candidates of a collection of strings: those whose shares the collector estimates. Devices do not know them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from uldp.schemas.specs.cohorts import MOST_CANDIDATE_BYTES
 from uldp.schemas.specs.domains import Strings
+from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import plain, quote
-from uldp.schemas.specs.specfile import read_rows
+from uldp.schemas.specs.tables import read_column
 
 
 def read_candidates(
-    listed: Sequence[str] | None, file: str | None, strings: Strings, most: int, base: Path
+    listed: Sequence[str] | None, file: str | None, strings: Strings, most: int, folder: SpecFolder
 ) -> Sequence[str]:
-    """Return the candidates of a spec, or of the first column of a CSV file; nothing if there are neither.
+    """Return the candidates of a spec, or of a CSV file; nothing if there are neither.
 
     Args:
         listed: The candidates that the spec lists.
-        file: The file that it names, relative to ``base``.
+        file: The file that it names.
         strings: The domain.
         most: The most candidates that the mechanism tells apart.
-        base: The folder of the spec.
+        folder: The folder of the spec.
 
     Raises:
         ValueError: if the file cannot be read, or a candidate is none. The message begins with the key.
@@ -27,11 +27,11 @@ def read_candidates(
     if listed is not None and file is not None:
         raise ValueError("candidates: give the list or candidates_file; remove one")
     if file is None:
-        key, found = "candidates", list(enumerate(listed or (), 1))
+        key, found = "candidates", list(listed or ())
     else:
-        key = f"candidates_file: {plain(str(base / file))}"
+        key = f"candidates_file: {plain(str(folder.path / file))}"
         try:
-            found = [(line, row[0]) for line, row in read_rows(base / file)]
+            found = read_column(folder.find(file))
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
     if len(found) > most:
@@ -40,8 +40,8 @@ def read_candidates(
             " fewer at a time"
         )
     seen: set[str] = set()
-    for number, text in found:
-        at = f"{'entry' if file is None else 'line'} {number}, {quote(text)}"
+    for number, text in enumerate(found, 1):
+        at = f"{'entry' if file is None else 'value'} {number}, {quote(text)}"
         try:
             strings.read(text)
         except ValueError as error:
@@ -54,4 +54,4 @@ def read_candidates(
             f"{key}: the strings have {size:,} bytes together, at most {MOST_CANDIDATE_BYTES:,} are allowed, because"
             " each estimate holds them; ask about fewer at a time"
         )
-    return [text for _, text in found]
+    return found

@@ -18,6 +18,7 @@ from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.channel import device_half, digest
 from uldp.schemas.specs.domains import Domain, Sensitive, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
+from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.mechanism_names import EstimatorName
 from uldp.schemas.specs.mechanisms import LevelsSpec, MechanismSpec, SampleOneSpec, not_a_name
@@ -165,8 +166,12 @@ class CollectionSpec(Strict):
         return super().__new__(cls)
 
     @classmethod
-    def load(cls, path: str | Path) -> "CollectionSpec":
+    def load(cls, path: str | Path, *, below: Path | None = None) -> "CollectionSpec":
         """Read a spec file and the files that it names, whose paths are relative to the spec file.
+
+        Args:
+            path: The spec file.
+            below: The folder below which the files must be that the spec names. The default is the spec's own.
 
         Raises:
             SpecError: if the spec or one of these files is invalid.
@@ -174,11 +179,13 @@ class CollectionSpec(Strict):
         if not isinstance(path, str | PathLike):
             raise TypeError(f"the path of a spec is a {type(path).__name__}, not a str; parse takes a mapping")
         path = Path(path)
-        return cls.parse(read_spec(path), base=path.parent, source=str(path))
+        return cls.parse(read_spec(path), base=path.parent, below=below, source=str(path))
 
     @classmethod
-    def parse(cls, data: object, *, base: Path = Path(), source: str = "spec") -> "CollectionSpec":
-        """Check ``data`` and read the files that it names, relative to ``base``.
+    def parse(
+        cls, data: object, *, base: Path = Path(), below: Path | None = None, source: str = "spec"
+    ) -> "CollectionSpec":
+        """Check ``data`` and read the files that it names, relative to ``base`` and ``below`` it or another folder.
 
         Raises:
             SpecError: one line per problem, each beginning with ``source``.
@@ -196,14 +203,14 @@ class CollectionSpec(Strict):
         except ValidationError as error:
             raise SpecError("\n".join(explain(source, error, cls, _UNIONS))) from error
         try:
-            spec._variables = spec._read_variables(base)
+            spec._variables = spec._read_variables(SpecFolder(base, below))
             spec._check_estimators()
             spec._check_intervals()
         except ValueError as error:
             raise SpecError(f"{source}: {error}") from error
         return spec
 
-    def _read_variables(self, base: Path) -> dict[str, Variable]:
+    def _read_variables(self, folder: SpecFolder) -> dict[str, Variable]:
         record, mechanism = self.domain.record, self.mechanism
         if mechanism.share is not None:
             raise ValueError("mechanism.share: only the attributes of a record have shares; remove it")
@@ -215,7 +222,7 @@ class CollectionSpec(Strict):
                 self.sensitive,
                 self.tags,
                 mechanism,
-                base,
+                folder,
                 simultaneous=self._simultaneous,
                 candidates=self.candidates,
                 candidates_file=self.candidates_file,
@@ -240,7 +247,7 @@ class CollectionSpec(Strict):
                 attribute.sensitive,
                 attribute.tags,
                 mechanism.of[name],
-                base,
+                folder,
                 attribute=name,
                 share=mechanism.share_of(name),
                 simultaneous=self._simultaneous,

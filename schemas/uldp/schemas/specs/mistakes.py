@@ -62,6 +62,15 @@ def quote(value: object) -> str:
     return _QUOTE.repr(value)
 
 
+def ascii_quote(text: str) -> str:
+    r"""Quote a text so that its characters can be told apart, which only ASCII shows.
+
+    >>> ascii_quote("caf" + chr(0xE9))
+    "'caf\\xe9'"
+    """
+    return ascii(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}...")
+
+
 def plain(text: str) -> str:
     r"""Return a printable path as it is and any other path quoted; only a path too long to exist is cut.
 

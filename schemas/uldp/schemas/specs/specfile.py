@@ -1,7 +1,7 @@
-"""Read spec files and the tables that they name, with limits on size, and with errors that name the line."""
+"""Read spec files and other text, with limits on size, and with errors that name the line."""
 
-import csv
-import io
+import codecs
+import os
 import re
 from collections.abc import Hashable
 from pathlib import Path
@@ -11,9 +11,10 @@ import yaml
 
 from uldp.schemas.specs.mistakes import plain, quote
 
-#: The largest size of a spec and of a table in bytes; a longer file is probably the wrong file.
+#: The largest size of a spec in bytes; a longer file is probably the wrong file.
 MAX_SPEC_BYTES = 16 << 20
-MAX_TABLE_BYTES = 1 << 30
+#: What a file in UTF-16 or UTF-32 begins with; spreadsheets write such files.
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 #: Plain words for PyYAML's errors about unclosed keys, quotes and brackets. PyYAML notices these errors some lines
 #: later, or at the end of the file.
@@ -48,13 +49,15 @@ def read_text(path: Path, limit: int) -> str:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise ValueError(f"{error.strerror or error}; check the path") from error
-    except ValueError as error:  # the path has a null character
-        raise ValueError("no file can have this name; check the path") from error
-    if len(data) > limit:
+            # A long file is refused before it is read; a device or a pipe has no size.
+            too_long = os.fstat(file.fileno()).st_size > limit
+            data = b"" if too_long else file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise ValueError(unreadable(error)) from error
+    if too_long or len(data) > limit:
         raise ValueError(f"the file has more than {limit:,} bytes; is this the right file?")
+    if data.startswith(_WIDE):
+        raise ValueError("the file is UTF-16 or UTF-32 text; save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -62,6 +65,13 @@ def read_text(path: Path, limit: int) -> str:
     if "\0" in text:
         raise ValueError("the file is not a text file; is this the right file?")
     return text
+
+
+def unreadable(error: OSError | ValueError) -> str:
+    """Say why a file cannot be opened; Python has a ValueError for names that no file can have."""
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}; check the path"
+    return "no file can have this name; check the path"
 
 
 def read_spec(path: Path) -> object:
@@ -84,37 +94,6 @@ def read_spec(path: Path) -> object:
         raise SpecError(f"{path}: brackets or lists are nested too deeply; is this a spec?") from error
     except ValueError as error:
         raise SpecError(f"{path}: {error}") from error
-
-
-def read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Read the nonempty rows of a CSV file, each with its line number.
-
-    Raises:
-        ValueError: if the file cannot be read. The message does not name the file.
-    """
-    rows = csv.reader(io.StringIO(read_text(path, MAX_TABLE_BYTES), newline=""))
-    try:
-        return [(rows.line_num, row) for row in rows if row]
-    except csv.Error as error:
-        limit = csv.field_size_limit()
-        raise ValueError(
-            f"line {rows.line_num}: a field has more than {limit:,} characters; is a quote not closed?"
-        ) from error
-
-
-def read_weight(text: str) -> float:
-    """Read the weight of a row.
-
-    Raises:
-        ValueError: if the weight is not a finite number of 0 or more.
-    """
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = -1
-    if not 0 <= weight < float("inf"):
-        raise ValueError(f"weight {quote(text)} must be a finite number of 0 or more")
-    return weight
 
 
 class _RefusedError(yaml.constructor.ConstructorError):

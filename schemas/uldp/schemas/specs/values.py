@@ -8,8 +8,9 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.domains import Sensitive, VariableDomain, refuse_repeated
+from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import near, notes, plain, quote
-from uldp.schemas.specs.specfile import read_rows, read_weight
+from uldp.schemas.specs.tables import Table, read_column, read_weight
 
 #: The draws that the weights of a background count for one that is worth as much. A background is seldom a sample of
 #: the hidden users themselves: with this number, intervals cover where the places of the shipped example are assumed.
@@ -98,15 +99,9 @@ class Values:
             ValueError: if the file cannot be read, or gives no distribution. The message does not name the file.
         """
         weights = np.zeros(self.size)
-        for line, row in read_rows(path):
-            if line == 1 and row == ["value", "weight"]:
-                continue
-            try:
-                if len(row) != 2:
-                    raise ValueError(f"the row has {len(row)} fields; write value,weight")
-                weights[self.read_value(row[0])] += read_weight(row[1])
-            except ValueError as error:
-                raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+        table = Table.read(path, ["value", "weight"], optional=True)
+        for value, weight in table.each(lambda row: (self.read_value(row[0]), read_weight(row[1]))):
+            weights[value] += weight
         with np.errstate(over="ignore"):
             total = weights.sum()
         if not 0 < total < np.inf:
@@ -115,27 +110,27 @@ class Values:
         return weights / total, float(total) / WEIGHT_OF_A_DRAW if whole else np.nan
 
 
-def read_values(domain: VariableDomain, base: Path) -> Values:
-    """Return the values of a domain; labels come from a file whose path is relative to ``base``.
+def read_values(domain: VariableDomain, folder: SpecFolder) -> Values:
+    """Return the values of a domain; labels may come from a file of ``folder``.
 
     Raises:
         ValueError: if the file cannot be read, or does not hold labels.
     """
     if domain.labels_file is not None:
-        labels = _read_labels(base / domain.labels_file)
+        labels = _read_labels(domain.labels_file, folder)
         return Values(len(labels), labels)
     if domain.labels is not None:
         return Values(len(domain.labels), domain.labels)
     return Values(domain.size or 0, None)
 
 
-def _read_labels(path: Path) -> list[str]:
-    """Read the first column of a table."""
+def _read_labels(name: str, folder: SpecFolder) -> list[str]:
+    """Read the only column of a table."""
     try:
-        labels = [row[0] for _, row in read_rows(path)]
+        labels = read_column(folder.find(name))
         refuse_repeated(labels)
         if len(labels) < 2:
             raise ValueError(f"the file has {len(labels)} labels; write two or more")
     except ValueError as error:
-        raise ValueError(f"labels_file: {plain(str(path))}: {error}") from error
+        raise ValueError(f"labels_file: {plain(str(folder.path / name))}: {error}") from error
     return labels

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.candidates import read_candidates
 from uldp.schemas.specs.domains import Sensitive, Tag, VariableDomain
+from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.groups import read_groups
 from uldp.schemas.specs.mechanism_family import PrivateSpec, names_where
 from uldp.schemas.specs.mechanisms import LevelsSpec, VariableMechanism
@@ -87,7 +87,7 @@ def read_variable(
     sensitive: Sensitive,
     tags: Sequence[Tag],
     mechanism: VariableMechanism,
-    base: Path,
+    folder: SpecFolder,
     *,
     attribute: str = "",
     share: float = 1.0,
@@ -95,14 +95,14 @@ def read_variable(
     candidates: Sequence[str] | None = None,
     candidates_file: str | None = None,
 ) -> Variable:
-    """Check the parts of a variable against each other, and read the files that they name, relative to ``base``.
+    """Check the parts of a variable against each other, and read the files that they name.
 
     Args:
         domain: The domain.
         sensitive: The sensitive values.
         tags: The tags.
         mechanism: The mechanism.
-        base: The folder of the spec.
+        folder: The folder of the spec.
         attribute: The name of the attribute in the record; empty if there is no record.
         share: The share of the reports about this variable.
         simultaneous: Whether all intervals of a table of its shares are to hold at once.
@@ -134,7 +134,7 @@ def read_variable(
     asked: Sequence[str] = ()
     if domain.strings is not None and isinstance(mechanism, BloomSpec | CohortHashingSpec):
         try:
-            asked = read_candidates(candidates, candidates_file, domain.strings, mechanism.most_candidates, base)
+            asked = read_candidates(candidates, candidates_file, domain.strings, mechanism.most_candidates, folder)
         except ValueError as error:
             raise ValueError(f"{beside}{error}") from error
     elif candidates is not None or candidates_file is not None:
@@ -146,7 +146,7 @@ def read_variable(
         raise ValueError("tags: levels have no zones; remove zones, or choose urr")
     _check_sensitive(own, sensitive, tags, where)
     try:
-        values = read_values(domain, base)
+        values = read_values(domain, folder)
     except ValueError as error:
         raise ValueError(f"{of_domain}.{error}") from error
     try:
@@ -175,8 +175,8 @@ def read_variable(
             mechanism = mechanism.model_copy(update={"groups": read_groups(mechanism.groups, values)})
         except ValueError as error:
             raise ValueError(f"mechanism.groups: {error}") from error
-    background, strength = _read_backgrounds(values, mask, tags, base, f"{beside}tags")
-    zones = _read_zones(values, tags, base, f"{beside}tags")
+    background, strength = _read_backgrounds(values, mask, tags, folder, f"{beside}tags")
+    zones = _read_zones(values, tags, folder, f"{beside}tags")
     variable = Variable(
         values.size,
         values.names,
@@ -248,14 +248,14 @@ def _check_zone_epsilon(mechanism: VariableMechanism, tag: Tag, key: str) -> Non
         raise ValueError(f"{key}: must be at most epsilon, the budget of the report ({mechanism.epsilon:.16g})")
 
 
-def _read_zones(values: Values, tags: Sequence[Tag], base: Path, key: str) -> list[Zones | None]:
+def _read_zones(values: Values, tags: Sequence[Tag], folder: SpecFolder, key: str) -> list[Zones | None]:
     found: list[Zones | None] = []
     for index, tag in enumerate(tags):
-        path = None if tag.zones is None else base / tag.zones
         try:
-            zones = None if path is None else read_zones(path, values)
+            zones = None if tag.zones is None else read_zones(folder.find(tag.zones), values)
         except ValueError as error:
-            raise ValueError(f"{key}.{index}.zones: {plain(str(path))}: {error}") from error
+            path = plain(str(folder.path / (tag.zones or "")))
+            raise ValueError(f"{key}.{index}.zones: {path}: {error}") from error
         if zones is not None and tag.zone_epsilon is None and len(zones.labels) * values.size > _MOST_PLACES:
             raise ValueError(
                 f"{key}.{index}.zones: {len(zones.labels):,} zones of {values.size:,} values have a table of more than"
@@ -266,16 +266,16 @@ def _read_zones(values: Values, tags: Sequence[Tag], base: Path, key: str) -> li
 
 
 def _read_backgrounds(
-    values: Values, sensitive: Mask, tags: Sequence[Tag], base: Path, key: str
+    values: Values, sensitive: Mask, tags: Sequence[Tag], folder: SpecFolder, key: str
 ) -> tuple[Floats, Floats]:
     background, strength = np.full((len(tags), values.size), np.nan), np.full(len(tags), np.nan)
     for index, tag in enumerate(tags):
         if tag.background is not None:
-            path = base / tag.background
             try:
-                background[index], strength[index] = values.read_background(path)
+                background[index], strength[index] = values.read_background(folder.find(tag.background))
             except ValueError as error:
-                raise ValueError(f"{key}.{index}.background: {plain(str(path))}: {error}") from error
+                path = plain(str(folder.path / tag.background))
+                raise ValueError(f"{key}.{index}.background: {path}: {error}") from error
             if tag.strength is not None:
                 strength[index] = tag.strength
         elif sensitive.all():

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from uldp.schemas.arrays import Symbols
-from uldp.schemas.specs.mistakes import quote
-from uldp.schemas.specs.specfile import read_rows
+from uldp.schemas.specs.tables import Table
 from uldp.schemas.specs.values import Values
 
 #: The zone of all values that the file does not name.
@@ -43,22 +42,19 @@ def read_zones(path: Path, values: Values) -> Zones:
     """
     of_value = np.full(values.size, -1, dtype=np.int64)
     zones: dict[str, int] = {}
-    for line, row in read_rows(path):
-        if line == 1 and row == ["value", "zone"]:
-            continue
-        try:
-            if len(row) != 2:
-                raise ValueError(f"the row has {len(row)} fields; write value,zone")
-            index = values.read_value(row[0])
-            if of_value[index] >= 0:
-                raise ValueError("the value occurs twice; remove one row")
-            if not _LABEL.fullmatch(row[1]):
-                raise ValueError("a zone must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
-            if row[1] == REST:
-                raise ValueError(f"the zone {REST} is of the values that the file does not name; remove the row")
-            of_value[index] = zones.setdefault(row[1], len(zones))
-        except ValueError as error:
-            raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+
+    def parse(row: list[str]) -> tuple[int, str]:
+        index = values.read_value(row[0])
+        if of_value[index] >= 0:
+            raise ValueError("the value occurs twice; remove one row")
+        if not _LABEL.fullmatch(row[1]):
+            raise ValueError("a zone must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -")
+        if row[1] == REST:
+            raise ValueError(f"the zone {REST} is of the values that the file does not name; remove the row")
+        return index, row[1]
+
+    for index, zone in Table.read(path, ["value", "zone"], optional=True).each(parse):
+        of_value[index] = zones.setdefault(zone, len(zones))
     if (of_value < 0).any():
         of_value[of_value < 0] = zones.setdefault(REST, len(zones))
     if not 2 <= len(zones) <= MOST_ZONES:

@@ -1,0 +1,128 @@
+"""The CSV tables of specs and simulations: one reader, one set of rules, and errors that name the line.
+
+A table is UTF-8 text, with or without a byte order mark. Its first row is a header of known columns, and each later
+row has a field for each of them. No field holds an end of line, because the usual cause is a quote that is not closed.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Self, TypeVar
+
+from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.specfile import read_text
+
+#: The largest size of a table in bytes; a longer file is probably the wrong file.
+MAX_TABLE_BYTES = 512 << 20
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a CSV file.
+
+    Attributes:
+        header: The names of its columns.
+        rows: Each nonempty row behind the header, with the number of its line.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[tuple[int, list[str]]]
+
+    @classmethod
+    def read(cls, path: Path, *headers: Sequence[str], optional: bool = False) -> Self:
+        """Read a table whose header is one of ``headers``.
+
+        Args:
+            path: The file.
+            headers: The headers that it may have.
+            optional: Whether it may have none, which is then the first of them. Leave this to tables in which no
+                header passes for a row.
+
+        Raises:
+            ValueError: if the file cannot be read, or has another header. The message does not name the file.
+        """
+        rows = list(_rows(read_text(path, MAX_TABLE_BYTES)))
+        line, header = rows[0] if rows else (1, [])
+        if header in map(list, headers):
+            return cls(header, rows[1:])
+        if not optional:
+            known = " or ".join(",".join(names) for names in headers)
+            raise ValueError(f"line {line}: {quote(','.join(header))} must be the header {known}")
+        return cls(headers[0], rows)
+
+    def each(self, parse: Callable[[list[str]], T]) -> Iterator[T]:
+        """Yield what ``parse`` makes of each row.
+
+        Raises:
+            ValueError: if a row does not fit the header, or ``parse`` refuses it. The message names line and row.
+        """
+        for line, row in self.rows:
+            try:
+                if len(row) != len(self.header):
+                    raise ValueError(f"the row has {len(row)} fields; write {','.join(self.header)}")
+                yield parse(row)
+            except ValueError as error:
+                raise ValueError(f"line {line}: {quote(','.join(row))}: {error}") from error
+
+
+def read_column(path: Path) -> list[str]:
+    """Read the table of one column, ``value``.
+
+    Raises:
+        ValueError: if the file is no such table. The message does not name the file.
+    """
+    table = Table.read(path, ["value"])
+    column = list(table.each(itemgetter(0)))
+    if separator := next((mark for mark in ";\t" if column and all(mark in text for text in column)), None):
+        raise ValueError(f"every row has the character {quote(separator)}; write the values alone, in one column")
+    return column
+
+
+def read_weight(text: str) -> float:
+    """Read the weight of a row.
+
+    Raises:
+        ValueError: if the weight is not a finite number of 0 or more.
+    """
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"weight {quote(text)} must be a finite number of 0 or more")
+    return weight
+
+
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the nonempty rows of CSV text, each with the number of its line."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    line = 0
+    while True:
+        line = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(f"line {line}: {_words(error)}") from error
+        if rows.line_num > line:
+            raise ValueError(f"line {line}: a field ends on line {rows.line_num}; close its quote")
+        if row:
+            yield line, row
+
+
+def _words(error: csv.Error) -> str:
+    """Say in plain words what csv cannot read."""
+    said = str(error)
+    if "field limit" in said:
+        return f"a field has more than {csv.field_size_limit():,} characters; is a quote not closed?"
+    if "unexpected end" in said:
+        return "a quote is opened here and not closed"
+    if "expected after" in said:
+        return 'text follows a closed quote; write "" for a quote inside of a field'
+    return f"{said}; write one row on a line"
