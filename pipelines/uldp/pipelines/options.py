@@ -62,6 +62,14 @@ def time_ms(text: str) -> int:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
+PUBLISHED_BY = click.option(
+    "--published-by",
+    type=time_ms,
+    metavar="TIME",
+    help="When all messages had been published whose files hold no times, as those of Kafka Connect do not; ISO 8601.",
+)
+
+
 def grid_shape(text: str) -> tuple[int, int]:
     """Read rows and columns."""
     rows, _, columns = text.partition("x")

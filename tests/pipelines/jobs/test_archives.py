@@ -71,6 +71,8 @@ def test_what_is_left_out_is_said_and_kept_beside_the_results(archive: Path, uld
     assert uldp("show", "out")[1].splitlines()[-1] == said
     assert uldp("show", "out", "--json")[2].splitlines() == [said]
     assert uldp("export", "out", "--to", "rows.csv")[1].splitlines()[-1] == said
+    code, out, _ = uldp("audit", "archive", "out")
+    assert (code, out.splitlines()[0]) == (0, f"out: {said}")
     uldp("report", "out", "--out", "page.html")
     assert f"Not all files of the archive were read: {said}." in Path("page.html").read_text(encoding="utf-8")
     for path in ("_temporary/1.avro", "_SUCCESS", "more.avro.gz"):

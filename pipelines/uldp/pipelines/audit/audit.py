@@ -13,6 +13,7 @@ from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
 from uldp.pipelines.audit.signed import Reading, Signed
 from uldp.pipelines.audit.source import Part, Source, StreamSource, source_of
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.text import number_of
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.codec.packed import PackedMessages
@@ -90,6 +91,8 @@ class _Audit:
             )
         if self.found.missing:
             self.notes.append(f"{number_of(self.found.missing, 'message')} missing, which {self.out}/missing names")
+        if left_out := left_out_line(self.out, self._damaged):
+            self.notes.append(left_out)
         return Audit(messages, counted.tally.received, tuple(dict.fromkeys(self.faults)), tuple(self.notes))
 
     @property

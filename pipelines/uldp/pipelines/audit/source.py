@@ -47,15 +47,21 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ArchiveSource:
-    """Files of messages on this machine."""
+    """Files of messages on this machine.
+
+    Attributes:
+        path: The file, or the folder.
+        published: As in ``packed_messages``.
+    """
 
     path: Path
+    published: int | None = None
     closed = True
 
     def read(self, damaged: Damaged) -> Iterator[Part]:
         """Yield the messages of each file."""
         for path in message_files(self.path):
-            yield from _read_file(Path(path), path, damaged)
+            yield from _read_file(Path(path), path, damaged, self.published)
 
 
 @dataclass(frozen=True)
@@ -94,10 +100,10 @@ class StreamSource:
             return sync_marker(file).hex(), path.stat().st_size
 
 
-def _read_file(path: Path, clock: str, damaged: Damaged) -> Iterator[Part]:
+def _read_file(path: Path, clock: str, damaged: Damaged, published: int | None = None) -> Iterator[Part]:
     try:
         with opened(path) as file:
-            for packed in packed_messages(file, str(path)):
+            for packed in packed_messages(file, str(path), published):
                 yield Part(path.name, clock, packed)
     except (StreamError, OSError) as error:
         damaged(error if isinstance(error, StreamError) else ValueError(f"{path}: {error.strerror}"))
@@ -147,4 +153,4 @@ def source_of(endpoint: Endpoint) -> ArchiveSource | StreamSource | TopicSource:
         raise ValueError(f"{endpoint}: not on this machine; copy it here, and audit the copy")
     if endpoint.path.is_dir() and kind_of(endpoint.path) is Kind.STREAM:
         return StreamSource(LocalStream.open(endpoint.path))
-    return ArchiveSource(endpoint.path)
+    return ArchiveSource(endpoint.path, endpoint.published)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from uldp.pipelines.commands.output import say
-from uldp.pipelines.options import FOLDER, KAFKA_CONFIG
+from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, PUBLISHED_BY
 
 
 @click.command()
@@ -15,7 +15,15 @@ from uldp.pipelines.options import FOLDER, KAFKA_CONFIG
 @click.option("--private", type=FOLDER, help="The directory of --private-to, if the job had one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @KAFKA_CONFIG
-def audit(source: str, out: Path, private: Path | None, as_json: bool, kafka_config: Path | None) -> None:
+@PUBLISHED_BY
+def audit(
+    source: str,
+    out: Path,
+    private: Path | None,
+    as_json: bool,
+    kafka_config: Path | None,
+    published_by: int | None,
+) -> None:
     """Count SOURCE again, and name what is lost or double in the results OUT of its job.
 
     SOURCE is what the job read, or a copy: a local stream, files of messages, or kafka:HOST:PORT/TOPIC. The command
@@ -27,8 +35,9 @@ def audit(source: str, out: Path, private: Path | None, as_json: bool, kafka_con
     from uldp.pipelines.audit.audit import audit as recount
     from uldp.pipelines.results.text import number_of
     from uldp.transforms.io.endpoints import parse_endpoint
+    from uldp.transforms.io.files import published
 
-    found = recount(parse_endpoint(source, kafka_config), out, private=private)
+    found = recount(published(parse_endpoint(source, kafka_config), published_by), out, private=private)
     counted = f"{number_of(found.messages, 'message')}, {number_of(found.reports, 'report')}"
     if as_json:
         fields = {"messages": found.messages, "reports": found.reports, "faults": found.faults, "notes": found.notes}

@@ -1,14 +1,13 @@
 """The commands that run jobs: backfill and stream."""
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from uldp.pipelines.commands.output import load, say, show_log, summarize
-from uldp.pipelines.options import BEAM, FOLDER, duration_ms, job_options, time_ms
+from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, duration_ms, job_options
 from uldp.pipelines.process import run_apart, stop_on_terminate
 
 if TYPE_CHECKING:
@@ -23,12 +22,7 @@ _KAFKA = "uldp.transforms.io.kafka"
     sources="Messages: a file, a directory or a URL of files, or a topic, kafka:HOST:PORT/TOPIC.",
     results="Directory of the results, or a URL such as gs://...",
 )
-@click.option(
-    "--published-by",
-    type=time_ms,
-    metavar="TIME",
-    help="When all messages had been published whose files hold no times, as those of Kafka Connect do not; ISO 8601.",
-)
+@PUBLISHED_BY
 def backfill(
     ctx: click.Context,
     specs: tuple[Path, ...],
@@ -45,17 +39,11 @@ def backfill(
     """
     from uldp.pipelines.jobs import local
     from uldp.transforms.io.endpoints import parse_endpoint
-    from uldp.transforms.io.files import FilesEndpoint
+    from uldp.transforms.io.files import published
 
     show_log("uldp.transforms.io.archive", logging.INFO)
     show_log(_KAFKA, logging.WARNING)
-    archive = parse_endpoint(source, kafka_config)
-    if published_by is not None:
-        if not isinstance(archive, FilesEndpoint):
-            raise click.UsageError(
-                "--published-by needs files, and a topic knows the time of each message; leave it out"
-            )
-        archive = replace(archive, published=published_by)
+    archive = published(parse_endpoint(source, kafka_config), published_by)
     options = local.pipeline_options(ctx.args)
     local.backfill(load(specs), archive, out, options, private=private_to, sender_key=sender_key)
     summarize(out, private_to)

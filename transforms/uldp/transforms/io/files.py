@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apache_beam as beam
@@ -19,6 +19,19 @@ from uldp.transforms.io.remote import is_remote
 def parse(uri: str, config: Path | None = None) -> "FilesEndpoint":
     """Read any text: a path or a URL. No config is needed."""
     return FilesEndpoint(uri)
+
+
+def published(endpoint: Endpoint, by: int | None) -> Endpoint:
+    """Return an endpoint whose messages without a publish time had been published by a time; None changes nothing.
+
+    Raises:
+        EndpointError: if all of its messages have a time.
+    """
+    if by is None:
+        return endpoint
+    if not isinstance(endpoint, FilesEndpoint):
+        raise EndpointError(f"{endpoint}: its messages have publish times; leave out --published-by")
+    return replace(endpoint, published=by)
 
 
 @dataclass(frozen=True)
