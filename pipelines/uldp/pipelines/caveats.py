@@ -12,6 +12,7 @@ from uldp.mechanisms.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.randomizers.input_discriminative import InputDiscriminativeEncoding
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.pipelines.costs import costly
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
@@ -44,6 +45,7 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"window.early_every, {format_duration(window.early_every)}, is longer than the window, "
             f"{format_duration(window.size)}: no estimate comes early; make it shorter, or leave it out"
         )
+    yield from costly(spec, users)
     yield from _large_budgets(spec)
     for attribute, variable in spec.variables.items():
         of = f"{attribute}: " if attribute else ""

@@ -40,6 +40,8 @@ AnyTime = TypeVar("AnyTime", int, Times)
 MAX_AGE = timedelta(days=365)
 #: The default is no more time slices than this, because a sender can open a window for each slice of that time.
 MAX_SLICES = 10_000
+#: The most windows that count one report: its place in each of them takes time and memory.
+MAX_WINDOWS_OF_A_REPORT = 10_000
 #: The longest window. Reports may be of any time before the year 9000, and text of times has years of four digits.
 MAX_WINDOW = timedelta(days=365_000)
 
@@ -73,6 +75,12 @@ class WindowSpec(Strict):
             raise ValueError("early_every must be one or more whole seconds; leave it out for no early panes")
         if self.period is not None and (not self.period or self.size % self.period):
             raise ValueError(f"size must be a multiple of period; {format_duration(self.period)} does not divide it")
+        if (windows := self.size // self.slice) > MAX_WINDOWS_OF_A_REPORT:
+            least = timedelta(milliseconds=-(-milliseconds(self.size) // MAX_WINDOWS_OF_A_REPORT))
+            raise ValueError(
+                f"period: each report would count in {windows:,} windows, and {MAX_WINDOWS_OF_A_REPORT:,} is the most;"
+                f" write a period of {format_duration(least)} or more"
+            )
         return self
 
 
