@@ -27,6 +27,7 @@ LONGEST = (
     "test_pubsub.py",
     "test_pubsub_on_flink.py",
     "test_kafka_on_flink.py",
+    "test_changing_topics.py",
     "test_prism.py",
     "test_flink.py",
 )
