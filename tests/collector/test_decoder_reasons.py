@@ -1,5 +1,8 @@
 """Each reason to reject a report, against a message that earns it."""
 
+import base64
+import gzip
+import zlib
 from importlib import metadata
 
 import pytest
@@ -22,7 +25,7 @@ from tests.collector.decoding import (
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.decoder import KEPT_BYTES
 from uldp.collector.parse import MAX_MESSAGE_BYTES
-from uldp.schemas.framing import MAGIC, header, load_schema, report_store
+from uldp.schemas.framing import HEADER_SIZE, MAGIC, header, load_schema, report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Rejected, ReportBatch
@@ -41,6 +44,23 @@ CASES: list[tuple[Reason, bytes, str]] = [
     (Reason.NOT_AVRO, b"", "starts with nothing, not c301"),
     (Reason.NOT_AVRO, b'{"a": 1}', "starts with 7b22, not c301"),
     (Reason.NOT_AVRO, MAGIC + b"1234567", "9 bytes end inside the header, which has 10"),
+    *(
+        (Reason.NOT_AVRO, data, f"; it looks like {words}")
+        for data, words in {
+            b'{"a": 1}': "JSON; send Avro's binary encoding",
+            b"Obj\x01" + report(): "an Avro container file; send each of its records as a message",
+            gzip.compress(report()): "gzip compression; send the bytes as they were, and let the transport compress",
+            zlib.compress(report()): "zlib compression; send the bytes as they were, and let the transport compress",
+            b"\x28\xb5\x2f\xfd" + bytes(9): "zstandard compression;",
+            base64.b64encode(report()): "a message as text in base64; send its bytes",
+            report().hex().encode(): "a message as text in hexadecimal; send its bytes",
+            report()[HEADER_SIZE:]: "a body without its header; send the 10 bytes of the header first",
+        }.items()
+    ),
+    (Reason.REGISTRY_FRAMING, b"\0\0\0\0\x07" + report()[HEADER_SIZE:], "00 and the schema id 7 of 4 bytes"),
+    (Reason.REGISTRY_FRAMING, b"\0" + bytes(7) + b"\x07" + report()[HEADER_SIZE:], "00 and the schema id 7 of 8 bytes"),
+    (Reason.REGISTRY_FRAMING, b"\0\1\0\0\0" + report(key=("x" * 64, 1))[HEADER_SIZE:], "id 16777216 of 4 bytes"),
+    (Reason.NOT_AVRO, bytes(500), "starts with 0000, not c301"),
     (Reason.UNKNOWN_SCHEMA, header(load_schema("message")) + b"\0\0\0", "fingerprint c6bb28b27986b4f9"),
     (Reason.TRUNCATED, report()[:-1], f"{len(report()) - 1} bytes end inside the body"),
     (Reason.MALFORMED, report() + b"\0", "1 bytes follow the body"),
@@ -103,6 +123,24 @@ def test_a_time_that_no_other_unit_makes_right_is_of_no_other_unit(time: int, re
     assert rejected.reason is reason
     assert rejected.detail.startswith(detail)
     assert "looks like" not in rejected.detail
+
+
+@pytest.mark.parametrize(
+    ("published", "reason", "unit"),
+    [
+        (START // 1000, Reason.TOO_EARLY, "seconds"),
+        (START * 10**3, Reason.INVALID_TIME, "microseconds"),
+        (START * 10**6, Reason.INVALID_TIME, "nanoseconds"),
+        (START // 7, Reason.TOO_EARLY, None),
+        (-1, Reason.INVALID_TIME, None),
+        ((1 << 63) - 1, Reason.INVALID_TIME, None),
+    ],
+)
+def test_a_publish_time_in_another_unit_is_named(published: int, reason: Reason, unit: str | None) -> None:
+    (rejected,) = decode(Message(report(), published)).rejected
+    assert rejected.reason is reason
+    hint = f"looks like {unit} since 1970, and must be milliseconds"
+    assert rejected.detail.endswith(hint) if unit else "looks like" not in rejected.detail
 
 
 def test_the_age_of_a_report_is_judged_by_when_it_was_published() -> None:

@@ -18,6 +18,7 @@ from uldp.schemas.framing import (
     MAGIC,
     MalformedBodyError,
     NotSingleObjectError,
+    RegistryFramingError,
     Schema,
     SchemaStore,
     TruncatedBodyError,
@@ -35,6 +36,7 @@ POSITIVE = {vector["name"]: vector for vector in VECTORS["positive"]}
 NEGATIVE = {vector["name"]: vector for vector in VECTORS["negative"]}
 ERRORS: dict[str, type[ValueError]] = {
     "not_avro": NotSingleObjectError,
+    "registry_framing": RegistryFramingError,
     "unknown_schema": UnknownSchemaError,
     "truncated": TruncatedBodyError,
     "malformed": MalformedBodyError,
@@ -135,7 +137,13 @@ def test_unknown_fingerprint_is_named(fingerprint: bytes) -> None:
 def test_any_bytes_are_a_record_or_one_of_four_errors(body: bytes, start: bytes) -> None:
     try:
         decode(start + body)
-    except (NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError) as error:
+    except (
+        NotSingleObjectError,
+        RegistryFramingError,
+        UnknownSchemaError,
+        TruncatedBodyError,
+        MalformedBodyError,
+    ) as error:
         assert str(error)  # noqa: PT017 (whether it raises is the bytes' affair)
 
 

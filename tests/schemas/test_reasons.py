@@ -7,6 +7,7 @@ from uldp.schemas.reasons import MEANING, REMEDY, Reason
 #: On disk and in dashboards: a name may be added, never changed.
 NAMES = {
     "not_avro",
+    "registry_framing",
     "unknown_schema",
     "truncated",
     "malformed",

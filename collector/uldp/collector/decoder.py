@@ -22,7 +22,7 @@ import numpy as np
 
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
-from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of
+from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of, unit_of_time
 from uldp.collector.parse import AlikeReports, MessageParser, Unparsed
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
@@ -105,7 +105,8 @@ class ReportDecoder:
         dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
         if not dated.all():
             for origin in np.flatnonzero(~dated).tolist():
-                detail = f"publish time {packed.publish_times[origin]}"
+                time = int(packed.publish_times[origin])
+                detail = f"publish time {time}{unit_of_time(time)}"
                 self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), packed, out)
             packed = packed.take(np.flatnonzero(dated))
         parsed, unparsed = self._parser.parse(packed.bodies)

@@ -21,6 +21,8 @@ _VERDICTS = {reason: LATE + 1 + index for index, reason in enumerate(_REASONS)}
 #: The reports of one message may fall into so many time slices: those of a device that was offline for 25 days, with
 #: windows of an hour. Without a limit, a batch of 112 kB opened a window for each of its 4,000 reports.
 MAX_MESSAGE_SLICES = 600
+#: The years in which a time without another time beside it probably is, in milliseconds.
+YEAR_2000, YEAR_2100 = 946_684_800_000, 4_102_444_800_000
 #: Units that a client may use by mistake instead of milliseconds, and how many of each make one millisecond.
 _UNITS = {"seconds": 1e-3, "microseconds": 1e3, "nanoseconds": 1e6}
 
@@ -110,7 +112,8 @@ class Judged:
             case Reason.INVALID_TIME:
                 return f"event time {time}{_other_unit(served, time, published)}"
             case Reason.TOO_EARLY:
-                return f"event time is {time - published} ms ahead of the stream's clock"
+                unit = _unit_of_publish_time(served, time, published)
+                return f"event time is {time - published} ms ahead of the stream's clock{unit}"
             case Reason.EXPIRED:
                 unit = _other_unit(served, time, published)
                 return f"event time is {published - time} ms before the stream's clock{unit}"
@@ -190,4 +193,20 @@ def _other_unit(served: ServedCollection, time: int, published: int) -> str:
     """Return a hint that names the unit in which an event time would be admitted, or an empty string if none is."""
     (earliest,), (latest,) = served.event_times(np.array([published], dtype=np.int64))
     unit = next((unit for unit, number in _UNITS.items() if earliest <= time / number <= latest), None)
+    return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""
+
+
+def _unit_of_publish_time(served: ServedCollection, time: int, published: int) -> str:
+    """Return a hint that names the unit in which a publish time would admit an event time; empty if none does."""
+    for unit, number in _UNITS.items():
+        (earliest,), (latest,) = served.event_times(np.array([int(published / number)], dtype=np.int64))
+        if earliest <= time <= latest:
+            return f"; the publish time {published} looks like {unit} since 1970, and must be milliseconds"
+    return ""
+
+
+def unit_of_time(time: int) -> str:
+    """Return a hint that names the unit in which a time alone is one of the years 2000 to 2099; empty if none is."""
+    units = _UNITS.items()
+    unit = next((unit for unit, number in units if YEAR_2000 <= time / number < YEAR_2100), None)
     return f"; it looks like {unit} since 1970, and must be milliseconds" if unit is not None else ""

@@ -16,6 +16,7 @@ from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.framing import (
     MalformedBodyError,
     NotSingleObjectError,
+    RegistryFramingError,
     TruncatedBodyError,
     UnknownSchemaError,
     report_store,
@@ -27,6 +28,7 @@ from uldp.schemas.specs.collection import CollectionKey
 MAX_MESSAGE_BYTES = 10_000_000
 _FRAMING_REASONS: dict[type[ValueError], Reason] = {
     NotSingleObjectError: Reason.NOT_AVRO,
+    RegistryFramingError: Reason.REGISTRY_FRAMING,
     UnknownSchemaError: Reason.UNKNOWN_SCHEMA,
     TruncatedBodyError: Reason.TRUNCATED,
     MalformedBodyError: Reason.MALFORMED,

@@ -15,6 +15,8 @@ from typing import Any, cast
 import fastavro
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 
+from uldp.schemas.foreign_framing import foreign_hint, registry_id
+
 MAGIC = b"\xc3\x01"
 HEADER_SIZE = 10
 
@@ -23,6 +25,10 @@ Schema = dict[str, Any]
 
 class NotSingleObjectError(ValueError):
     """The bytes do not begin with a header of the single-object encoding."""
+
+
+class RegistryFramingError(ValueError):
+    """The bytes are in the framing of a schema registry, whose ids name no schema of the store."""
 
 
 class UnknownSchemaError(ValueError):
@@ -119,10 +125,15 @@ class SchemaStore:
             The full name of the record's schema, and the record.
 
         Raises:
-            NotSingleObjectError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: see their docstrings.
+            NotSingleObjectError, RegistryFramingError, UnknownSchemaError, TruncatedBodyError, MalformedBodyError: see
+                their docstrings.
         """
         if message[:2] != MAGIC:
-            raise NotSingleObjectError(f"starts with {message[:2].hex() or 'nothing'}, not {MAGIC.hex()}")
+            if (found := registry_id(message)) is not None:
+                number, size = found
+                raise RegistryFramingError(f"starts with 00 and the schema id {number} of {size} bytes")
+            starts = f"starts with {message[:2].hex() or 'nothing'}, not {MAGIC.hex()}"
+            raise NotSingleObjectError(starts + foreign_hint(message))
         if len(message) < HEADER_SIZE:
             raise NotSingleObjectError(f"{len(message)} bytes end inside the header, which has {HEADER_SIZE}")
         schema = self.writers.get(message[:HEADER_SIZE])

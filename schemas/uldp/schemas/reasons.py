@@ -7,6 +7,7 @@ class Reason(StrEnum):
     """The reason why a report could not be counted. Names are stable, because jobs write them to disk."""
 
     NOT_AVRO = "not_avro"
+    REGISTRY_FRAMING = "registry_framing"
     UNKNOWN_SCHEMA = "unknown_schema"
     TRUNCATED = "truncated"
     MALFORMED = "malformed"
@@ -27,6 +28,7 @@ class Reason(StrEnum):
 #: For each reason, one line that explains to a reader when it occurs.
 MEANING: dict[Reason, str] = {
     Reason.NOT_AVRO: "the message does not begin with a header of Avro's single-object encoding",
+    Reason.REGISTRY_FRAMING: "the message begins with 00 and the id of a schema registry, not with Avro's header",
     Reason.UNKNOWN_SCHEMA: "the writer's schema fingerprint is not in the schema store",
     Reason.TRUNCATED: "the message ends inside its body",
     Reason.MALFORMED: "the body is not what Avro writes for a value of its schema, or batch columns differ in length",
@@ -47,6 +49,7 @@ MEANING: dict[Reason, str] = {
 #: For each reason, one line that says to the developer of a client what to do. docs/rejected.md has more for operators.
 REMEDY: dict[Reason, str] = {
     Reason.NOT_AVRO: "send the header of 10 bytes before the body, and no JSON, text or container file",
+    Reason.REGISTRY_FRAMING: "write the header of 10 bytes in place of 00 and the id; the body stays as it is",
     Reason.UNKNOWN_SCHEMA: "write the fingerprint in little-endian, and use report.avsc as this version ships it",
     Reason.TRUNCATED: "send the whole message; a buffer or a limit of length has cut it, or a length in it is wrong",
     Reason.MALFORMED: "write each field as Avro does, nothing behind the last one, and columns of one length",
