@@ -24,6 +24,11 @@ def stop_on_terminate() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def interrupt() -> None:
+    """Stop the command from another thread, as Ctrl-C does; a shell may have told it to ignore that signal itself."""
+    signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGTERM)
+
+
 def run_apart(pipeline: "beam.Pipeline") -> "PipelineResult":
     """Run a pipeline on Prism, and keep Prism running on Ctrl-C, which a terminal sends to all of its programs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Prism inherits this

@@ -2,16 +2,13 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from uldp.pipelines.commands.output import load, say, show_log, summarize
 from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, duration_ms, job_options
-from uldp.pipelines.process import run_apart, stop_on_terminate
-
-if TYPE_CHECKING:
-    pass
+from uldp.pipelines.process import interrupt, run_apart, stop_on_terminate
 
 #: Its log says what a topic has lost, and that no broker answers.
 _KAFKA = "uldp.transforms.io.kafka"
@@ -97,7 +94,8 @@ def stream(
     segments again that open windows need, and gets the same counts.
 
     The stream of a broker, kafka:HOST:PORT/TOPIC or pubsub:projects/P/subscriptions/S, needs a runner that takes
-    checkpoints. --runner=PrismRunner follows Kafka on this machine without them.
+    checkpoints. On this machine --runner=PrismRunner follows Kafka without them, and without --runner the command
+    follows Pub/Sub: it keeps messages in DIR.inbox beside the results until no open window needs them.
 
     Example: uldp stream --spec examples/manhattan/spec.yaml --from stream --to results
     """
@@ -109,30 +107,35 @@ def stream(
     show_log(_KAFKA, logging.WARNING)
     loaded, followed = load(specs), parse_endpoint(source, kafka_config)
     named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
-    here = followed.path if isinstance(followed, FilesEndpoint) else None
-    if isinstance(followed, FilesEndpoint) and here is None:
+    folder = followed.path if isinstance(followed, FilesEndpoint) else None
+    if isinstance(followed, FilesEndpoint) and folder is None:
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
-    if here is None:
+    received = followed.needs_checkpoints and local.runs_here(local.pipeline_options(ctx.args))
+    if folder is None and not received:
         job = cluster.BrokerJob(
             loaded, followed, watermark_delay, simulated_clock, newest_only=keep_panes == "newest", **named
         )
         options = cluster.cluster_options(ctx.args)
         cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
         return
-    if named or simulated_clock:
+    if named or (simulated_clock and not received):
         raise click.UsageError(
-            "--simulated-clock, --estimates-to and --rejected-to need a broker's stream; leave them out"
+            "--simulated-clock, --estimates-to and --rejected-to need a broker's stream, and the last two a runner that"
+            " is named; leave them out"
         )
-    options = local.pipeline_options(ctx.args)
-    local.follow(
-        loaded,
-        here,
-        FOLDER.convert(out, None, None),
-        options,
-        private=private_to,
-        sender_key=sender_key,
-        watermark_delay_ms=watermark_delay,
-        newest_only=keep_panes == "newest",
-        say=say,
-    )
+    options, results = local.pipeline_options(ctx.args), FOLDER.convert(out, None, None)
+    settings: dict[str, Any] = {
+        "private": private_to,
+        "sender_key": sender_key,
+        "watermark_delay_ms": watermark_delay,
+        "newest_only": keep_panes == "newest",
+        "say": say,
+    }
+    if folder is None:
+        from uldp.pipelines.jobs.here import follow_subscription
+
+        settings |= {"simulated_clock": simulated_clock, "interrupt": interrupt}
+        follow_subscription(loaded, followed, results, options, **settings)
+    else:
+        local.follow(loaded, folder, results, options, **settings)
     summarize(out, private_to)

@@ -82,6 +82,11 @@ def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     return options
 
 
+def runs_here(options: PipelineOptions) -> bool:
+    """Return whether options name no runner but that of this machine."""
+    return options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
+
+
 def backfill(
     specs: Sequence[CollectionSpec],
     source: Endpoint | Path,

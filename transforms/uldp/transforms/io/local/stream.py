@@ -28,6 +28,7 @@ from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import CLOSED, KINDS, STREAM_SETTINGS, Kind, mismatch
 
 _DIGITS = 12
@@ -115,6 +116,18 @@ class LocalStream:
                     return segment
         finally:
             aside.unlink(missing_ok=True)
+
+    def forget(self, before: int) -> None:
+        """Remove the segments before a number, which no job needs any more."""
+        if before <= self.first:
+            return
+        self.first = before
+        settings = {"simulated_clock": self.simulated_clock, "id": self.id, "first": before}
+        # First the settings: a stream that lacks a segment which they do not name is refused.
+        write_file(str(self.path / STREAM_SETTINGS), (json.dumps(settings) + "\n").encode())
+        for number in self._numbers():
+            if number < before:
+                self._segment(number).unlink(missing_ok=True)
 
     def _segment(self, number: int) -> Path:
         return self.path / f"{number:0{_DIGITS}d}.avro"

@@ -1,0 +1,66 @@
+"""Follow a subscription of Pub/Sub on this machine, without a cluster: by a local stream of what was received."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from uldp.pipelines.jobs.local import follow
+from uldp.pipelines.jobs.resuming import RESUME
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.endpoints import Endpoint, EndpointError, Following
+from uldp.transforms.io.local.resume import ResumePoint
+from uldp.transforms.io.local.stream import number_of
+from uldp.transforms.io.pubsub.client import Puller
+from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint
+from uldp.transforms.io.pubsub.inbox import Inbox, open_inbox
+
+
+def inbox_of(source: SubscriptionEndpoint, out: Path) -> Path:
+    """Return the folder of what a job has received: beside its results, because only the job needs it.
+
+    >>> from uldp.transforms.io.pubsub.endpoint import parse
+    >>> str(inbox_of(parse("pubsub:projects/example/subscriptions/reports"), Path("results")))
+    'results.inbox/example.reports'
+    """
+    return out.with_name(f"{out.name}.inbox") / f"{source.subscription.project}.{source.subscription.name}"
+
+
+def follow_subscription(
+    specs: Sequence[CollectionSpec],
+    source: Endpoint,
+    out: Path,
+    options: PipelineOptions,
+    *,
+    watermark_delay_ms: int,
+    simulated_clock: bool,
+    say: Callable[[str], None],
+    interrupt: Callable[[], None],
+    **settings: Any,
+) -> None:
+    """Aggregate a subscription into ``out`` until the job is stopped; see ``Inbox`` for what is promised.
+
+    ``interrupt`` is that of ``Inbox.receiving``, and ``settings`` are those of ``follow``. The job removes each segment
+    of the inbox that no open window needs.
+
+    Raises:
+        EndpointError, PubSubError, StreamError, JobError, ResultsError: before the pipeline runs.
+        OSError, PubSubError: if the job cannot receive any more.
+    """
+    if not isinstance(source, SubscriptionEndpoint):
+        raise EndpointError(f"{source}: only a subscription of Pub/Sub is received on this machine; name a --runner")
+    if source.pullers is not None:
+        raise EndpointError(f"{source}: one reader pulls on this machine; leave out pullers")
+    source.check_following(Following(watermark_delay_ms, simulated_clock, native=False))
+    stream = open_inbox(inbox_of(source, out), simulated_clock=simulated_clock)
+
+    def needed() -> int | None:
+        point = ResumePoint.read(out / RESUME)
+        return None if point is None else number_of(point.first)
+
+    inbox = Inbox(Puller(source.subscription, source.timestamp_attribute), stream, needed)
+    say(f"{source}: at least once: messages are acknowledged when they are in {stream.path}; copies count once")
+    inbox.catch_up(watermark_delay_ms)
+    with inbox.receiving(interrupt):
+        follow(specs, stream.path, out, options, watermark_delay_ms=watermark_delay_ms, say=say, **settings)

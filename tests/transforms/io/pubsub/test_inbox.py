@@ -1,0 +1,202 @@
+"""What a subscription gives is on the disk before it is acknowledged, and what is not acknowledged comes again."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests import build
+from tests.build import START
+from uldp.pipelines.jobs.local import backfill, pipeline_options
+from uldp.pipelines.results.read import read_statistics
+from uldp.schemas.pane import Accounting
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+from uldp.transforms.io.pubsub.checkpoint import Unavailable
+from uldp.transforms.io.pubsub.inbox import Inbox, open_inbox
+from uldp.transforms.io.pubsub.subscription import PubSubError
+
+SPEC = build.spec()
+SENT = [build.message(build.report(number, number % 5, START + number), START + number) for number in range(40)]
+
+
+@dataclass
+class Subscription:
+    """Gives what is not acknowledged again, as if each deadline had passed; a context of its own for each pull.
+
+    Attributes:
+        waiting: By ack id, the messages that are not acknowledged.
+        lost: How many of the next acknowledgements are lost.
+        failure: What the next pull raises.
+    """
+
+    waiting: dict[str, Message]
+    lost: int = 0
+    failure: Exception | None = None
+    per_pull: int = 10
+    pulls: list[Sequence[str]] = field(default_factory=list)
+    empty: threading.Event = field(default_factory=threading.Event)
+
+    def pull(self) -> tuple[list[str], list[Message]]:
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
+        given = [*self.waiting][: self.per_pull] if not self.pulls or self.pulls[-1] == [] else []
+        self.pulls.append(given)
+        if not self.waiting:
+            self.empty.set()
+        return given, [self.waiting[each] for each in given]
+
+    def acknowledge(self, ack_ids: Sequence[str]) -> None:
+        if self.lost:
+            self.lost -= 1
+            raise Unavailable("no answer")
+        for each in ack_ids:
+            self.waiting.pop(each, None)
+
+    def extend(self, ack_ids: Sequence[str], seconds: int) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> LocalStream:
+    return open_inbox(tmp_path / "inbox", simulated_clock=True)
+
+
+@pytest.fixture
+def subscription() -> Subscription:
+    return Subscription({f"ack{number}": message for number, message in enumerate(reversed(SENT))})
+
+
+def interrupt() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def stored(stream: LocalStream) -> list[bytes]:
+    return [message.data for segment in stream.segments() for message in read_messages(segment)]
+
+
+def accounting(stream: LocalStream, out: Path) -> Accounting:
+    backfill([SPEC], stream.path, out, pipeline_options([]))
+    (pane,) = read_statistics(out, private=out)
+    return pane.accounting
+
+
+def test_what_is_acknowledged_is_stored_in_order_of_time(stream: LocalStream, subscription: Subscription) -> None:
+    received = Inbox(subscription, stream).receive()
+    assert received == sorted(received, key=lambda message: message.publish_time)
+    assert stored(stream) == [message.data for message in received]
+    assert len(subscription.waiting) == len(SENT) - len(received)
+
+
+def test_what_cannot_be_stored_is_not_acknowledged(
+    stream: LocalStream, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(messages: Sequence[Message]) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stream, "append", full)
+    with pytest.raises(OSError, match="No space left"):
+        Inbox(subscription, stream).receive()
+    assert len(subscription.waiting) == len(SENT)
+
+
+def test_lost_acknowledgements_give_copies_of_which_each_counts_once(
+    stream: LocalStream, subscription: Subscription, tmp_path: Path
+) -> None:
+    inbox = Inbox(subscription, stream)
+    subscription.lost = 1
+    while subscription.waiting:
+        inbox.receive()
+    copies = len(stored(stream)) - len(SENT)
+    assert copies > 0
+    assert accounting(stream, tmp_path / "out") == Accounting(
+        received=len(SENT) + copies, counted=len(SENT), duplicate=copies
+    )
+
+
+def test_a_queue_that_does_not_answer_is_asked_again(
+    stream: LocalStream, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Inbox, "RETRY_SECONDS", 0.0)
+    inbox = Inbox(subscription, stream)
+    subscription.failure = Unavailable("no answer")
+    assert inbox.receive() == []
+    assert len(inbox.receive()) == subscription.per_pull
+
+
+def test_it_catches_up_before_the_job_begins(subscription: Subscription, tmp_path: Path) -> None:
+    stream = open_inbox(tmp_path / "inbox", simulated_clock=False)
+    Inbox(subscription, stream).catch_up(0)
+    assert not subscription.waiting
+    assert sorted(stored(stream)) == sorted(message.data for message in SENT)
+
+
+def test_an_error_ends_the_job_and_says_what_it_was(stream: LocalStream, subscription: Subscription) -> None:
+    subscription.failure = PubSubError("no permission")
+    with pytest.raises(PubSubError, match="no permission"), Inbox(subscription, stream).receiving(interrupt):
+        threading.Event().wait(60)
+
+
+def test_a_stop_of_the_job_stops_the_receiving(stream: LocalStream, subscription: Subscription) -> None:
+    def until_empty() -> None:
+        with Inbox(subscription, stream).receiving(interrupt):
+            assert subscription.empty.wait(60)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        until_empty()
+    assert not [thread for thread in threading.enumerate() if thread.name == "inbox"]
+    assert sorted(stored(stream)) == sorted(message.data for message in SENT)
+
+
+def test_segments_that_no_window_needs_are_removed(stream: LocalStream, subscription: Subscription) -> None:
+    inbox = Inbox(subscription, stream)
+    while subscription.waiting:
+        inbox.receive()
+    kept = stream.segments()[2:]
+    stream.forget(2)
+    assert stream.segments() == kept
+    assert LocalStream.open(stream.path).missing() == []
+    stream.forget(1)  # a job that is behind removes nothing
+    assert LocalStream.open(stream.path).first == 2
+
+
+#: A receiver that dies between the segment and the acknowledgement.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.transforms.io.pubsub.test_inbox import SENT, Subscription
+from uldp.transforms.io.pubsub.inbox import Inbox, open_inbox
+
+class Fatal(Subscription):
+    def acknowledge(self, ack_ids):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+fatal = Fatal({str(number): each for number, each in enumerate(SENT)})
+Inbox(fatal, open_inbox(Path(sys.argv[1]), simulated_clock=True)).receive()
+"""
+
+
+def test_a_kill_between_disk_and_acknowledgement_costs_copies_alone(subscription: Subscription, tmp_path: Path) -> None:
+    path = tmp_path / "inbox"
+    killed = subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    inbox = Inbox(subscription, open_inbox(path, simulated_clock=True))
+    while subscription.waiting:
+        inbox.receive()
+    assert accounting(inbox.stream, tmp_path / "out") == Accounting(received=50, counted=40, duplicate=10)
+
+
+def test_nobody_else_reads_it(stream: LocalStream) -> None:
+    assert stream.path.stat().st_mode & 0o777 == 0o700
+
+
+def test_another_clock_is_refused(stream: LocalStream) -> None:
+    with pytest.raises(StreamError, match=r"leave out --simulated-clock|add --simulated-clock"):
+        open_inbox(stream.path, simulated_clock=False)

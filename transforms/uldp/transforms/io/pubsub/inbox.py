@@ -1,0 +1,150 @@
+"""A subscription that is kept in a local stream, so that a job on one machine follows it and can be killed.
+
+Beam's local runners have no checkpoints with which a message could be acknowledged in time. So what is pulled is
+written to a local stream first, and acknowledged when it is on the disk. The job follows that stream, and resumes in
+it.
+
+It is *at least once*: if the process dies between the two, or Pub/Sub loses an acknowledgement, messages come again.
+The job counts each report once, by its id, and the copies as duplicates.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from uldp.schemas.codec.packed import message_bytes
+from uldp.schemas.records import Message
+from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Inbox:
+    """Moves messages from a queue into a local stream, in a thread of its own.
+
+    Memory holds one segment. The disk holds the segments from the first that the job still needs, as ``needed`` says.
+
+    Attributes:
+        stream: The stream.
+        error: What ended the thread, if anything did.
+    """
+
+    #: A segment is written when it holds so many bytes, or after so many seconds. Both are far below the ack deadline.
+    BYTES, SECONDS = 4 << 20, 0.5
+    #: Seconds between two removals of segments, and before a queue is asked again that did not answer.
+    FORGET_SECONDS, RETRY_SECONDS = 10.0, 1.0
+    #: Acknowledgements that wait for Pub/Sub to answer.
+    MOST_DUE = 10 * PER_REQUEST
+
+    def __init__(self, queue: Queue, stream: LocalStream, needed: Callable[[], int | None] = lambda: None) -> None:
+        self.stream = stream
+        self.error: Exception | None = None
+        self._queue, self._needed = queue, needed
+        self._taken: list[tuple[str, Message]] = []
+        self._due: list[str] = []
+        self._stopping = threading.Event()
+
+    def receive(self) -> list[Message]:
+        """Pull for a moment, write what came as one segment, then acknowledge it; return it.
+
+        Raises:
+            OSError: if the segment cannot be written; nothing of it is acknowledged then.
+            PubSubError: if a retry would not help.
+        """
+        ends, size = time.monotonic() + self.SECONDS, 0
+        taken: dict[str, Message] = {}
+        try:
+            while size < self.BYTES and time.monotonic() < ends and not self._stopping.is_set():
+                ack_ids, messages = self._queue.pull()
+                if not messages:
+                    break
+                taken.update(zip(ack_ids, messages, strict=True))
+                size += sum(map(message_bytes, messages))
+        except Unavailable as error:
+            LOGGER.warning("%s; trying again", error)
+            self._stopping.wait(self.RETRY_SECONDS)
+        received = sorted(taken.values(), key=lambda message: message.publish_time)
+        if received:
+            self.stream.append(received)
+            _sync(self.stream.path)
+        self._acknowledge([*taken])
+        return received
+
+    def _acknowledge(self, ack_ids: list[str]) -> None:
+        """Acknowledge messages that are on the disk; what Pub/Sub does not take now, it is asked to take later."""
+        self._due += ack_ids
+        try:
+            while self._due:
+                self._queue.acknowledge(self._due[:PER_REQUEST])
+                del self._due[:PER_REQUEST]
+        except Unavailable:
+            del self._due[: -self.MOST_DUE]  # the oldest, which come again at their deadline
+
+    def catch_up(self, delay_ms: int) -> None:
+        """Receive the backlog, so that the job reads it in order of time: until nothing older than the delay comes."""
+        while (received := self.receive()) and received[0].publish_time < self.stream.now() - delay_ms:
+            pass
+
+    @contextmanager
+    def receiving(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Receive in the background, and stop at the end of the context.
+
+        Args:
+            interrupt: Raises ``KeyboardInterrupt`` in the context, because an error has ended the receiving.
+
+        Raises:
+            OSError, PubSubError: this error.
+        """
+        thread = threading.Thread(target=self._receive_all, args=(interrupt,), name="inbox", daemon=True)
+        try:
+            thread.start()
+            yield
+        except KeyboardInterrupt:
+            if self.error is None:
+                raise
+            raise self.error from None
+        finally:
+            self._stopping.set()
+            thread.join()
+
+    def _receive_all(self, interrupt: Callable[[], None]) -> None:
+        forgot = time.monotonic()
+        try:
+            while not self._stopping.is_set():
+                self.receive()
+                if time.monotonic() - forgot > self.FORGET_SECONDS:
+                    forgot = time.monotonic()
+                    self.stream.forget(self._needed() or 0)
+        except Exception as error:  # whatever it is, a job that goes on would wait for ever
+            self.error = error
+            interrupt()
+
+
+def open_inbox(path: Path, *, simulated_clock: bool) -> LocalStream:
+    """Open the stream of an inbox, or begin one that only its owner may read.
+
+    Raises:
+        StreamError: if something else is there, or the stream has the other clock.
+    """
+    if not path.exists():
+        path.mkdir(parents=True, mode=0o700)
+        return LocalStream.create(path, simulated_clock=simulated_clock)
+    stream = LocalStream.open(path)
+    if stream.simulated_clock != simulated_clock:
+        fix = "leave out" if simulated_clock else "add"
+        raise StreamError(f"{path}: its messages have the other clock; {fix} --simulated-clock")
+    return stream
+
+
+def _sync(folder: Path) -> None:
+    """Write the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
