@@ -18,6 +18,8 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
 - ``Counter``: the type of a counter. As old.
 - ``TestStreamPayload``, ``service_api``: the events that the local stream sends to the ``BundleBasedDirectRunner``, and
   the service that sends them. As old.
+- ``GeneralTriggerDriver``, ``MergeableStateAdapter``, ``local_evaluator``: how the same runner keeps the state of
+  windows, which ``uldp.transforms.io.local.small_state`` tidies. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
   it logs if it tries a bundle again. It logs any other error when it gives up. As old.
 - ``CheckpointMark``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in Python that read Kafka and
@@ -33,6 +35,7 @@ from apache_beam.portability.api import beam_interactive_api_pb2_grpc as service
 from apache_beam.portability.api.org.apache.beam.model.pipeline.v1.beam_runner_api_pb2 import TestStreamPayload
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.trigger import GeneralTriggerDriver, MergeableStateAdapter
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.typehints.typehints import is_consistent_with
@@ -87,7 +90,9 @@ __all__ = [
     "CheckpointMark",
     "Counter",
     "Duration",
+    "GeneralTriggerDriver",
     "Given",
+    "MergeableStateAdapter",
     "PaneInfo",
     "ReadUnboundedSourceFn",
     "TestStreamPayload",
@@ -97,6 +102,7 @@ __all__ = [
     "WindowedValue",
     "Windowing",
     "is_consistent_with",
+    "local_evaluator",
     "no_annotations",
     "service_api",
     "typed",
@@ -107,6 +113,13 @@ def typed(collection: PCollection[Any], element_type: Any) -> PCollection[Any]:
     """Declare the type of the elements of a tagged output, and so their coder."""
     collection.element_type = convert_to_beam_type(element_type)
     return collection
+
+
+def local_evaluator() -> Any:
+    """Return the module of the ``BundleBasedDirectRunner`` that runs steps. Only this runner needs to import it."""
+    from apache_beam.runners.direct import transform_evaluator
+
+    return transform_evaluator
 
 
 class BeamVersionError(ValueError):

@@ -37,6 +37,7 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.small_state import small_state
 from uldp.transforms.io.local.stream import LocalStream, StreamError
 from uldp.transforms.io.results import WriteResults
 
@@ -179,6 +180,7 @@ def follow(
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)
+        stack.enter_context(small_state())
         say(following(specs, source, out))
         windows = [spec.window for spec in specs]
         events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points=points))
