@@ -16,13 +16,15 @@ from uldp.schemas.attributes import kept_attributes
 from uldp.schemas.codec import stored
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.columnar import write_varint
+from uldp.schemas.codec.layouts import Layout, Role
+from uldp.schemas.codec.mapped import NO_TIME, mapped_messages, parse_time
 from uldp.schemas.codec.stored import decode_messages
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.records import Message
 
 MARKER = bytes(range(16))
 NAMES = ("message", "rejected", "missing", "statistic", "estimate")
-CODECS = (b"null", b"deflate", b"", b"snappy", b"\xff")
+CODECS = (b"null", b"deflate", b"", b"snappy", b"\xff", b"zstandard")
 
 
 def schema_text(schema: Schema) -> bytes:
@@ -69,7 +71,29 @@ def deflate(block: bytes) -> bytes:
     return deflater.compress(block) + deflater.flush()
 
 
+def snappy(block: bytes) -> bytes:
+    """Store up to 127 bytes as the codec ``snappy`` does, as one literal."""
+    stored = bytes((len(block), 60 << 2, len(block) - 1)) + block if block else b"\0"
+    return stored + zlib.crc32(block).to_bytes(4, "big")
+
+
 TEXTS = tuple(schema_text(load_schema(name)) for name in NAMES)
+_MAP = b'{"type":"map","values":["long","double","string","bytes","null"]}'
+#: The schemas of archivers, by the first letters of their names.
+LAYOUTS = {
+    "pubsub": b'{"type":"record","name":"P","fields":['
+    b'{"name":"data","type":"bytes"},{"name":"message_id","type":"string"},'
+    b'{"name":"publish_time","type":{"type":"long","logicalType":"timestamp-micros"}},'
+    b'{"name":"attributes","type":{"type":"map","values":"string"}}]}',
+    "dataflow": b'{"type":"record","name":"D","fields":[{"name":"attributes","type":{"type":"map","values":"string"}},'
+    b'{"name":"message","type":"bytes"},{"name":"timestamp","type":["null","long"]}]}',
+    "hubs": b'{"type":"record","name":"E","fields":[{"name":"SequenceNumber","type":"long"},'
+    b'{"name":"EnqueuedTimeUtc","type":"string"},{"name":"Properties","type":'
+    + _MAP
+    + b'},{"name":"Body","type":["null","bytes"]}]}',
+    "kafka": b'["null","bytes"]',
+}
+SCHEMAS = (*TEXTS, *LAYOUTS.values())
 #: So many bytes of a block are seen at once when a container is read a second time.
 SMALL_WINDOW = 40
 #: The recipe is in the first bytes of an input: how to build, schema, codec, mutation of the schema, records, size.
@@ -82,7 +106,7 @@ def build(data: bytes) -> bytes:
     body = data[RECIPE_SIZE:]
     if how == 0:
         return body
-    text = TEXTS[name % len(TEXTS)]
+    text = SCHEMAS[name % len(SCHEMAS)]
     if change:  # overwrite, insert or delete in the schema, at a place and with bytes that the input names
         at = int.from_bytes(body[:2]) % len(text)
         edit, body = body[2 : 2 + change // 3], body[2 + change // 3 :]
@@ -116,7 +140,7 @@ def _messages(data: bytes) -> tuple[int, bytes]:
 
 
 def read(content: bytes) -> list[Any]:
-    """Read a container file as the project does: messages by the fast decoder, without their positions.
+    """Read a container file as the project does: messages by the fast decoder or by their layout, without positions.
 
     Raises:
         ContainerError: if it is no container of known records.
@@ -127,7 +151,13 @@ def read(content: bytes) -> list[Any]:
             message._replace(source="")
             for records, block in container.blocks()
             for part in decode_messages(records, block, "", 0)
-            for message in part
+            for message in part.in_milliseconds(container.units)
+        ]
+    if container.layout is not None:
+        return [
+            message._replace(source="")
+            for records, block in container.blocks()
+            for message in mapped_messages(container.layout, records, block, "", 0, NO_TIME)
         ]
     return _as_messages(container, container.records())
 
@@ -136,17 +166,56 @@ def reference(content: bytes) -> list[Any]:
     """Read a container file that ``read`` accepts by fastavro alone, with the known schema in place of the file's."""
     file = io.BytesIO(content)
     container = Container.open(file)
-    header = write({b"avro.schema": schema_text(container.writer), b"avro.codec": container.codec.encode()}, [])
-    trusted = header[: -len(MARKER)] + container.sync_marker + file.read()
-    records = cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(trusted), load_schema(container.name)))
-    return _as_messages(container, records)
+    text = schema_text(container.writer if container.layout is None else _schema_of(container.layout))
+    if container.codec in ("null", "deflate"):
+        header = write({b"avro.schema": text, b"avro.codec": container.codec.encode()}, [])
+        trusted = header[: -len(MARKER)] + container.sync_marker + file.read()
+    else:  # whose library fastavro may lack
+        trusted = write({b"avro.schema": text}, [*container.blocks()])
+    if container.layout is not None:
+        return [_as_message(container.layout, record) for record in _records(trusted, None)]
+    return _as_messages(container, _records(trusted, load_schema(container.name)))
+
+
+def _records(content: bytes, schema: Schema | None) -> Iterator[dict[str, Any]]:
+    return cast(Iterator[dict[str, Any]], fastavro.reader(io.BytesIO(content), schema))
+
+
+def _schema_of(layout: Layout) -> Schema:
+    """Return a schema that is the layout's; a record of one field has the bytes of the field."""
+    fields = [{"name": f"f{index}", "type": _avro(kind)} for index, (_, kind) in enumerate(layout.fields)]
+    return cast(Schema, {"type": "record", "name": "M", "fields": fields})
+
+
+def _avro(kind: Any) -> Any:
+    if isinstance(kind, str):
+        return kind
+    return [*map(_avro, kind[1:])] if kind[0] == "union" else {"type": "map", "values": _avro(kind[1])}
+
+
+def _as_message(layout: Layout, record: Mapping[str, Any]) -> Message:
+    message = Message(b"", NO_TIME)
+    for (role, _), value in zip(layout.fields, record.values(), strict=True):
+        if role is Role.DATA:
+            message = message._replace(data=value or b"")
+        elif role is Role.TIME and value is not None:
+            message = message._replace(publish_time=value // layout.units)
+        elif role is Role.TIME_TEXT:
+            message = message._replace(publish_time=parse_time(value))
+        elif role is Role.ATTRIBUTES and value:
+            texts = {name: str(each) for name, each in value.items() if isinstance(each, str | int)}
+            message = message._replace(attributes=kept_attributes(texts))
+    return message
 
 
 def _as_messages(container: Container, records: Iterator[dict[str, Any]]) -> list[Any]:
     """Return records, or the messages in them with the attributes that are kept."""
     if container.name != "message":
         return list(records)
-    return [Message(each["data"], each["publish_time"], kept_attributes(each["attributes"])) for each in records]
+    return [
+        Message(each["data"], each["publish_time"] // container.units, kept_attributes(each["attributes"]))
+        for each in records
+    ]
 
 
 def outcome(content: bytes, window: int) -> list[Any] | str:

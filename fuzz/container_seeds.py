@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from fuzz.container import CODECS, NAMES, TEXTS, write, write_long
+from fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, snappy, write, write_long
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
@@ -75,6 +75,31 @@ HOSTILE = {
 }
 
 
+_SENDER = b"\2" + write_long(11) + b"uldp-sender"
+#: Two records of each layout of an archiver.
+OF_LAYOUTS = {
+    "pubsub": b"\2x\2i" + write_long(TIME * 1000) + _SENDER + b"\2a\0" + b"\0\0" + write_long(-1) + b"\0",
+    "dataflow": _SENDER + b"\2a\0\2x\2" + write_long(TIME) + b"\0\0\0",
+    "hubs": b"\1"
+    + write_long(20)
+    + b"1/1/2026 12:00:00 PM"
+    + _SENDER
+    + b"\4\2a\0\2\2x"
+    # A text, and then null, of the same name; behind a number and a count that is negative.
+    + b"\0"
+    + write_long(20)
+    + b"2026-01-01T00:00:00Z"
+    + b"\3"
+    + write_long(40)
+    + b"\2n\0\2"
+    + _SENDER[1:]
+    + b"\4\2a"
+    + _SENDER
+    + b"\x08\0\0",
+    "kafka": b"\2\2x\0",
+}
+
+
 def encoded(name: str) -> bytes:
     """Return the records of a schema, concatenated."""
     out = io.BytesIO()
@@ -110,6 +135,10 @@ def seeds() -> Iterator[tuple[str, bytes]]:
         blocks = [(count, encoded("message"))]
         yield f"records-{count}", b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, blocks)
         yield f"size-{count}", b"\0" * 6 + write({b"avro.schema": TEXTS[0]}, [(1, b"")], size=count)
+    for name, body in OF_LAYOUTS.items():
+        for written, stored in ((b"null", body), (b"snappy", snappy(body))):
+            whole = write({b"avro.schema": LAYOUTS[name], b"avro.codec": written}, [(2, stored)])
+            yield f"{name}-{written.decode()}", b"\0" * 6 + whole
     for name, text in HOSTILE.items():
         if len(text) < 1000:  # the search needs small inputs; tests read the others
             yield f"schema-{name}", b"\0" * 6 + write({b"avro.schema": text}, [(1, b"\0")])

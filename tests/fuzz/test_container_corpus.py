@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from fuzz.container import CODECS, NAMES, TEXTS, build, check, write
+from fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, build, check, write
 from fuzz.container_seeds import FOLDER, RECORDS, encoded, seeds
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.packed import PackedMessages
@@ -32,6 +32,7 @@ def test_containers_of_each_schema_and_codec_are_read() -> None:
         for codec in (0, 1):
             assert f"{schema}-{codec}" in read
     assert CODECS[:2] == (b"null", b"deflate")
+    assert all(f"{layout}-null" in read for layout in LAYOUTS)
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 63, 64, -64, -65, 2**34, 2**63 - 1, -(2**63)])

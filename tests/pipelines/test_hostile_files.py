@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.container import TEXTS, deflate, write
+from fuzz.container import LAYOUTS, TEXTS, deflate, write
 from fuzz.container_seeds import HOSTILE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
@@ -100,6 +100,26 @@ def test_large_messages_are_held_one_by_one(tmp_path: Path) -> None:
     assert (tmp_path / "a.avro").stat().st_size < 1_000_000
     code, (read, peak), lines = run(READ, tmp_path / "a.avro")
     assert (code, int(read), lines) == (0, size * n, [])
+    assert int(peak) < MOST_KB
+
+
+#: By schema, a record: its bytes before a map of attributes, those of a value of the map, and those behind the map.
+WITH_ATTRIBUTES = {
+    "ours": (TEXTS[0], b"\2x", b"\0", b"\0"),
+    "Pub/Sub": (LAYOUTS["pubsub"], b"\2x\0\0", b"\0", b""),
+    "Event Hubs": (LAYOUTS["hubs"], b"\0\x1020260101", b"\0\0", b"\2\2x"),
+}
+
+
+@pytest.mark.parametrize("writer", WITH_ATTRIBUTES)
+def test_a_million_attributes_take_no_memory(writer: str, tmp_path: Path) -> None:
+    text, begin, value, end = WITH_ATTRIBUTES[writer]
+    n = 1_300_000
+    entries = b"".join(b"\x10%08x%s" % (number, value) for number in range(n))
+    block = b"".join((begin, write_varint(n), entries, b"\0", end))
+    (tmp_path / "a.avro").write_bytes(write({b"avro.schema": text}, [(1, block)]))
+    code, (read, peak), lines = run(READ, tmp_path / "a.avro")
+    assert (code, int(read), lines) == (0, 1, [])
     assert int(peak) < MOST_KB
 
 

@@ -188,6 +188,7 @@ class Container:
         Raises:
             ContainerError: during iteration, if a block is damaged, or holds other bytes than its records.
         """
+        assert self.layout is None
         # Resolving takes three times as long as reading, even if there is nothing to resolve.
         reader = None if self.current else load_schema(self.name)
         for records, block in self.blocks():

@@ -108,13 +108,13 @@ def _read(block: bytes, at: int, kind: Type) -> tuple[Any, int]:
 
 def _read_map(block: bytes, at: int, kind: Type) -> tuple[Mapping[str, str], int]:
     """Read a map, and keep the texts of known names: there may be millions of others."""
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     entries, at = read_entries(block, at)
     while entries:
         for _ in range(entries):
             name, at = read_text(block, at)
             value, at = _read(block, at, kind)
-            if name in KEPT_ATTRIBUTES and isinstance(value, str | int):
-                found[name] = str(value)
+            if name in KEPT_ATTRIBUTES:
+                found[name] = value
         entries, at = read_entries(block, at)
-    return found, at
+    return {name: str(value) for name, value in found.items() if isinstance(value, str | int)}, at
