@@ -52,8 +52,8 @@ class Costs:
         window, step = spec.window, spec.window.slice
         lasting = window.size + window.allowed_lateness
         early = window.size // window.early_every if window.early_every is not None else 0
-        windows = max(math.ceil(_DAY / step), 1)
-        panes = windows * (1 + early)
+        windows = math.ceil(_DAY / step)
+        panes = math.ceil(_DAY / step * (1 + early))
         cells = sum(max(variable.size, len(variable.candidates), 1) for variable in spec.variables.values())
         return cls(
             windows_of_a_report=window.size // step,

@@ -96,7 +96,7 @@ def test_a_change_of_the_device_half_or_of_windows_is_refused_by_its_key(
 
 
 def test_the_specs_of_records_need_no_outside_files(tmp_path: Path) -> None:
-    (tmp_path / "apps.csv").write_text("mail\nmaps\nclinic\n")
+    (tmp_path / "apps.csv").write_text("value\nmail\nmaps\nclinic\n")
     (tmp_path / "home.csv").write_text("mail,1\nmaps,3\n")
     app = {"labels_file": "apps.csv", "sensitive": ["clinic"], "tags": [{"name": "home", "background": "home.csv"}]}
     record = RECORD["domain"]["record"] | {"app": app, "other": {"size": 2}}
