@@ -64,8 +64,10 @@ class ChunkReader(UnboundedReader):
 
     def get_current_timestamp(self) -> Timestamp:
         """Return the earliest publish time of its messages, and of those behind missing ones."""
-        published = PackedMessages.of(self._chunk.messages).publish_times.tolist()
-        return Timestamp(micros=min([*published, *(each.before for each in self._chunk.missing)]) * 1000)
+        times = [each.before for each in self._chunk.missing]
+        if len(self._chunk):
+            times.append(int(PackedMessages.of(self._chunk.messages).publish_times.min()))
+        return Timestamp(micros=min(times) * 1000)
 
 
 def read_chunks(pbegin: PBegin, source: ChunkSource) -> PCollection[Chunk]:
