@@ -1,5 +1,6 @@
 """A job of a local stream that is stopped anywhere and started again counts as one that nobody stopped."""
 
+import hashlib
 import json
 import logging
 import os
@@ -20,7 +21,7 @@ from tests.build import HOUR, MINUTE, START, message, report, spec
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import Claim
-from uldp.pipelines.jobs.resuming import RESUME, resume_points
+from uldp.pipelines.jobs.resuming import RESUME, _digest, resume_points
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
 from uldp.schemas.records import Message
@@ -247,6 +248,21 @@ def test_a_segment_that_is_missing_is_named(week: tuple[LocalStream, Path], tmp_
     needed = path.name >= point.first
     with pytest.raises(StreamError, match=rf"{path}: missing, and .* behind") if needed else nullcontext():
         follow(LocalStream.open(tmp_path / "stream"), out, [FIXED])
+
+
+@pytest.mark.parametrize(("ahead", "refused"), [(3 * DAY, True), (-MINUTE, False)])
+def test_a_point_that_is_ahead_of_a_real_clock_is_refused(tmp_path: Path, ahead: int, refused: bool) -> None:
+    stream = LocalStream.create(tmp_path / "stream")
+    names = [stream.append([Message(b"", START)]).name]
+    journal = JournalEnd(size=0, digest=hashlib.sha256().hexdigest())
+    claim = Claim(str(tmp_path), str(tmp_path), 1)
+    marks = {"first_watermark": None, "watermark": stream.now() + ahead}
+    job = _digest([FIXED], claim, 0)
+    point = ResumePoint(job=job, first=names[0], segment=names[0], last=names[0], journal=journal, **marks)
+    (tmp_path / RESUME).write_text(point.model_dump_json())
+    remedy = r"resume\.json: the watermark is .*, ahead of the clock by .*; if the clock is right, choose another --to"
+    with pytest.raises(ResultsError, match=remedy) if refused else nullcontext():
+        assert resume_points([FIXED], stream, claim, 0, lambda _: None).start == point
 
 
 def test_the_last_segment_of_a_point_is_missing(week: tuple[LocalStream, Path], tmp_path: Path) -> None:

@@ -233,4 +233,5 @@ def _position(specs: Sequence[CollectionSpec], events: LocalStreamEvents) -> str
         segments=events.segments,
         ahead=events.ahead,
         watermark=events.watermark,
+        early_ms=events.early_ms,
     )

@@ -122,7 +122,9 @@ def _heartbeat(number: int) -> Heartbeat:
     return Heartbeat._beating[number]
 
 
-def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahead: int, watermark: int | None) -> str:
+def position(
+    windows: Sequence[WindowSpec], *, messages: int, segments: int, ahead: int, watermark: int | None, early_ms: int = 0
+) -> str:
     """Return a line that says which part of a local stream a job has read.
 
     Args:
@@ -130,6 +132,7 @@ def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahe
         messages: Number of messages that the job has read.
         segments: Number of segments that the job has read.
         ahead: Number of segments that the job has not read yet.
+        early_ms: By how many milliseconds the watermark is ahead of the clock.
         watermark: The watermark in milliseconds: once ``ahead`` is 0, the job has read all messages before this time.
     """
     read = f"{number_of(messages, 'message')} of {number_of(segments, 'segment')} read"
@@ -140,7 +143,8 @@ def position(windows: Sequence[WindowSpec], *, messages: int, segments: int, ahe
     else:
         end = min(next_end(window, watermark) for window in windows)
         then = f"watermark {iso(watermark)}, the next window can fire when it reaches {iso(end)}"
-    return f"nothing new at {iso(int(time.time()) * 1000)}: {read}, {then}"
+    warning = f"; the watermark is ahead of the clock by {early_ms // 1000:,} s, and reports until then count as late"
+    return f"nothing new at {iso(int(time.time()) * 1000)}: {read}, {then}{warning if early_ms else ''}"
 
 
 def progress_of(out: Path | None) -> str:

@@ -123,6 +123,11 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
 
     @property
+    def early_ms(self) -> int:
+        """By how many milliseconds the watermark is ahead of the stream's clock: a clock that was wrong has set it."""
+        return max((self.watermark or self.latest()) - self.latest(), 0)
+
+    @property
     def ahead(self) -> int:
         """The number of segments that are there, and that the job has not begun to read."""
         return self._stream.behind(self._begun)
