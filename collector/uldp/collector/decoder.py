@@ -14,7 +14,7 @@ of the input, and a rejected report costs about as much time as a counted one.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import pairwise
 
@@ -38,8 +38,9 @@ from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.pane import Accounting
+from uldp.schemas.places import numbered, size, united
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
+from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected, joined_rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 #: How many bytes of a message that is too large its rejected record keeps.
@@ -104,14 +105,15 @@ class ReportDecoder:
         packed = PackedMessages.of(messages)
         dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
         if not dated.all():
+            undated = []
             for origin in np.flatnonzero(~dated).tolist():
                 time = int(packed.publish_times[origin])
                 detail = f"publish time {time}{unit_of_time(time)}"
-                self._reject(Unparsed(origin, Reason.INVALID_TIME, detail), packed, out)
+                undated.append(Unparsed(origin, Reason.INVALID_TIME, detail))
+            self._reject_all(undated, packed, out)
             packed = packed.take(np.flatnonzero(dated))
         parsed, unparsed = self._parser.parse(packed.bodies)
-        for message in unparsed:
-            self._reject(message, packed, out)
+        self._reject_all(unparsed, packed, out)
         senders = self._senders(packed)
         for alike in parsed:
             reports = alike.reports
@@ -124,6 +126,8 @@ class ReportDecoder:
                 continue
             for served, start, end in alike.spans():
                 self._distribute(judged.cut(served, start, end), signals[start:end], packed, senders, out)
+        if len(out.rejected) > 1:
+            out.rejected = joined_rejected(out.rejected)
         return out
 
     def _senders(self, messages: PackedMessages) -> Digests | None:
@@ -136,16 +140,28 @@ class ReportDecoder:
         found[[*senders]] = [digests[each] for each in senders.values()]
         return found
 
-    def _reject(self, unparsed: Unparsed, messages: PackedMessages, out: Decoded) -> None:
-        out.received += 1
-        message = messages[unparsed.origin]
-        if unparsed.reason is Reason.TOO_LARGE:
-            message = message._replace(data=message.data[:KEPT_BYTES])
-        out.rejected.append(self._rejected(message, unparsed.reason, unparsed.detail, 1))
-        if unparsed.served is not None:
-            published = np.array([message.publish_time], dtype=np.int64)
-            start = int(unparsed.served.slice_start(published)[0])
-            out.partials[unparsed.served.spec.key, start] += PartialStatistic(accounting=_REJECTED)
+    def _reject_all(self, unparsed: Iterable[Unparsed], messages: PackedMessages, out: Decoded) -> None:
+        """Reject messages, those of equal data together, because a sender can send a million of them at no cost."""
+        alike: dict[tuple[Reason, bytes, tuple[tuple[str, str], ...]], list[int]] = {}
+        firsts: list[Unparsed] = []
+        bodies, attributes = messages.bodies, messages.attributes
+        for each in unparsed:
+            data = bodies[each.origin]
+            if each.reason is Reason.TOO_LARGE:
+                data = data[:KEPT_BYTES]
+            with_these = tuple(sorted(attributes[each.origin].items())) if each.origin in attributes else ()
+            rows = alike.setdefault((each.reason, data, with_these), [])
+            if not rows:
+                firsts.append(each)
+            rows.append(each.origin)
+            if each.served is not None:
+                start = int(each.served.slice_start(messages.publish_times[each.origin : each.origin + 1])[0])
+                out.partials[each.served.spec.key, start] += PartialStatistic(accounting=_REJECTED)
+        for first, ((_, data, _), rows) in zip(firsts, alike.items(), strict=True):
+            out.received += len(rows)
+            message = messages[first.origin]._replace(data=data)
+            record = self._rejected(message, first.reason, first.detail, 1)
+            out.rejected += _at_all(record, [messages.source(row) for row in rows])
 
     def _rejected(self, message: Message, reason: Reason, detail: str, reports: int) -> Rejected:
         return Rejected(
@@ -251,6 +267,27 @@ def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Deco
     starts, firsts = np.unique(slots[order], return_index=True)
     for start, of_slice in zip(starts.tolist(), np.split(senders[order], firsts[1:]), strict=True):
         out.partials[key, start] += PartialStatistic(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
+
+
+def _at_all(record: Rejected, sources: Sequence[str]) -> Iterator[Rejected]:
+    """Yield the record of one message for messages that differ from it in their places alone."""
+    if len(sources) == 1:
+        yield record
+        return
+    numbers: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for source in sources:
+        found = numbered(source)
+        if found is None:
+            yield replace(record, source=source)
+        else:
+            numbers[found[0]].append((found[1], found[1] + 1))
+    for prefix, each in numbers.items():
+        runs = united(each)
+        messages = len(each)
+        if size(runs) < messages:  # their source gives several messages one place
+            yield from (replace(record, source=f"{prefix}{first}") for first, _ in each)
+        else:
+            yield replace(record, source=f"{prefix}{runs[0][0]}", runs=runs if messages > 1 else (), reports=messages)
 
 
 _REJECTED = Accounting(received=1, rejected=1)

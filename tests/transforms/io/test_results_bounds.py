@@ -9,14 +9,14 @@ import pytest
 from uldp.schemas.codec.container import BLOCK_SIZE
 from uldp.schemas.records import Message
 from uldp.transforms.io.durable_files import container_bytes, encode_record
-from uldp.transforms.io.results import MAX_BYTES, MAX_RECORDS, _WritePrivateFn
+from uldp.transforms.io.results import MAX_BYTES, MAX_RECORDS, _WriteLateFn
 
 MEGABYTE = 1 << 20
 
 
 def written(out: Path, messages: list[Message]) -> list[list[object]]:
     """Return the records of each file that a bundle of messages leaves."""
-    fn = _WritePrivateFn(str(out), "late", "message")
+    fn = _WriteLateFn(str(out))
     fn.start_bundle()
     for message in messages:
         fn.process(message)

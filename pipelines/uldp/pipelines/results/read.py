@@ -23,6 +23,7 @@ window for the newest. All other windows stay readable.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -32,11 +33,12 @@ from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Missing, Rejected, iso
+from uldp.schemas.records import Missing, Rejected, each_once, iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, Kind, kind_of, mismatch
+from uldp.transforms.io.results import SOURCE_DIGITS
 
 R = TypeVar("R")
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
@@ -139,7 +141,7 @@ def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through during iteration.
     """
     check_directory(out)
-    return _records_in(out / "rejected", "rejected", Rejected.from_avro, damaged)
+    return _rejected_in(out / "rejected", damaged)
 
 
 def read_missing(out: Path, damaged: Damaged = refuse) -> Iterator[Missing]:
@@ -164,11 +166,23 @@ def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
     """
     if kind_of(folder) is not Kind.REJECTED:
         raise ResultsError(mismatch(folder, Kind.REJECTED))
-    return _records_in(folder, "rejected", Rejected.from_avro, refuse)
+    return _rejected_in(folder, refuse)
+
+
+def _rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
+    """Read the rejected reports of a folder, each once: the first half of a file's name stands for its source."""
+    for _, files in groupby(finished(folder), lambda path: path.name[:SOURCE_DIGITS]):
+        yield from each_once(_records_of(files, "rejected", Rejected.from_avro, damaged))
 
 
 def _records_in(folder: Path, schema: str, read: Callable[[Mapping[str, Any]], R], damaged: Damaged) -> Iterator[R]:
-    for path in finished(folder):
+    return _records_of(finished(folder), schema, read, damaged)
+
+
+def _records_of(
+    files: Iterable[Path], schema: str, read: Callable[[Mapping[str, Any]], R], damaged: Damaged
+) -> Iterator[R]:
+    for path in files:
         try:
             yield from read_container(path, schema, read)
         except ResultsError as error:

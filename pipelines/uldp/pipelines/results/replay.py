@@ -6,7 +6,7 @@ to replay it twice, or after it was counted after all, changes no count.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, Message, Rejected
@@ -24,7 +24,8 @@ class Replayed:
     Attributes:
         sent: They are in the stream again.
         exhausted: They had been tried as often as is allowed, and were left alone.
-        cut: Only the beginning of them was kept, because they were too large.
+        cut: Only the beginning of them was kept, because they were too large, or nothing, because they were many and
+            none that a client sends.
     """
 
     sent: int
@@ -34,7 +35,7 @@ class Replayed:
     def __str__(self) -> str:
         return (
             f"{self.sent:,} sent again, {self.exhausted:,} not sent after too many attempts, "
-            f"{self.cut:,} not sent because only their beginning was kept"
+            f"{self.cut:,} not sent because only their beginning or their number was kept"
         )
 
 
@@ -58,14 +59,14 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
         nonlocal sent, exhausted, cut
         now = stream.now()
         for record in rejected:
-            if record.reason == Reason.TOO_LARGE:
+            if record.reason == Reason.TOO_LARGE or not record.kept:
                 cut += record.reports
             elif record.attempt >= max_attempts:
                 exhausted += record.reports
             else:
                 sent += record.reports
                 attributes = {**record.attributes, ATTEMPT: str(record.attempt + 1)}
-                yield Message(record.data, max(now, record.publish_time), attributes)
+                yield from repeat(Message(record.data, max(now, record.publish_time), attributes), record.messages)
 
     pending = iter(messages())
     while segment := sorted(islice(pending, SEGMENT_MESSAGES), key=lambda message: message.publish_time):

@@ -180,7 +180,7 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
             pbegin
             | "Files" >> beam.Create(self._files)
             | "Spread" >> beam.Reshuffle()
-            | "ReadFile" >> beam.ParDo(_ReadFilesFn(len(self._files), self.published))
+            | "ReadFile" >> beam.ParDo(_ReadFilesFn(str(self.path), len(self._files), self.published))
         )
         return chunks
 
@@ -192,8 +192,8 @@ class _ReadFilesFn(beam.DoFn):
 
     LOG_EVERY_SECONDS = 5.0
 
-    def __init__(self, files: int, published: int | None) -> None:
-        self._of, self._published = files, published
+    def __init__(self, root: str, files: int, published: int | None) -> None:
+        self._root, self._of, self._published = root, files, published
         self._files = self._messages = 0
         self._logged = -math.inf
 
@@ -202,7 +202,7 @@ class _ReadFilesFn(beam.DoFn):
 
     def process(self, path: str) -> Iterator[Chunk]:
         with _opened_anywhere(path) as file:
-            for chunk in joined(packed_messages(file, path, self._published)):
+            for chunk in joined(packed_messages(file, path, self._published, root=self._root)):
                 self._messages += len(chunk)
                 self._log()
                 yield chunk

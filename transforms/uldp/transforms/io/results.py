@@ -6,8 +6,10 @@ records. The same holds for panes that count no report, and for panes that count
 sender can name as many windows as it likes.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+import hashlib
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +21,8 @@ from apache_beam.io.filesystems import FileSystems
 
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.places import numbered
+from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing, Rejected, joined_rejected
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
@@ -42,6 +45,13 @@ MAX_OWN_FILES = 32
 
 #: A record of a pane.
 P = TypeVar("P", bound=PaneHeader)
+#: Half of the digits of the name of a file of late or rejected reports: a digest of the segment, file or partition that
+#: they come from. The others are a digest of the records.
+SOURCE_DIGITS = 16
+#: No report is smaller, so that nothing is worth a replay of messages that are. And data that takes a fiftieth when
+#: compressed is not that of devices, whose ids are random. Of such data a file keeps that many records in full for each
+#: reason, and so many bytes of them.
+SAMPLE, SAMPLE_BYTES, RARE_RATIO = 100, 1 << 16, 50
 #: A folder, and the ending of the name of a file in it that several panes share.
 SharedFile = tuple[str, str]
 
@@ -131,9 +141,8 @@ class WriteResults(beam.PTransform[Any, None]):
         private = self.private or self.out
         write_counts = _WriteStatisticFn(self.out, private, newest_only=self.newest_only)
         _ = aggregated.counts | "WriteCounts" >> beam.ParDo(write_counts)
-        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WritePrivateFn(private, "late", "message", self.written))
-        rejected = _WritePrivateFn(private, "rejected", "rejected", self.written)
-        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(rejected)
+        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteLateFn(private, self.written))
+        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteRejectedFn(private, self.written))
         _ = aggregated.missing | "WriteMissing" >> beam.ParDo(_WriteMissingFn(self.out, "missing"))
 
 
@@ -207,12 +216,54 @@ class _WriteBundleFn(_WriteFn):
         self._records = self._nbytes = 0
 
 
-class _WritePrivateFn(_WriteBundleFn):
-    """Writes late or rejected reports."""
+class _WritePrivateFn(_WriteFn):
+    """Writes late or rejected reports: those of a bundle from one source in one file, whose name follows from them.
 
-    def __init__(self, out: str, folder: str, schema: str, written: Callable[[str], None] | None = None) -> None:
-        super().__init__(out, schema, private=True)
-        self._folder, self._written = folder, written
+    So a stream that is read again gives the same files, however its bundles are cut, if each source is read whole.
+
+    Attributes:
+        folder: The name of the folder.
+        file_of: Returns the encoded records of a file, and what of them is named.
+    """
+
+    folder: str
+
+    def __init__(self, out: str, written: Callable[[str], None] | None = None) -> None:
+        super().__init__(out, private=True)
+        self._written = written
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._held: dict[str, list[Any]] = defaultdict(list)
+        self._records = self._nbytes = 0
+
+    def hold(self, source: str, record: Message | Rejected, places: int) -> None:
+        """Hold a record of some places, and add a file for each source once the records reach a limit."""
+        self._held[source].append(record)
+        self._records += places
+        self._nbytes += len(record.data) + sum(len(k) + len(v) for k, v in record.attributes.items())
+        if self._records >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
+            self._add_held()
+
+    def finish_bundle(self) -> None:
+        self._add_held()
+        super().finish_bundle()
+
+    def _add_held(self) -> None:
+        held = self._held
+        self._clear()
+        for source, records in held.items():
+            name = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:SOURCE_DIGITS]
+            identity, content = self.file_of(records)
+            rest = digest_of(identity).hex()[:SOURCE_DIGITS]
+            self.add(FileSystems.join(self.folder, f"{name}{rest}.avro"), content)
+
+    def file_of(self, records: Sequence[Any]) -> tuple[Sequence[bytes], bytes]:
+        """Return what tells a file of these records from others of their source, and its content."""
+        raise NotImplementedError
 
     def write_added(self) -> None:
         """Write all files that were added, and say which."""
@@ -220,10 +271,70 @@ class _WritePrivateFn(_WriteBundleFn):
         super().write_added()
         if self._written is not None:
             for path in names:
-                self._written(FileSystems.join(self._folder, FileSystems.split(path)[1]))
+                self._written(path)
 
-    def process(self, record: Message | Rejected) -> None:
-        self.hold(self._folder, self.encode(record))
+
+class _WriteLateFn(_WritePrivateFn):
+    """Writes messages that hold late reports."""
+
+    folder = "late"
+
+    def process(self, message: Message) -> None:
+        found = numbered(message.source)
+        self.hold(found[0] if found else "", message, 1)
+
+    def file_of(self, records: Sequence[Message]) -> tuple[Sequence[bytes], bytes]:
+        """Name messages by their places, their bytes and their times."""
+        ordered = sorted(records, key=lambda each: (numbered(each.source) or ("", 0), each.source, each.data))
+        encoded = [encode_record("message", each.to_avro()) for each in ordered]
+        places = [each.source.encode("utf-8", "surrogatepass") for each in ordered]
+        return [*encoded, *places], container_bytes("message", encoded, deflated=True)
+
+
+class _WriteRejectedFn(_WritePrivateFn):
+    """Writes rejected reports, those of equal messages together."""
+
+    folder = "rejected"
+
+    def process(self, record: Rejected) -> None:
+        source, runs = record.place
+        self.hold(source if runs else "", record, max(len(runs), 1))
+
+    def file_of(self, records: Sequence[Rejected]) -> tuple[Sequence[bytes], bytes]:
+        """Name records by places, reasons and data alone: another version of this software says the rest otherwise."""
+        kept = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
+        content = _deflated(kept)
+        if RARE_RATIO * len(content) < sum(len(each.data) for each in kept):
+            kept = sampled(kept, smaller_than=sys.maxsize)
+            content = _deflated(kept)
+        identity = [f"{each.source} {each.runs} {each.reason} {each.kept}".encode() + each.data for each in kept]
+        return identity, content
+
+
+def _deflated(records: Sequence[Rejected]) -> bytes:
+    return container_bytes("rejected", [encode_record("rejected", each.to_avro()) for each in records], deflated=True)
+
+
+def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]:
+    """Keep all records, but of those with less data only the first in full for each reason, and count the others.
+
+    Args:
+        records: Records of one source.
+        smaller_than: The size of the data of which all records are kept, in bytes.
+    """
+    ordered = sorted(records, key=lambda each: (each.place, each.reason, each.data))
+    seen: Counter[str] = Counter()
+    nbytes: Counter[str] = Counter()
+    kept, counted = [], []
+    for record in ordered:
+        seen[record.reason] += 1
+        nbytes[record.reason] += len(record.data)
+        few = seen[record.reason] <= SAMPLE and nbytes[record.reason] <= max(SAMPLE_BYTES, len(record.data))
+        if few or len(record.data) >= smaller_than or not record.place[1]:
+            kept.append(record)
+        else:
+            counted.append(replace(record, data=b"", attributes=NO_ATTRIBUTES, attempt=1, kept=False))
+    return sorted([*kept, *joined_rejected(counted)], key=lambda each: (each.place, each.reason, each.data))
 
 
 class _WriteMissingFn(_WriteBundleFn):

@@ -364,7 +364,9 @@ def opened(path: str | Path) -> IO[bytes]:
         raise StreamError(f"{plain(str(path))}: {error}; {error.remedy}") from None
 
 
-def packed_messages(file: IO[bytes], path: str, published: int | None = None) -> Iterator[PackedMessages]:
+def packed_messages(
+    file: IO[bytes], path: str, published: int | None = None, *, root: str = ""
+) -> Iterator[PackedMessages]:
     """Read an open container file of messages, in parts of bounded size.
 
     Messages come with their kept attributes only, because whoever wrote the file may have sent any others.
@@ -373,13 +375,17 @@ def packed_messages(file: IO[bytes], path: str, published: int | None = None) ->
         file: The file.
         path: Its name, or the URL it came from.
         published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
+        root: The folder or URL of which it is one of several files, if so: messages of two files have two places, also
+            if the files have one name in two folders.
 
     Raises:
         StreamError: if it is not a file of messages.
     """
+    below = root.rstrip("/") + "/"
+    name = path.removeprefix(below) if root and path.startswith(below) else path.rpartition("/")[2]
     read = 0
     try:
-        for part in _decode(_of_messages(file, published), path.rpartition("/")[2], published):
+        for part in _decode(_of_messages(file, published), name, published):
             yield part
             read += len(part)
     except ContainerError as error:

@@ -1,0 +1,57 @@
+"""Places of messages in a source, as runs of their numbers; united and subtracted exactly, however bundles are cut.
+
+A place is a text. If it ends with a number, as ``000000000003.avro:17`` and ``orders/2/4711`` do, the number counts the
+messages of what the text before it names: a segment, a file or a partition.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+#: Runs of numbers, each from its first number to before its second; ascending, with gaps between them.
+Runs = tuple[tuple[int, int], ...]
+
+_NUMBERED = re.compile(r"(.*\D)(0|[1-9][0-9]{0,17})", re.ASCII | re.DOTALL)
+
+
+def numbered(place: str) -> tuple[str, int] | None:
+    """Split a place into what its number is of, and the number; None if it has no number.
+
+    >>> numbered("000000000003.avro:17"), numbered("nowhere")
+    (('000000000003.avro:', 17), None)
+    """
+    found = _NUMBERED.fullmatch(place)
+    return (found[1], int(found[2])) if found else None
+
+
+def united(runs: Iterable[tuple[int, int]]) -> Runs:
+    """Unite runs in any order.
+
+    >>> united([(5, 7), (0, 2), (2, 3), (6, 9)])
+    ((0, 3), (5, 9))
+    """
+    found: list[tuple[int, int]] = []
+    for first, end in sorted(runs):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((first, end))
+    return tuple(found)
+
+
+def without(runs: Runs, others: Runs) -> Runs:
+    """Return what is in ``runs`` and not in ``others``.
+
+    >>> without(((0, 10),), ((2, 3), (5, 6)))
+    ((0, 2), (3, 5), (6, 10))
+    """
+    found = []
+    for first, end in runs:
+        cuts = [(first, first), *(cut for cut in others if cut[0] < end and cut[1] > first), (end, end)]
+        found += [(one[1], other[0]) for one, other in pairwise(cuts) if one[1] < other[0]]
+    return tuple(found)
+
+
+def size(runs: Runs) -> int:
+    """Return how many numbers there are."""
+    return sum(end - first for first, end in runs)
