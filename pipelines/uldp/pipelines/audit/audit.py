@@ -9,16 +9,22 @@ from pathlib import Path
 
 from uldp.pipelines.audit.compare import Compared, Place, compare, explained, lacking_text, window_text
 from uldp.pipelines.audit.found import Found
+from uldp.pipelines.audit.reading import Reading
 from uldp.pipelines.audit.recount import Recount, Tally, WindowKey
-from uldp.pipelines.audit.signed import Reading, Signed
 from uldp.pipelines.audit.source import Part, Source, StreamSource, source_of
+from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.left_out import left_out_line
+from uldp.pipelines.results.prune import pruned_before
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.text import number_of
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.pane import Accounting
+from uldp.schemas.records import iso
 from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.local.journal import JOURNAL, begins_with
+from uldp.transforms.io.local.resume import ResumePoint
 
 #: Messages and bytes to decode at once.
 _MESSAGES, _BYTES = 1 << 14, 8 << 20
@@ -68,7 +74,11 @@ class _Audit:
 
     def run(self) -> Audit:
         self.found = Found.read(self.out, self.private, self._damaged)
-        self.signed = Signed.read(self.out)
+        self.signed = self._read_journal()
+        self.pruned = pruned_before(self.private)
+        for kind in ("late", "rejected"):
+            for error in self.signed.lost_files(self.private / kind, self.pruned):
+                self._damaged(error)
         self.left_out: frozenset[str] = frozenset()
         if isinstance(self.source, StreamSource):
             self._check_stream(self.source)
@@ -89,11 +99,28 @@ class _Audit:
             self.notes.append(
                 f"{number_of(len(compared.open), 'window')} open, the first {window_text(min(compared.open))}"
             )
+        if self.pruned:
+            self.notes.append(
+                f"late and rejected reports from before {iso(int(self.pruned) * 1000)} may be removed, so their"
+                " numbers are not compared"
+            )
         if self.found.missing:
             self.notes.append(f"{number_of(self.found.missing, 'message')} missing, which {self.out}/missing names")
         if left_out := left_out_line(self.out, self._damaged):
             self.notes.append(left_out)
         return Audit(messages, counted.tally.received, tuple(dict.fromkeys(self.faults)), tuple(self.notes))
+
+    def _read_journal(self) -> Signed:
+        """Return what the journal says, unless it is older than the resume point beside it."""
+        try:
+            point = ResumePoint.read(self.out / RESUME)
+            if point is None or begins_with(self.out / JOURNAL, point.journal):
+                return Signed.read(self.out)
+        except ValueError as error:
+            self._damaged(error)
+        else:
+            self.faults.append(f"{self.out / JOURNAL}: older than {RESUME}, or another one; restore it")
+        return Signed()
 
     @property
     def _follows(self) -> bool:
@@ -179,7 +206,7 @@ class _Audit:
                 del lacking[place]
         self._add(
             (
-                lacking_text(key, n, self.found.panes.get(key), self.signed.panes.get(key))
+                lacking_text(key, n, self.found.panes.get(key), self.signed.panes.get((*key, "")))
                 for key, n in lacking.items()
                 if not isinstance(key, str)
             ),
@@ -220,7 +247,8 @@ class _Audit:
         wanted, there = records_of(counted.tally), {_LATE: self.found.late}
         there |= {_rejected(reason): n for reason, n in self.found.rejected.items()}
         less = {what: wanted.get(what, 0) - there.get(what, 0) for what in sorted(wanted.keys() | there.keys())}
-        return {what: n for what, n in less.items() if n < 0 or not compared.open}
+        may_lack = compared.open or self.pruned
+        return {what: n for what, n in less.items() if n < 0 or not may_lack}
 
     def _compare_copies(self, counted: Recount, compared: Compared) -> None:
         """Compare the number of counted reports with that of different ids, if all windows are whole."""

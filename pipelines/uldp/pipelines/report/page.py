@@ -13,7 +13,9 @@ from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.left_out import left_out_line
 from uldp.pipelines.results.pooled import Pooled, pool_versions
+from uldp.pipelines.results.prune import pruned_before
 from uldp.pipelines.results.read import current, read_missing, read_rejected
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import read_specs, with_specs
 from uldp.pipelines.results.tables import (
     WITH_SHARES,
@@ -334,5 +336,7 @@ def _missing(out: Path, damaged: Damaged) -> list[tuple[str, int]]:
 def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:
     """Return reason, count and meaning of the rejections, the most frequent first."""
     counts = count_reasons(read_rejected(out, damaged))
+    for lost in Signed.read(out).lost_files(out / "rejected", pruned_before(out)):
+        damaged(lost)
     meaning: Mapping[str, str] = {reason.value: text for reason, text in MEANING.items()}
     return [(reason, n, meaning.get(reason, "")) for reason, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]

@@ -16,7 +16,8 @@ from uldp.pipelines.results.read import (
     read_files,
     read_window,
 )
-from uldp.pipelines.results.selection import ALL, Selection
+from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
@@ -64,7 +65,7 @@ def published(
         out: A results directory.
         specs: The specs that the results were made under.
         selection: Which windows and estimators to read; the function does not open the files of others.
-        damaged: Called for each damaged file. The result includes no window of a damaged file.
+        damaged: As in ``current``. The result includes no window of a damaged file.
 
     Raises:
         ResultsError: if ``out`` is not a directory; during iteration, if a file was removed or damaged meanwhile.
@@ -74,6 +75,7 @@ def published(
     fired: list[PaneHeader] = []
     paths: dict[tuple[Any, ...], Path] = {}
     estimates: list[Estimate] = []
+    left_out: set[Key | None] = set()
     for folder in selection.folders(folders_of(out, PANES) | folders_of(out, ESTIMATES)):
         counted = read_window(out, _HEADERS, folder, selection, damaged)
         estimated = read_files(out, _HEADERS_OF_ESTIMATES, folder, selection, damaged)
@@ -83,6 +85,10 @@ def published(
                 estimates += headers
                 for header in headers:
                     paths.setdefault(_pane_key(header), path)
+        else:
+            left_out.add(window_of(folder))
+    for lost in Signed.read(out).lost_panes(out, [*fired, *estimates], selection, left_out):
+        damaged(lost)
     newest_estimates, unpublished = choose(fired, estimates, specs, selection)
     files: dict[Path, set[tuple[Any, ...]]] = {}
     for key in map(_pane_key, newest_estimates):

@@ -29,6 +29,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
@@ -244,7 +245,8 @@ def current(
         out: A results directory.
         specs: The specs that the results were made under.
         selection: Which windows and estimators to read; the function does not open the files of others.
-        damaged: Called for each damaged file. The result includes no window of a damaged file.
+        damaged: Called for each damaged file, and for each window whose newest pane a local job has written and that is
+            not there. The result includes no window of a damaged file.
 
     Raises:
         ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through.
@@ -252,12 +254,17 @@ def current(
     check_directory(out)
     fired: list[PaneHeader] = []
     estimates: list[Estimate] = []
+    left_out: set[Key | None] = set()
     for folder in selection.folders(folders_of(out, PANES) | folders_of(out, ESTIMATES)):
         counted = read_window(out, PANES, folder, selection, damaged)
         estimated = read_window(out, ESTIMATES, folder, selection, damaged)
         if counted is not None and estimated is not None:
             fired += counted
             estimates += estimated
+        else:
+            left_out.add(window_of(folder))
+    for lost in Signed.read(out).lost_panes(out, [*fired, *estimates], selection, left_out):
+        damaged(lost)
     newest_estimates, unpublished = choose(fired, estimates, specs, selection)
     statistics = {_firing(pane): pane for pane in fired if isinstance(pane, Statistic)}
     return Current(newest_estimates, unpublished, statistics)

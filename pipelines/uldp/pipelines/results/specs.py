@@ -8,8 +8,9 @@ from uldp.pipelines.results.read import ESTIMATES, estimator_of
 from uldp.pipelines.results.selection import Selection, require
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.table import TableName
-from uldp.transforms.io.folders import Kind, mismatch
+from uldp.transforms.io.folders import Kind, kind_of, mismatch
 
 Specs = Mapping[CollectionKey, CollectionSpec]
 
@@ -24,7 +25,9 @@ def read_specs(out: Path) -> dict[CollectionKey, CollectionSpec]:
     check_directory(out)
     specs = [CollectionSpec.load(path) for path in sorted(out.glob("specs/*/spec.yaml"))]
     if not specs:
-        raise ResultsError(mismatch(out, Kind.RESULTS))
+        if kind_of(out) is not Kind.RESULTS:
+            raise ResultsError(mismatch(out, Kind.RESULTS))
+        raise ResultsError(f"{plain(str(out / 'specs'))}: holds no folder with a spec.yaml; restore the specs")
     return {spec.key: spec for spec in specs}
 
 

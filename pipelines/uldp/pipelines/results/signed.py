@@ -1,0 +1,106 @@
+"""What a local job has signed in its journal, and what of it is not there: readers name it rather than leave it out."""
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.selection import Key, Selection
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import PaneHeader
+from uldp.schemas.records import iso
+from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.folders import COUNTS
+from uldp.transforms.io.local.journal import (
+    JOURNAL,
+    Entry,
+    FileWritten,
+    JournalError,
+    SegmentRead,
+    read_journal,
+)
+
+#: Collection, version, start and end of a window, and the estimator; empty for the statistic.
+PaneKey = tuple[str, int, int, int, str]
+_RESTORE = "restore it from a backup, or run the job again"
+
+
+@dataclass
+class Signed:
+    """The last entry of each segment, pane and file.
+
+    Attributes:
+        segments: What was read, by the name of the segment's file.
+        panes: The most reports that a pane of a window has received.
+        files: The files of late and rejected reports, with the time of their writing in seconds since 1970.
+    """
+
+    segments: dict[str, SegmentRead] = field(default_factory=dict)
+    panes: dict[PaneKey, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, out: Path) -> "Signed":
+        """Read the journal beside results; of a job that keeps none, nothing is signed.
+
+        Raises:
+            ResultsError: if it is damaged.
+        """
+        signed = cls()
+        try:
+            for entry in read_journal(out / JOURNAL):
+                signed._add(entry)
+        except JournalError as error:
+            raise ResultsError(str(error)) from error
+        return signed
+
+    def _add(self, entry: Entry) -> None:
+        if isinstance(entry, SegmentRead):
+            self.segments[f"{entry.segment}.avro"] = entry
+        elif isinstance(entry, FileWritten):
+            self.files[entry.name] = entry.time
+        else:
+            key = entry.collection, entry.version, entry.window_start, entry.window_end, entry.estimator
+            self.panes[key] = max(self.panes.get(key, 0), entry.received)
+
+    def lost_panes(
+        self, out: Path, panes: Iterable[PaneHeader], selection: Selection, damaged: Container[Key | None]
+    ) -> Iterator[ResultsError]:
+        """Yield an error for each selected window of which the newest pane is not there.
+
+        Args:
+            out: The results directory.
+            panes: The panes that are there.
+            selection: Which windows and estimators the panes were read of.
+            damaged: Windows of which a file is damaged; whoever reads it has said so.
+        """
+        there: dict[PaneKey, int] = {}
+        for pane in panes:
+            key = (*pane.key, pane.estimator if isinstance(pane, Estimate) else "")
+            there[key] = max(there.get(key, 0), pane.accounting.received)
+        chosen = selection.windows({key[:4] for key in (*there, *self.panes)})
+        for key, received in sorted(self.panes.items()):
+            if (
+                key[:4] in chosen
+                and key[:4] not in damaged
+                and selection.has_estimator(key[4] or None)
+                and there.get(key, -1) < received
+            ):
+                collection, version, start, _, estimator = key
+                folder = out / ("estimates" if estimator else COUNTS) / f"{collection}-v{version}"
+                by = f" by {estimator}" if estimator else ""
+                yield ResultsError(
+                    f"{plain(str(folder))}: the newest pane{by} of the window from {iso(start)} is missing; {_RESTORE}"
+                )
+
+    def lost_files(self, folder: Path, before: float) -> Iterator[ResultsError]:
+        """Yield an error for each file of late or rejected reports that is not there.
+
+        Args:
+            folder: The folder ``late`` or ``rejected``.
+            before: The time before which files may have been removed on purpose.
+        """
+        for name, time in self.files.items():
+            kind, _, file = name.rpartition("/")
+            if folder.is_dir() and kind == folder.name and time > before and not (folder / file).exists():
+                yield ResultsError(f"{plain(str(folder / file))}: missing; {_RESTORE}")

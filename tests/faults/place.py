@@ -1,0 +1,147 @@
+"""A closed local stream and the results of its jobs, as they are, and as they were when half of it was there."""
+
+import io
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import yaml
+
+from tests import build
+from tests.build import HOUR, MINUTE, START
+from uldp.pipelines.cli import main
+from uldp.pipelines.results.read import newest, read_estimates, read_panes, read_rejected
+from uldp.schemas.records import Message
+from uldp.schemas.statistic import Statistic
+from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+
+#: A command that takes longer hangs.
+HANGS_AFTER_SECONDS = 120
+SEGMENTS = 6
+SPEC = build.MINIMAL | {
+    "window": {"size": "30m", "allowed_lateness": "5m"},
+    "limits": {"min_reports": 21, "max_rejected_ratio": 0.9},
+}
+
+
+class Ran(NamedTuple):
+    """What a command has printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError("the command hangs")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(HANGS_AFTER_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def uldp(*arguments: str | Path) -> Ran:
+    """Run the command in this process."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    argv = mock.patch.object(sys, "argv", ["uldp", *map(str, arguments)])
+    with argv, redirect_stdout(out), redirect_stderr(err), _time_limit():
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def messages(segment: int) -> Iterator[Message]:
+    """Twenty minutes of reports, some of them late, copied or wrong; the last window has few."""
+    began = START + segment * 20 * MINUTE
+    for number in range(20 if segment < SEGMENTS - 1 else 4):
+        yield build.message(build.report(100 * segment + number, number % 5, began + number * MINUTE // 2))
+    published = began + 12 * MINUTE
+    yield build.message(build.report(100 * segment, 0, began), published)
+    yield build.message(build.report(100 * segment + 50, 1, began - 2 * HOUR), published)
+    yield build.message(build.report(100 * segment + 51, 99, began), published)
+    yield Message(b"no report", published)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with ``spec.yaml``, ``stream``, and the results ``live`` of a stream and ``batch`` of a backfill."""
+
+    root: Path
+
+    @property
+    def spec(self) -> Path:
+        return self.root / "spec.yaml"
+
+    def __truediv__(self, name: str) -> Path:
+        return self.root / name
+
+    def copy(self, root: Path) -> "Place":
+        shutil.copytree(self.root, root)
+        return Place(root)
+
+
+def prepare(root: Path) -> tuple[Place, Place]:
+    """Make a place, and return what was there earlier, and what is there now."""
+    now = Place(root / "now")
+    now.root.mkdir()
+    now.spec.write_text(yaml.safe_dump(SPEC))
+    stream = LocalStream.create(now / "stream", simulated_clock=True)
+    for segment in range(SEGMENTS // 2):
+        stream.append(list(messages(segment)))
+    breaks_off = stream.path / f"{SEGMENTS // 2:012d}.avro"
+    breaks_off.touch()
+    assert run_stream(now).code == 1
+    breaks_off.unlink()
+    earlier = now.copy(root / "earlier")
+    for segment in range(SEGMENTS // 2, SEGMENTS):
+        stream.append(list(messages(segment)))
+    stream.close()
+    assert run_stream(now).code == 0
+    assert run_backfill(now).code == 0
+    return earlier, now
+
+
+def run_stream(place: Place) -> Ran:
+    arguments = ("--spec", place.spec, "--from", place / "stream", "--to", place / "live", "--watermark-delay", "0s")
+    return uldp("stream", *arguments)
+
+
+def run_backfill(place: Place) -> Ran:
+    return uldp("backfill", "--spec", place.spec, "--from", place / "stream", "--to", place / "batch")
+
+
+def state(out: Path) -> dict[str, Any]:
+    """What readers see of results: the newest panes and estimates, and the kept records. Damaged files are left out."""
+
+    def leave_out(error: ValueError) -> None:
+        return
+
+    panes = newest(read_panes(out, leave_out))
+    cells = {pane.key: pane.cells.tolist() for pane in panes if isinstance(pane, Statistic)}
+    estimates = newest(read_estimates(out, leave_out))
+    late: Counter[bytes] = Counter()
+    for path in (out / "late").glob("*.avro"):
+        with suppress(StreamError):
+            late.update(each.data for each in read_messages(path))
+    return {
+        "panes": {pane.key: (pane.accounting, pane.flags, cells.get(pane.key)) for pane in panes},
+        "few": {path.parent.name for path in (out / "few").glob("*/2*/*.avro")},
+        "estimates": {(each.key, each.estimator): each.tables[0].values.tolist() for each in estimates},
+        "late": late,
+        "rejected": Counter((each.reason, each.data, each.publish_time) for each in read_rejected(out, leave_out)),
+    }
