@@ -160,7 +160,8 @@ class _Audit:
         stream, reading = source.stream, Reading.of(self.signed, source)
         removed = {name for name in reading.gone if source.removed(name)}
         self.left_out = reading.unread
-        self.incomparable |= bool(reading.gone or reading.replaced)
+        # Of segments that are not signed yet, some reports may be in panes.
+        self.incomparable |= bool(reading.gone or reading.replaced or reading.unread)
         waiting = set() if source.closed else reading.waiting
         if waiting:
             self.notes.append(f"{number_of(len(waiting), 'segment')} not read yet, the first {min(waiting)}")
