@@ -4,19 +4,24 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 
 from tests import build
 from tests.build import START
 from tests.fakes import memory
 from uldp.pipelines.jobs import locks
+from uldp.pipelines.jobs.abandoned import clear
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import backfill, pipeline_options
+from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed, claimed_both
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.files import ResultsError
-from uldp.schemas.records import Message
-from uldp.transforms.io.local.stream import LocalStream
+from uldp.schemas.records import Message, Missing
+from uldp.transforms.aggregate import Aggregate
+from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.local.stream import LocalStream, read_messages
+from uldp.transforms.io.results import WriteResults
 
 SPECS = [build.spec()]
 
@@ -148,3 +153,20 @@ def test_a_job_whose_directory_was_removed_does_not_end_well(again: bool, tmp_pa
 
     with pytest.raises(ResultsError, match="was removed or replaced while the job wrote"), locks.locked(out, "--to"):
         replace()
+
+
+def test_all_that_a_job_writes_can_be_removed(archive: Path, tmp_path: Path) -> None:
+    """A kind of result that the list of ``clear`` lacks would stay in the directory of a failed job."""
+    out, stream = tmp_path / "out", LocalStream.create(tmp_path / "stream")
+    for path in archive.iterdir():
+        stream.append(list(read_messages(path)))
+    stream.close()
+    backfill(SPECS, archive, str(tmp_path / "whole"), pipeline_options([]))
+    follow(SPECS, stream.path, out, pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        lost = pipeline | beam.Create([Chunk((), (Missing("t/0", 5, 9, START, START + 1),))])
+        _ = lost | Aggregate(SPECS) | WriteResults(str(out))
+    assert {"missing", "journal.jsonl", "rejected", "counts"} <= {path.name for path in out.iterdir()}
+    for folder in (out, tmp_path / "whole"):
+        clear(str(folder))
+        assert [path.name for path in folder.iterdir() if path.name != ".lock"] == []
