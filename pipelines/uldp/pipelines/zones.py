@@ -7,6 +7,7 @@ from pathlib import Path
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
+from uldp.pipelines.aside import written_aside
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanisms import LevelsSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
@@ -56,7 +57,8 @@ def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, ep
         after = expected_l1(with_zones(variable, tag, zones, epsilon), users)
     if len(zones.labels) < 2:
         raise ZonesError(f"the background of {of.name} gives one zone; divide the tag by hand, or add values to it")
-    write_zones(path, zones, variable.labels)
+    with written_aside(path) as aside:
+        write_zones(aside, zones, variable.labels)
     lines = [
         f"{path}: {len(zones.labels)} zones",
         price(variable, tag, zones, epsilon),

@@ -28,25 +28,21 @@ _REMEDIES = {
 }
 
 
-class FileError(OSError):
-    """What the operating system refuses about a file: one line that names the file and the remedy."""
-
-
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Let the operating system's errors in the context name a file.
+    """Let the operating system's errors in the context name a file and the remedy, in one line.
 
     An error of a write or of a flush names none, and the error of a temporary file names one that no user knows.
 
     Raises:
-        FileError: in place of any other ``OSError``.
+        OSError: in place of another one of the same class.
     """
     try:
         yield
-    except FileError:
-        raise
     except OSError as error:
-        raise FileError(_line(str(path), error)) from error
+        if error.errno is None:  # it has its line
+            raise
+        raise type(error)(_line(str(path), error)) from error
 
 
 def file_error_text(error: OSError) -> str:
@@ -55,7 +51,7 @@ def file_error_text(error: OSError) -> str:
     >>> file_error_text(FileNotFoundError(errno.ENOENT, "No such file or directory", "spec.yaml"))
     'spec.yaml: No such file or directory; check the path'
     """
-    if isinstance(error, FileError) or error.errno is None:
+    if error.errno is None:
         return str(error)
     name = error.filename.decode(errors="replace") if isinstance(error.filename, bytes) else error.filename
     return _line(None if name is None else str(name), error)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.mechanism import Privacy
+from uldp.pipelines.aside import written_aside
 from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.pipelines.results.left_out import left_out_line
@@ -102,6 +103,7 @@ def write_report(
         damaged: Called for each damaged file. The page shows the number of these files, and all other windows.
 
     Raises:
+        OSError: if the operating system refuses to write the file.
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
         SpecError: if a spec in ``out`` is invalid.
         ReportError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
@@ -172,7 +174,8 @@ def write_report(
         missing=missing,
         unread=number_of(unread, "file") if unread else "",
     )
-    target.write_text(page, encoding="utf-8")
+    with written_aside(target) as path:
+        path.write_text(page, encoding="utf-8")
 
 
 def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec) -> Estimate:

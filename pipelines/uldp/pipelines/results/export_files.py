@@ -4,22 +4,20 @@ Parquet and Arrow need pyarrow, an extra, which is imported at its first use.
 """
 
 import csv
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
+from uldp.pipelines.aside import written_aside
 from uldp.pipelines.results.export import COLUMNS, Batch, Kind, Rows, Texts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import aside_name
 
 #: How a spreadsheet recognises a formula in a cell.
 _FORMULA = ("=", "+", "-", "@")
@@ -80,9 +78,10 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
 
     Raises:
         ExportError: see ``check_target``.
+        OSError: if the operating system refuses to write the file.
     """
     chosen, rows, written = check_target(target), Rows(), 0
-    with _aside(target) as path:
+    with written_aside(target) as path:
         file = chosen(path, rows.texts)
         try:
             for batch in rows.batches(estimates):
@@ -91,20 +90,6 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
         finally:
             file.close()
     return written
-
-
-@contextmanager
-def _aside(target: Path) -> Iterator[Path]:
-    """Give a hidden path beside the target, which becomes the target if all goes well, and goes away otherwise."""
-    path = target.with_name(aside_name(target.name))
-    try:
-        yield path
-        with path.open("rb") as file:
-            os.fsync(file.fileno())  # else a power cut could leave an empty file under the name
-        path.replace(target)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
 
 
 class _Csv(RowFile):

@@ -20,6 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, SYNC_SIZE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
+from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io.remote import is_remote
 
@@ -106,13 +107,17 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
         content: The bytes of the file.
         private: Whether only the owner may read the file, and the folders that the function has to create. Applies to
             this machine; on other file systems, rights belong to a bucket and not to a file.
+
+    Raises:
+        OSError: if the operating system of this machine refuses it.
     """
     folder, name = FileSystems.split(path)
     aside = FileSystems.join(folder, aside_name(name))
     if is_remote(path):
         _write_remote(aside, path, content)
     else:
-        _write_here(Path(aside), Path(path), content, private=private)
+        with named(path):
+            _write_here(Path(aside), Path(path), content, private=private)
 
 
 def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) -> None:

@@ -12,6 +12,7 @@ from uldp.transforms.io.archive import ReadArchive, archive_digest, archive_file
 from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, EndpointError
+from uldp.transforms.io.local.begun import begun, is_unfinished
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.remote import is_remote
 
@@ -102,14 +103,16 @@ class FilesEndpoint(Endpoint):
     def writing(self, *, simulated_clock: bool) -> Iterator[LocalStream]:
         """Append to a local stream: to a new one, which is closed at the end, or to one whose clock is real.
 
+        A new one that was not written to its end is written anew.
+
         Raises:
             StreamError: if there is something else, or a stream that was closed.
             EndpointError: if the location is not on this machine.
         """
         if self.path is None:
             raise EndpointError(f"{self}: not a directory on this machine; name one, or a topic")
-        new = simulated_clock or not self.path.exists()
-        stream = LocalStream.create(self.path, simulated_clock=simulated_clock) if new else LocalStream.open(self.path)
-        yield stream
-        if new:
-            stream.close()
+        if simulated_clock or not self.path.exists() or is_unfinished(self.path):
+            with begun(self.path, simulated_clock=simulated_clock) as stream:
+                yield stream
+        else:
+            yield LocalStream.open(self.path)

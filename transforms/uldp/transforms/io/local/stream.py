@@ -26,11 +26,14 @@ from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.mapped import NO_TIME, mapped_messages
 from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
+from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import CLOSED, KINDS, STREAM_SETTINGS, Kind, mismatch
 
+#: The mark of a stream that one command writes from its beginning to its end, until that end.
+UNFINISHED = ".unfinished"
 _DIGITS = 12
 _NAME = re.compile(rf"[0-9]{{{_DIGITS}}}\.avro")
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
@@ -68,13 +71,32 @@ class LocalStream:
         Raises:
             StreamError: if the directory holds anything.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise StreamError(f"{path}: not an empty directory; choose another directory, or remove this one")
-        path.mkdir(parents=True, exist_ok=True)
+        cls.refuse_used(path)
         stream = cls(path, simulated_clock, secrets.token_hex(16))
         settings = {"simulated_clock": simulated_clock, "id": stream.id, "first": stream.first}
-        (path / STREAM_SETTINGS).write_text(json.dumps(settings) + "\n", encoding="utf-8")
+        stream._write(STREAM_SETTINGS, json.dumps(settings) + "\n")
         return stream
+
+    @staticmethod
+    def refuse_used(path: Path) -> None:
+        """Refuse a path at which there is anything but a directory that is empty, or has the mark of a beginning alone.
+
+        Raises:
+            StreamError: if there is.
+        """
+        if path.exists() and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}):
+            raise StreamError(f"{path}: not an empty directory; choose another directory, or remove this one")
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a small file in one step."""
+        aside = self.path / f".{secrets.token_hex(8)}"
+        with named(self.path / name):
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                aside.write_text(text, encoding="utf-8")
+                aside.replace(self.path / name)
+            finally:
+                aside.unlink(missing_ok=True)
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -99,18 +121,26 @@ class LocalStream:
         return stream
 
     def append(self, messages: Sequence[Message] | EncodedMessages) -> Path:
-        """Append messages, in the order of their publish times, as one segment."""
+        """Append messages, in the order of their publish times, as one segment.
+
+        Raises:
+            OSError: if the operating system refuses to write it.
+        """
+        if self._next is None:
+            self._next = max(self.end, self.first)
+        with named(self._segment(self._next)):
+            return self._append(messages, self._next)
+
+    def _append(self, messages: Sequence[Message] | EncodedMessages, number: int) -> Path:
         aside = self.path / f".{secrets.token_hex(8)}"
         try:
             with aside.open("wb") as file:
                 write_messages(file, messages)
                 file.flush()
                 os.fsync(file.fileno())
-            if self._next is None:
-                self._next = max(self.end, self.first)
             while True:  # until no other writer has the number
-                segment = self._segment(self._next)
-                self._next += 1
+                segment = self._segment(number)
+                number = self._next = number + 1
                 with contextlib.suppress(FileExistsError):
                     os.link(aside, segment)
                     return segment
@@ -195,9 +225,7 @@ class LocalStream:
 
     def close(self) -> None:
         """Mark the stream as complete, and say how many segments it has; readers end when they have read all."""
-        aside = self.path / f".{secrets.token_hex(8)}"
-        aside.write_text(f"{self.end}\n", encoding="utf-8")
-        aside.replace(self.path / CLOSED)
+        self._write(CLOSED, f"{self.end}\n")
 
     def _closed_at(self) -> int:
         """Return the number before which all segments were there when the stream was closed; 0 if nothing says so."""
@@ -359,7 +387,8 @@ def opened(path: str | Path) -> IO[bytes]:
         StreamError: if the path is that of a pipe or a device.
     """
     try:
-        return open_file(path)
+        with named(path):
+            return open_file(path)
     except ContainerError as error:
         raise StreamError(f"{plain(str(path))}: {error}; {error.remedy}") from None
 
