@@ -17,6 +17,7 @@ from tests.cluster.kafka import KafkaBroker
 from tests.cluster.prism import on_prism, prism
 from tests.cluster.streams import KafkaStream
 from tests.downloads import ROOT
+from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from tests.listening import listeners_of_session
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, PaneKind
@@ -71,6 +72,10 @@ def test_a_backfill_writes_the_same_panes(tmp_path: Path) -> None:
     assert len(panes["python"]) == 6
     assert panes["prism"] == panes["python"]
     assert said[0] == said[1]
+
+
+def test_windows_of_others_change_nothing(tmp_path: Path) -> None:
+    assert outputs_of_branches(tmp_path, *on_prism()) == dict.fromkeys(ALIKE, OF_AN_ARCHIVE)
 
 
 def test_partitions_that_are_added_are_followed(broker: KafkaBroker, tmp_path: Path) -> None:

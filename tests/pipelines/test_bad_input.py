@@ -8,6 +8,8 @@ from tests.pipelines.command import SPEC, TRUTH, Run
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 
+SUBSCRIPTION = "pubsub:projects/project/subscriptions/reports"
+
 BAD_INPUT = [
     ((), 2, "Usage"),
     (("check",), 2, "Missing argument 'SPEC...'"),
@@ -79,6 +81,11 @@ BAD_INPUT = [
         ("stream", "--spec", SPEC, "--from", "full", "--to", "kafka:b:9092/t"),
         2,
         "results go to a directory, or to a URL",
+    ),
+    (
+        ("stream", "--spec", SPEC, "--from", SUBSCRIPTION, "--to", "out", "--runner=PrismRunner"),
+        1,
+        f"{SUBSCRIPTION}: --runner=PrismRunner would acknowledge messages that it keeps only in memory; leave out --",
     ),
     (("backfill", "--spec", SPEC, "--from", "full", "--to", "pubsub:t"), 2, "results go to a directory, or "),
     (("backfill", "--spec", SPEC, "--from", "full", "--to", "bogus://b"), 1, "Beam has no file system for bogus://"),

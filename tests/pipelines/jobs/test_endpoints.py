@@ -69,7 +69,8 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
     options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
     subscription = parse_endpoint("pubsub:projects/project/subscriptions/reports")
     with pytest.raises(
-        JobError, match=r"reports: .* would acknowledge messages that it keeps only in memory; use Flink or Dataflow$"
+        JobError,
+        match=r"reports: .* keeps only in memory; leave out --runner to .* this machine, or use Flink or Dataflow$",
     ):
         follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print, run_apart=run_apart)
 

@@ -108,7 +108,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         Raises:
             TypeError: if the input is not of messages.
         """
-        if not is_consistent_with(messages.element_type, Message | Chunk):
+        # None is an unknown type: Beam infers none under --no_pipeline_type_check.
+        if messages.element_type is not None and not is_consistent_with(messages.element_type, Message | Chunk):
             raise TypeError(NOT_MESSAGES.format(getattr(messages.element_type, "__name__", messages.element_type)))
         decoded = messages | "Decode" >> DecodeReports(
             self._shared, self.shards if self.deduplicate else None, self.freeze_heap, self.shard_key, self.sender_key

@@ -110,7 +110,7 @@ def stream(
     folder = followed.path if isinstance(followed, FilesEndpoint) else None
     if isinstance(followed, FilesEndpoint) and folder is None:
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
-    received = followed.needs_checkpoints and local.runs_here(local.pipeline_options(ctx.args))
+    received = cluster.is_received_here(followed, ctx.args)
     if folder is None and not received:
         job = cluster.BrokerJob(
             loaded, followed, watermark_delay, simulated_clock, newest_only=keep_panes == "newest", **named

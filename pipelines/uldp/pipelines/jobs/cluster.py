@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.runners.runner import PipelineResult
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options
+from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options, runs_here
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
@@ -69,6 +69,26 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
         )
     own = _FLINK if runner in JOB_SERVERS else _PRISM if runner == PRISM else ()
     return pipeline_options([*_ALWAYS, *own, *arguments])
+
+
+def is_received_here(source: Endpoint, arguments: Sequence[str]) -> bool:
+    """Return whether a job with these arguments for Beam follows a stream on this machine, by what it receives.
+
+    Raises:
+        JobError: if Beam does not know an option, or the runner is Prism, wherever its program is.
+    """
+    if not source.needs_checkpoints:
+        return False
+    _refuse_memory(source, PipelineOptions([*arguments]))
+    return runs_here(pipeline_options(arguments))
+
+
+def _refuse_memory(source: Endpoint, options: PipelineOptions) -> None:
+    if source.needs_checkpoints and options.view_as(StandardOptions).runner == PRISM:
+        raise JobError(
+            f"{source}: --runner={PRISM} would acknowledge messages that it keeps only in memory; leave out --runner to"
+            " follow the subscription on this machine, or use Flink or Dataflow"
+        )
 
 
 @dataclass(frozen=True)
@@ -141,10 +161,7 @@ def follow_broker(
     """
     source, specs = job.source, job.specs
     in_memory = options.view_as(StandardOptions).runner == PRISM
-    if in_memory and source.needs_checkpoints:
-        raise JobError(
-            f"{source}: --runner={PRISM} would acknowledge messages that it keeps only in memory; use Flink or Dataflow"
-        )
+    _refuse_memory(source, options)
     job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
     identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
