@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from uldp.schemas.file_errors import named
-from uldp.transforms.io.durable_files import aside_name
+from uldp.transforms.io.folders import aside_name
 
 
 @contextmanager

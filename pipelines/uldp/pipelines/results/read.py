@@ -38,8 +38,7 @@ from uldp.schemas.records import Missing, Rejected, each_once, iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.folders import COUNTS, FEW, MISSING, Kind, kind_of, mismatch
-from uldp.transforms.io.results import SOURCE_DIGITS
+from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS, Kind, kind_of, mismatch
 
 R = TypeVar("R")
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)

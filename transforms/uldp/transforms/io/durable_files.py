@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
+from uldp.transforms.io.folders import aside_name
 from uldp.transforms.io.remote import is_remote
 
 #: Files that are written at a time.
@@ -79,11 +79,6 @@ def _blocks(encoded: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 #: The temporary names; they end otherwise than all that a reader lists, so that no pattern finds a file twice.
 ASIDE = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
-
-
-def aside_name(name: str) -> str:
-    """Return a temporary name for a file, until it is complete."""
-    return f".{name}.{secrets.token_hex(8)}.tmp"
 
 
 def remove_aside(folder: Path) -> int:

@@ -1,5 +1,6 @@
 """Kinds of folders and files: an error names the kind that a command wants, and the kind that the user gave."""
 
+import secrets
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -22,6 +23,9 @@ FEW = "few"
 MISSING = "missing"
 #: The record of the files that a backfill left out of its archive.
 LEFT_OUT = "left_out.json"
+#: Half of the digits of the name of a file of late or rejected reports: a digest of the segment, file or partition that
+#: they come from. The others are a digest of the records.
+SOURCE_DIGITS = 16
 #: The maximum number of a folder's entries to look at.
 _MAX_ENTRIES = 1000
 
@@ -48,6 +52,11 @@ KINDS = {
     "estimate": Kind.ESTIMATES,
     "statistic": Kind.COUNTS,
 }
+
+
+def aside_name(name: str) -> str:
+    """Return a temporary name for a file, until it is complete."""
+    return f".{name}.{secrets.token_hex(8)}.tmp"
 
 
 def kind_of(path: Path) -> Kind:

@@ -26,7 +26,7 @@ from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing, Rejected, join
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
-from uldp.transforms.io.folders import COUNTS, FEW, MISSING
+from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS
 from uldp.transforms.io.remote import is_remote
 
 #: The maximum number of records that a bundle holds for files of several records, such as late reports.
@@ -45,9 +45,6 @@ MAX_OWN_FILES = 32
 
 #: A record of a pane.
 P = TypeVar("P", bound=PaneHeader)
-#: Half of the digits of the name of a file of late or rejected reports: a digest of the segment, file or partition that
-#: they come from. The others are a digest of the records.
-SOURCE_DIGITS = 16
 #: No report is smaller, so that nothing is worth a replay of messages that are. And data that takes a fiftieth when
 #: compressed is not that of devices, whose ids are random. Of such data a file keeps that many records in full for each
 #: reason, and so many bytes of them.
