@@ -144,7 +144,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
     aggregate([Message(BODY, wrong(np.int64(START)))])()
 
 
-@pytest.mark.parametrize("data", ["report", None, bytearray(BODY), memoryview(BODY), 7], ids=repr)
+@pytest.mark.parametrize(
+    "data", ["report", None, bytearray(BODY), memoryview(BODY), 7], ids=lambda data: type(data).__name__
+)
 def test_bodies_of_messages(data: Any) -> None:
     assert_has(
         r"the data of a message is a \w+, not bytes: give the bytes that", line_of(aggregate([Message(data, START)]))
