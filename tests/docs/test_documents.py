@@ -214,7 +214,8 @@ def test_commands_options_and_files_that_are_named_exist(document: Path) -> None
         document.read_text(encoding="utf-8"),
         flags=re.MULTILINE | re.DOTALL,
     )
-    options = {name for command in cli.commands.values() for option in command.params for name in option.opts}
+    commands = (cli, *cli.commands.values())
+    options = {name for command in commands for option in command.params for name in option.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w-])", text)) <= options | OTHER_OPTIONS
     assert set(re.findall(r"(?:^\$ |`)uldp ([a-z]+)", text, flags=re.MULTILINE)) <= cli.commands.keys()
     files = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+)`", text)

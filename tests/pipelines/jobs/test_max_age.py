@@ -20,6 +20,7 @@ YEAR, SLICES = timedelta(days=365), 10_000
         ({"size": "1d", "period": "1m"}, SLICES * timedelta(minutes=1)),
         ({"size": "1s", "allowed_lateness": "1d"}, timedelta(days=1, seconds=1)),
         ({"size": "30d", "period": "5m"}, SLICES * timedelta(minutes=5)),
+        ({"size": "6d", "period": "1m", "allowed_lateness": "2d"}, timedelta(days=8)),
         ({"size": "365000d"}, timedelta(days=365_000)),
     ],
 )
