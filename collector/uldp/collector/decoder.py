@@ -37,6 +37,7 @@ from uldp.collector.signals import (
 from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.pane import Accounting
 from uldp.schemas.places import numbered, size, united
 from uldp.schemas.reasons import Reason
@@ -85,24 +86,33 @@ class ReportDecoder:
         judge_lateness: Whether a report that was published after its windows closed is late. In a bounded job no
             window has closed, and every report is counted.
         sender_key: The key of ``sender_digest``; needed if a spec limits reports per sender.
+        registry_ids: What the ids of a schema registry mean, see ``RegistryIds``. The header of a schema replaces an id
+            first of all, so no output holds a known id.
 
     Raises:
-        ValueError: if the key is needed and missing, or too short.
+        ValueError: if the key is needed and missing, or too short, or if an id means no schema.
     """
 
     def __init__(
-        self, specs: Iterable[CollectionSpec], *, judge_lateness: bool, sender_key: bytes | None = None
+        self,
+        specs: Iterable[CollectionSpec],
+        *,
+        judge_lateness: bool,
+        sender_key: bytes | None = None,
+        registry_ids: Mapping[int, str] | None = None,
     ) -> None:
         specs = SharedSpecs.of(specs)
         self._parser = MessageParser(specs.served)
         self._judge_lateness = judge_lateness
         self._sender_key = checked_sender_key(specs, sender_key)
+        self._registry = RegistryIds(registry_ids or {})
         self._software = metadata.version("uldp-stream")
 
     def decode(self, messages: Sequence[Message]) -> Decoded:
         """Decode ``messages``; no input raises, and each report ends in ``columns``, ``late`` or ``rejected``."""
         out = Decoded()
         packed = PackedMessages.of(messages)
+        packed = replace(packed, bodies=self._registry.reframed(packed.bodies))
         dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
         if not dated.all():
             undated = []

@@ -1,7 +1,7 @@
 """Types and options that several commands of the command line share."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,22 @@ KAFKA_CONFIG = click.option(
     type=SPEC,
     metavar="FILE",
     help="File of settings for Kafka's client (TLS, SASL), one NAME=VALUE per line; it must be on each worker too.",
+)
+
+
+def _registry_ids(ctx: click.Context, param: click.Parameter, path: Path | None) -> Mapping[int, str] | None:
+    """Read what the ids of a schema registry mean."""
+    from uldp.pipelines.registry_ids import read_registry_ids
+
+    return None if path is None else read_registry_ids(path)
+
+
+REGISTRY_IDS = click.option(
+    "--registry-ids",
+    type=SPEC,
+    callback=_registry_ids,
+    metavar="FILE",
+    help="CSV file id,schema of ids of a schema registry, so that messages in its framing count.",
 )
 
 
@@ -91,6 +107,7 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
     def add(command: Any) -> Any:
         for option in (
             KAFKA_CONFIG,
+            REGISTRY_IDS,
             click.option(
                 "--sender-key",
                 type=SPEC,

@@ -83,14 +83,15 @@ def header(schema: Schema) -> bytes:
 
 
 @cache
-def _shipped_header(name: str) -> bytes:
+def shipped_header(name: str) -> bytes:
+    """Return the 10 bytes that precede every body written with the shipped schema ``name``."""
     return header(load_schema(name))
 
 
 def encode_object(name: str, record: Mapping[str, Any]) -> bytes:
     """Encode ``record`` with the shipped schema ``name``, and frame it."""
     out = io.BytesIO()
-    out.write(_shipped_header(name))
+    out.write(shipped_header(name))
     fastavro.schemaless_writer(out, load_schema(name), record)
     return out.getvalue()
 
@@ -131,7 +132,9 @@ class SchemaStore:
         if message[:2] != MAGIC:
             if (found := registry_id(message)) is not None:
                 number, size = found
-                raise RegistryFramingError(f"starts with 00 and the schema id {number} of {size} bytes")
+                raise RegistryFramingError(
+                    f"starts with 00 and the schema id {number} of {size} bytes, which no file of ids names"
+                )
             starts = f"starts with {message[:2].hex() or 'nothing'}, not {MAGIC.hex()}"
             raise NotSingleObjectError(starts + foreign_hint(message))
         if len(message) < HEADER_SIZE:

@@ -49,7 +49,7 @@ MEANING: dict[Reason, str] = {
 #: For each reason, one line that says to the developer of a client what to do. docs/rejected.md has more for operators.
 REMEDY: dict[Reason, str] = {
     Reason.NOT_AVRO: "send the header of 10 bytes before the body, and no JSON, text or container file",
-    Reason.REGISTRY_FRAMING: "write the header of 10 bytes in place of 00 and the id; the body stays as it is",
+    Reason.REGISTRY_FRAMING: "write the header of 10 bytes in place of 00 and the id, or name the id by --registry-ids",
     Reason.UNKNOWN_SCHEMA: "write the fingerprint in little-endian, and use report.avsc as this version ships it",
     Reason.TRUNCATED: "send the whole message; a buffer or a limit of length has cut it, or a length in it is wrong",
     Reason.MALFORMED: "write each field as Avro does, nothing behind the last one, and columns of one length",

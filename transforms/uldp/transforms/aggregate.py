@@ -11,6 +11,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message, Missing, Rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
@@ -74,6 +75,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             a job that resumes with another key counts copies of earlier reports again. The default protects nothing.
         sender_key: A secret of 32 bytes or more, with which the job digests sender keys for its results; see
             ``uldp.collector.signals.sender_digest``. Needed if a spec sets ``limits.max_reports_per_sender``.
+        registry_ids: What the ids of a schema registry mean, as ``{7: "report", 8: "report_batch"}``, so that messages
+            in its framing count. Those with other ids are rejected.
         spill: A folder through which the job groups ids for deduplication, instead of in state. It is for a bounded job
             on several workers of Beam's local runner, because that runner gives all steps with state to one worker.
         simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
@@ -88,6 +91,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     shards: int = DEFAULT_SHARDS
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)
+    registry_ids: Mapping[int, str] | None = None
     spill: Path | None = None
     simulated_clock: bool = False
     freeze_heap: bool = False
@@ -99,6 +103,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         if not isinstance(self.shards, int) or self.shards < 1:
             raise ValueError(f"shards must be a whole number of 1 or more, got {self.shards!r}")
         key_of(self.shard_key)
+        RegistryIds(self.registry_ids or {})  # refuse them before a worker does
         self.spill = None if self.spill is None else Path(self.spill)
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
@@ -112,7 +117,12 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         if messages.element_type is not None and not is_consistent_with(messages.element_type, Message | Chunk):
             raise TypeError(NOT_MESSAGES.format(getattr(messages.element_type, "__name__", messages.element_type)))
         decoded = messages | "Decode" >> DecodeReports(
-            self._shared, self.shards if self.deduplicate else None, self.freeze_heap, self.shard_key, self.sender_key
+            self._shared,
+            self.shards if self.deduplicate else None,
+            self.freeze_heap,
+            self.shard_key,
+            self.sender_key,
+            self.registry_ids,
         )
         accounting: list[PCollection[Any]] = [decoded.accounting]
         if self.deduplicate:

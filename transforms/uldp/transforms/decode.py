@@ -3,7 +3,7 @@
 import functools
 import gc
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -66,6 +66,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
     freeze_heap: bool = False
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)
+    registry_ids: Mapping[int, str] | None = None
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> DecodedReports:
@@ -77,6 +78,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
             judge_lateness=not messages.is_bounded,
             freeze_heap=self.freeze_heap,
             sender_key=self.sender_key,
+            registry_ids=self.registry_ids,
         )
         decoded = messages | "DecodeColumns" >> globally(
             decode, "accounting", "late", "rejected", "missing", main="columns"
@@ -120,11 +122,14 @@ class _DecodeFn(beam.DoFn):
         judge_lateness: bool,
         freeze_heap: bool,
         sender_key: bytes | None = None,
+        registry_ids: Mapping[int, str] | None = None,
     ) -> None:
         checked = checked_sender_key(specs, sender_key)
         self._specs = specs
         self._kept_decoder = Kept(
-            functools.partial(ReportDecoder, specs, judge_lateness=judge_lateness, sender_key=checked)
+            functools.partial(
+                ReportDecoder, specs, judge_lateness=judge_lateness, sender_key=checked, registry_ids=registry_ids
+            )
         )
         self._shards = shards
         self._shard_key = key_of(shard_key)

@@ -183,7 +183,9 @@ class _Audit:
     def _recount(self, *, one_id_a_slice: bool = False) -> tuple[Recount, int]:
         """Count all messages; return their number too."""
         specs = self.found.specs.values()
-        recount, messages = Recount(specs, judge_lateness=self._follows, one_id_a_slice=one_id_a_slice), 0
+        ids = {int(number): schema for number, schema in self.found.job.registry_ids.items()}
+        recount = Recount(specs, judge_lateness=self._follows, one_id_a_slice=one_id_a_slice, registry_ids=ids)
+        messages = 0
         for clock, batch in batches(self._parts()):
             recount.add(batch, clock)
             messages += len(batch)

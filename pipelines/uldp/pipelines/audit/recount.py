@@ -1,7 +1,7 @@
 """Count the reports of messages again: of which window each is, and whether it is late or rejected."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,6 +81,7 @@ class Recount:
         judge_lateness: Whether the job was a stream.
         one_id_a_slice: Whether an id is another one in another time slice. A stream forgets ids, and counts a copy that
             names a later slice.
+        registry_ids: As the job had them, see ``ReportDecoder``.
 
     Attributes:
         tally: The numbers of all messages.
@@ -89,10 +90,19 @@ class Recount:
         different: Number of reports with different ids, of those that can be counted, by collection.
     """
 
-    def __init__(self, specs: Iterable[CollectionSpec], *, judge_lateness: bool, one_id_a_slice: bool = False) -> None:
+    def __init__(
+        self,
+        specs: Iterable[CollectionSpec],
+        *,
+        judge_lateness: bool,
+        one_id_a_slice: bool = False,
+        registry_ids: Mapping[int, str] | None = None,
+    ) -> None:
         self.specs = SharedSpecs.of(specs)
         self._one_id_a_slice = one_id_a_slice
-        self._decoder = ReportDecoder(self.specs, judge_lateness=judge_lateness, sender_key=_NO_KEY)
+        self._decoder = ReportDecoder(
+            self.specs, judge_lateness=judge_lateness, sender_key=_NO_KEY, registry_ids=registry_ids
+        )
         self._judge_lateness = judge_lateness
         self._seen = SeenIds()
         self._latest: dict[str, int] = {}

@@ -14,6 +14,7 @@ from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks
 from uldp.schemas.codec.packed import Bodies
+from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.framing import HEADER_SIZE, report_store
 from uldp.schemas.reasons import MEANING, REMEDY, Reason
 from uldp.schemas.records import Message, iso
@@ -30,15 +31,18 @@ class Inspection:
 
     Attributes:
         specs: The specs; none, if only the messages themselves are to be read.
+        registry_ids: What the ids of a schema registry mean, as the collector is told.
         verdicts: The number of reports with each verdict: ``GOOD``, ``NOT_JUDGED`` or a reason.
     """
 
     specs: Sequence[CollectionSpec]
+    registry_ids: Mapping[int, str] | None = None
     verdicts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._served: Mapping[CollectionKey, ServedCollection] = serve(self.specs) if self.specs else {}
         self._parser = MessageParser(self._served)
+        self._registry = RegistryIds(self.registry_ids or {})
 
     @property
     def reports(self) -> int:
@@ -76,7 +80,7 @@ class Inspection:
         return judged
 
     def _read(self, messages: Sequence[Message]) -> tuple[list[Unparsed], list[Judged]]:
-        parsed, unparsed = self._parser.parse(Bodies.of([message.data for message in messages]))
+        parsed, unparsed = self._parser.parse(self._bodies(messages))
         published = np.array([message.publish_time for message in messages], dtype=np.int64)
         judged: list[Judged] = []
         for alike in parsed:
@@ -85,6 +89,9 @@ class Inspection:
             of_all = judge(alike.reports, np.clip(at, 0, YEAR_9000 - 1), judge_lateness=False)
             judged += [of_all.cut(*span) for span in alike.spans()]
         return unparsed, judged
+
+    def _bodies(self, messages: Sequence[Message]) -> Bodies:
+        return self._registry.reframed(Bodies.of([message.data for message in messages]))
 
     def _count(self, unparsed: Iterable[Unparsed], judged: Iterable[Judged]) -> None:
         self.verdicts.update(self._verdict(each.reason) for each in unparsed)
@@ -103,7 +110,7 @@ class Inspection:
         self._count(unparsed, judged)
         kept = "" if message.publish_time == UNKNOWN else f", published {_time(message.publish_time)}"
         yield f"message of {len(message.data):,} bytes{kept}"
-        yield from _envelope(message.data)
+        yield from _envelope(self._bodies([message])[0])
         for each in unparsed:
             verdict = self._verdict(each.reason)
             if verdict == NOT_JUDGED:

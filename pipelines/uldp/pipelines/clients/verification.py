@@ -51,7 +51,12 @@ class Verification:
 
 
 def verify(
-    spec: CollectionSpec, archive: str, values: Sequence[str], tags: Sequence[str], level: str | None = None
+    spec: CollectionSpec,
+    archive: str,
+    values: Sequence[str],
+    tags: Sequence[str],
+    level: str | None = None,
+    registry_ids: Mapping[int, str] | None = None,
 ) -> Verification:
     """Test the reports in an archive.
 
@@ -61,11 +66,12 @@ def verify(
         values: The value that the devices hold: one text, or ``ATTRIBUTE=VALUE`` for each attribute of a record.
         tags: The tag that hides it: nothing or one text, or ``ATTRIBUTE=TAG`` for attributes of a record.
         level: The level of privacy of the devices, if the spec has levels.
+        registry_ids: As in ``Inspection``.
 
     Raises:
         ValueError: if the archive cannot show anything; says what to do.
     """
-    inspection = Inspection([spec])
+    inspection = Inspection([spec], registry_ids)
     protocol = at_level(inspection.protocol(spec), level)
     if protocol.mechanism.memory:
         raise ValueError(

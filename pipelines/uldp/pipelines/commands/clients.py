@@ -1,11 +1,12 @@
 """The commands for developers of clients: decode and verify."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from uldp.pipelines.commands.output import load, say
-from uldp.pipelines.options import SPEC
+from uldp.pipelines.options import REGISTRY_IDS, SPEC
 
 
 @click.command()
@@ -20,7 +21,14 @@ from uldp.pipelines.options import SPEC
     type=click.IntRange(0),
     help="When the stream accepted a message of HEX or of a FILE of bytes, in milliseconds since 1970.",
 )
-def decode(source: str, specs: tuple[Path, ...], first: int, published: int | None) -> None:
+@REGISTRY_IDS
+def decode(
+    source: str,
+    specs: tuple[Path, ...],
+    first: int,
+    published: int | None,
+    registry_ids: Mapping[int, str] | None,
+) -> None:
     """Show how a collector reads messages, and whether it counts or rejects each report, and why.
 
     HEX is a message in hexadecimal digits. FILE has the bytes of one message, or is an Avro file of messages, or a
@@ -34,7 +42,7 @@ def decode(source: str, specs: tuple[Path, ...], first: int, published: int | No
     from uldp.pipelines.clients.sent import UNKNOWN, sent_messages
     from uldp.pipelines.results.text import number_of
 
-    inspection = Inspection(load(specs))
+    inspection = Inspection(load(specs), registry_ids)
     for line in inspection.lines(sent_messages(source, UNKNOWN if published is None else published), first):
         say(line)
     if inspection.reports != 1:
@@ -59,7 +67,15 @@ def decode(source: str, specs: tuple[Path, ...], first: int, published: int | No
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="The tag that hides it; of a record, ATTRIBUTE=TAG.")
 @click.option("--level", metavar="LEVEL", help="The level of privacy of the devices, if the spec has levels.")
-def verify(archive: Path, spec: Path, values: tuple[str, ...], tags: tuple[str, ...], level: str | None) -> None:
+@REGISTRY_IDS
+def verify(
+    archive: Path,
+    spec: Path,
+    values: tuple[str, ...],
+    tags: tuple[str, ...],
+    level: str | None,
+    registry_ids: Mapping[int, str] | None,
+) -> None:
     """Test whether a client's reports of one value follow the mechanism of a spec.
 
     ARCHIVE is an Avro file of messages, or a directory of these, with 1,000 reports or more of devices that all hold
@@ -72,7 +88,7 @@ def verify(archive: Path, spec: Path, values: tuple[str, ...], tags: tuple[str, 
     from uldp.pipelines.clients.verification import verify as test
 
     (loaded,) = load((spec,))
-    found = test(loaded, str(archive), values, tags, level)
+    found = test(loaded, str(archive), values, tags, level, registry_ids)
     say(f"{archive}: {found.reports:,} reports")
     for check in found.checks:
         say(f"  {check.name}: {check.statistic}, p-value {check.p_value:.2g}")

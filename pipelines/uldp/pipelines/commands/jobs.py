@@ -1,6 +1,7 @@
 """The commands that run jobs: backfill and stream."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def backfill(
     out: str,
     private_to: str | None,
     sender_key: Path | None,
+    registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
     published_by: int | None,
 ) -> None:
@@ -42,7 +44,9 @@ def backfill(
     show_log(_KAFKA, logging.WARNING)
     archive = published(parse_endpoint(source, kafka_config), published_by)
     options = local.pipeline_options(ctx.args)
-    local.backfill(load(specs), archive, out, options, private=private_to, sender_key=sender_key)
+    local.backfill(
+        load(specs), archive, out, options, private=private_to, sender_key=sender_key, registry_ids=registry_ids
+    )
     summarize(out, private_to)
 
 
@@ -81,6 +85,7 @@ def stream(
     out: str,
     private_to: str | None,
     sender_key: Path | None,
+    registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
     watermark_delay: int,
     keep_panes: str,
@@ -113,7 +118,13 @@ def stream(
     received = cluster.is_received_here(followed, ctx.args)
     if folder is None and not received:
         job = cluster.BrokerJob(
-            loaded, followed, watermark_delay, simulated_clock, newest_only=keep_panes == "newest", **named
+            loaded,
+            followed,
+            watermark_delay,
+            simulated_clock,
+            newest_only=keep_panes == "newest",
+            registry_ids=registry_ids,
+            **named,
         )
         options = cluster.cluster_options(ctx.args)
         cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
@@ -127,6 +138,7 @@ def stream(
     settings: dict[str, Any] = {
         "private": private_to,
         "sender_key": sender_key,
+        "registry_ids": registry_ids,
         "watermark_delay_ms": watermark_delay,
         "newest_only": keep_panes == "newest",
         "say": say,

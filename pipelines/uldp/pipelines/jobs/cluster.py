@@ -1,6 +1,6 @@
 """Jobs that follow a broker's stream: on a runner that keeps state in checkpoints, or on Prism, in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -103,6 +103,7 @@ class BrokerJob:
         estimates_to: The endpoint to which the job publishes estimates, if any.
         rejected_to: The topic to which the job publishes rejected reports, if any.
         newest_only: As in ``WriteResults``.
+        registry_ids: As in ``Aggregate``.
     """
 
     specs: Sequence[CollectionSpec]
@@ -112,6 +113,7 @@ class BrokerJob:
     estimates_to: Endpoint | None = None
     rejected_to: Endpoint | None = None
     newest_only: bool = False
+    registry_ids: Mapping[int, str] | None = None
 
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""
@@ -132,7 +134,9 @@ class BrokerJob:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = Aggregate(self.specs, simulated_clock=self.simulated_clock, freeze_heap=True)
+        aggregate = Aggregate(
+            self.specs, registry_ids=self.registry_ids, simulated_clock=self.simulated_clock, freeze_heap=True
+        )
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
         if self.estimates_to is not None:
@@ -164,7 +168,8 @@ def follow_broker(
     _refuse_memory(source, options)
     job.check(options)
     pipeline = beam.Pipeline(options=options)  # before the claim: Beam's file systems take their options from it
-    identity = JobIdentity.of("stream", source, source.identity(), specs, resumes=not in_memory)
+    content, ids = source.identity(), job.registry_ids
+    identity = JobIdentity.of("stream", source, content, specs, resumes=not in_memory, registry_ids=ids)
     # An option of Flink's job server, which Beam's Python SDK does not know.
     from_savepoint = "savepoint_path" in options.get_all_options(drop_default=True, retain_unknown_options=True)
     claiming = claimed_both(out, private, specs, identity, from_savepoint=from_savepoint, sender_key=sender_key)

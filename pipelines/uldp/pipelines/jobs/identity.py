@@ -43,6 +43,7 @@ class JobIdentity:
             count these reports too.
         apart: Whether the job may run on after its command has ended, as on a cluster. A job that resumes is one.
         state: The version of the job's state, see ``STATE``.
+        registry_ids: By id, as text, the schema that an id of a schema registry means; see ``Aggregate``.
         shard_key: The secret that decides which ids the state of a shard holds; see ``Aggregate``. It is drawn when
             the job first runs. No other property of a job is secret.
     """
@@ -54,6 +55,7 @@ class JobIdentity:
     resumes: bool = False
     apart: bool = False
     state: int = STATE
+    registry_ids: Mapping[str, str] = field(default_factory=dict)
     shard_key: int = field(default_factory=partial(secrets.randbits, 128), repr=False)
 
     @classmethod
@@ -66,10 +68,12 @@ class JobIdentity:
         *,
         resumes: bool = False,
         apart: bool = False,
+        registry_ids: Mapping[int, str] | None = None,
     ) -> Self:
         """Return the identity of a job with this command, source and specs."""
         decisive = {name_of(spec): dict(_decisive(spec)) for spec in specs}
-        return cls(command, str(source), content, decisive, resumes, resumes or apart)
+        ids = {str(number): schema for number, schema in (registry_ids or {}).items()}
+        return cls(command, str(source), content, decisive, resumes, resumes or apart, registry_ids=ids)
 
     def encode(self) -> bytes:
         """Return the content of the identity file beside the results."""
@@ -87,7 +91,7 @@ class JobIdentity:
         except ValueError:
             fields = None
         if isinstance(fields, dict):
-            fields = {"state": _UNNAMED_STATE, "apart": True} | fields
+            fields = {"state": _UNNAMED_STATE, "apart": True, "registry_ids": {}} | fields
             if fields["state"] != STATE:
                 fields.setdefault("shard_key", secrets.randbits(128))
         if not isinstance(fields, dict) or fields.keys() != cls.__dataclass_fields__.keys():
@@ -111,6 +115,8 @@ class JobIdentity:
             return f"holds results of {self.source}, which has changed since then"
         if not self.resumes and (names := sorted(self.specs.keys() ^ later.specs.keys())):
             return f"holds the results of a job with other specs; only one of the two jobs has {names[0]}"
+        if not self.resumes and self.registry_ids != later.registry_ids:
+            return "holds the results of a job with other ids of a schema registry"
         changed = (
             f"holds the results of a job with another spec: {key} of {name} was {before} and is {now}"
             for name in sorted(self.specs.keys() & later.specs.keys())

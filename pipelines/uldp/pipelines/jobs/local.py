@@ -1,6 +1,6 @@
 """The two jobs, backfilling an archive and following a stream: the same graph with different sources."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -96,6 +96,7 @@ def backfill(
     *,
     private: str | None = None,
     sender_key: Path | None = None,
+    registry_ids: Mapping[int, str] | None = None,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
@@ -106,6 +107,7 @@ def backfill(
         options: Beam's.
         private: Another directory or URL for late and rejected reports, and for cells of few reports.
         sender_key: A file with the key of senders; None to draw it when it is needed, and to keep it.
+        registry_ids: As in ``Aggregate``.
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
@@ -119,9 +121,9 @@ def backfill(
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         shards = (SPILLED_SHARDS if several else 1) if local else DEFAULT_SHARDS
-        aggregate = Aggregate(specs, shards=shards, spill=spill, freeze_heap=True)
+        aggregate = Aggregate(specs, shards=shards, registry_ids=registry_ids, spill=spill, freeze_heap=True)
         messages = whole.read_whole(pipeline)
-        job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local)
+        job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, registry_ids=registry_ids)
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         keep_left_out(claim.results, whole.left_out())
         stack.enter_context(loopback_servers())
@@ -153,6 +155,7 @@ def follow(
     newest_only: bool = False,
     private: str | None = None,
     sender_key: Path | None = None,
+    registry_ids: Mapping[int, str] | None = None,
     say: Callable[[str], None],
 ) -> None:
     """Aggregate a local stream into ``out`` until the stream is closed, and announce each pane when it fires.
@@ -161,7 +164,8 @@ def follow(
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
-    once they have received as many reports. For ``newest_only``, see ``WriteResults``.
+    once they have received as many reports. For ``newest_only``, see ``WriteResults``, and for ``registry_ids``, see
+    ``Aggregate``.
 
     Raises:
         JobError, StreamError, ResultsError: before the pipeline runs.
@@ -170,12 +174,13 @@ def follow(
     if runner not in (None, LOCAL_RUNNER):
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source)
-    aggregate = Aggregate(specs, shards=1, simulated_clock=stream.simulated_clock, freeze_heap=True)
+    clock = stream.simulated_clock
+    aggregate = Aggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=clock, freeze_heap=True)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
-    job = JobIdentity.of("stream", endpoint.name, stream.id, specs)
+    job = JobIdentity.of("stream", endpoint.name, stream.id, specs, registry_ids=registry_ids)
     with ExitStack() as stack:
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
