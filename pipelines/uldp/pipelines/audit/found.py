@@ -9,13 +9,14 @@ from pathlib import Path
 from uldp.collector.decoder import ReportDecoder
 from uldp.pipelines.audit.recount import WindowKey
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.results.files import Damaged, ResultsError
-from uldp.pipelines.results.read import newest, read_estimates, read_late, read_missing, read_panes, read_rejected
+from uldp.pipelines.results.files import Damaged, ResultsError, finished
+from uldp.pipelines.results.read import newest, read_estimates, read_missing, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import count_reasons, missing_messages
 from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.local.stream import StreamError, opened, packed_messages
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ def _identity(out: Path) -> JobIdentity:
 
 
 def late_reports(private: Path, specs: Specs, damaged: Damaged) -> Iterator[int]:
-    """Yield the number of late reports in each part of their files."""
+    """Yield the number of reports in each file of late reports."""
     decoder = ReportDecoder(specs.values(), judge_lateness=False, sender_key=bytes(32))
-    return (decoder.decode(part).received for part in read_late(private, damaged))
+    for path in finished(private / "late"):
+        try:
+            with opened(path) as file:
+                yield sum(decoder.decode(part).received for part in packed_messages(file, str(path)))
+        except (StreamError, OSError) as error:
+            damaged(ResultsError(str(error)))

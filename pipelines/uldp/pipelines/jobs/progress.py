@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
 from uldp.pipelines.results.left_out import left_out_line
-from uldp.pipelines.results.read import newest, read_late, read_missing, read_panes, read_rejected
+from uldp.pipelines.results.read import newest, read_missing, read_panes, read_rejected
 from uldp.pipelines.results.specs import Specs, missing_spec, read_specs
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
@@ -180,8 +180,6 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
     """
     specs = read_specs(out)
     reasons = count_reasons(read_rejected(private or out, damaged))
-    for _ in read_late(private or out, damaged):
-        pass  # panes have their number; a file that is damaged is named
     panes = newest(read_panes(out, damaged))
     lines = []
     total = Accounting()

@@ -31,7 +31,6 @@ from uldp.pipelines.results.files import Damaged, ResultsError, check_directory,
 from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.soundness import sound_counts, sound_estimate
-from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
@@ -143,25 +142,6 @@ def read_rejected(out: Path, damaged: Damaged = refuse) -> Iterator[Rejected]:
     """
     check_directory(out)
     return _rejected_in(out / "rejected", damaged)
-
-
-def read_late(out: Path, damaged: Damaged = refuse) -> Iterator[PackedMessages]:
-    """Read the messages that hold late reports, in parts of bounded size; a results directory may hold none.
-
-    Args:
-        out: A results directory.
-        damaged: Called for each damaged file, after the reader has yielded the messages before the damage.
-
-    Raises:
-        ResultsError: if ``out`` is not a directory. Errors that ``damaged`` raises pass through during iteration.
-    """
-    check_directory(out)
-    for path in finished(out / "late"):
-        try:
-            with opened(path) as file:
-                yield from packed_messages(file, str(path))
-        except (StreamError, OSError) as error:
-            damaged(ResultsError(str(error)))
 
 
 def read_missing(out: Path, damaged: Damaged = refuse) -> Iterator[Missing]:
