@@ -11,6 +11,7 @@ from tests.pipelines.audit.conftest import SEGMENTS, SPECS, Job, messages
 from tests.pipelines.command import Run
 from uldp.pipelines.audit.audit import MOST_LINES, Audit, audit
 from uldp.pipelines.jobs import local
+from uldp.pipelines.results.signed import Signed
 from uldp.schemas.records import Message
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.stream import LocalStream
@@ -143,6 +144,23 @@ def test_windows_that_have_not_fired_are_open(tmp_path: Path) -> None:
     assert found.faults == ()
     assert found.notes[0] == f"1 segment not read yet, the first {SEGMENTS - 1:012d}.avro"  # not signed yet
     assert any("windows open, the first c v1 from " in note for note in found.notes)
+    stream.close()
+    said: list[str] = []
+    local.follow(SPECS, stream.path, out, local.pipeline_options([]), watermark_delay_ms=0, say=said.append)
+    assert any(line.startswith("resuming at ") for line in said)
+    assert not any("is read from its beginning" in line for line in said)
+    assert audited(Job(stream.path, out, "stream")) == Audit(SENT, SENT, (), ())
+
+
+def test_a_job_that_reads_its_stream_again_signs_all_of_it_again(jobs: dict[str, Job], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(jobs["stream"].out, out)
+    (out / "resume.json").unlink()
+    next((out / "estimates").glob("*/2*/*.avro")).unlink()
+    options = local.pipeline_options([])
+    local.follow(SPECS, jobs["stream"].stream, out, options, watermark_delay_ms=0, say=lambda line: None)
+    assert len(Signed.read(out).segments) == SEGMENTS
+    assert audited(Job(jobs["stream"].stream, out, "stream")) == Audit(SENT, SENT, (), ())
 
 
 def test_of_many_faults_the_first_are_named(jobs: dict[str, Job], tmp_path: Path) -> None:

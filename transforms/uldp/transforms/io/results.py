@@ -264,11 +264,11 @@ class _WritePrivateFn(_WriteFn):
 
     def write_added(self) -> None:
         """Write all files that were added, and say which."""
-        names = [path for path, _ in self._files]
+        names = [FileSystems.split(path)[1] for path, _ in self._files]
         super().write_added()
         if self._written is not None:
-            for path in names:
-                self._written(path)
+            for name in names:
+                self._written(f"{self.folder}/{name}")
 
 
 class _WriteLateFn(_WritePrivateFn):

@@ -168,14 +168,14 @@ class Journal:
     _open: ClassVar[dict[str, "Journal"]] = {}
 
     def __init__(self, path: Path, *, anew: bool = False) -> None:
-        self.path, self._anew = path, anew
+        self.path, self.anew = path, anew
         self._digest, self._size = hashlib.sha256(), 0
         self._held: list[bytes] = []
 
     def __enter__(self) -> Self:
         """Open the file behind its last whole line."""
         self._file = self.path.open("a+b")
-        if self._anew:
+        if self.anew:
             self._file.truncate(0)
         self._file.seek(0)
         for line in iter(self._file.readline, b""):

@@ -188,7 +188,7 @@ class ResumePoints:
 
     def read(self, segment: SegmentRead) -> None:
         """Let the journal say that a segment was read, unless it says so already."""
-        if self._known.pop(segment.segment, None) is None:
+        if self._known.pop(segment.segment, None) is None or self.journal.anew:
             self.journal.add(segment)
 
 

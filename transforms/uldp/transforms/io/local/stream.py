@@ -110,7 +110,8 @@ class LocalStream:
             first = settings.get("first", 0)
             stream = cls(path, bool(settings["simulated_clock"]), str(settings["id"]), operator.index(first))
         except (FileNotFoundError, NotADirectoryError):
-            raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate creates one") from None
+            lost = f", or restore {STREAM_SETTINGS}" if any(path.glob(f"{'[0-9]' * _DIGITS}.avro")) else ""
+            raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate creates one{lost}") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StreamError(
                 f"{path / STREAM_SETTINGS}: not the settings of a local stream; restore the original file"
