@@ -49,7 +49,9 @@ CASES: list[tuple[Reason, bytes, str]] = [
         for data, words in {
             b'{"a": 1}': "JSON; send Avro's binary encoding",
             b"Obj\x01" + report(): "an Avro container file; send each of its records as a message",
-            gzip.compress(report(), mtime=0): "gzip compression; send the bytes as they were, and let the transport compress",
+            gzip.compress(
+                report(), mtime=0
+            ): "gzip compression; send the bytes as they were, and let the transport compress",
             zlib.compress(report()): "zlib compression; send the bytes as they were, and let the transport compress",
             b"\x28\xb5\x2f\xfd" + bytes(9): "zstandard compression;",
             base64.b64encode(report()): "a message as text in base64; send its bytes",
