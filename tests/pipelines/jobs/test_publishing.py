@@ -43,13 +43,30 @@ def test_a_later_pane_has_the_same_key_and_another_window_or_estimator_has_not()
     assert len({key, *(keyed_estimate(other)[0] for other in others)}) == 4
 
 
-def test_a_rejected_record_is_read_back_whole_and_its_key_is_of_what_it_holds() -> None:
-    key, body = keyed_rejected(REJECTED)
+def test_a_rejected_record_is_read_back_whole() -> None:
+    _, body = keyed_rejected(REJECTED)
     name, record = SchemaStore.of("rejected").decode(body)
     assert name == "uldp.Rejected"
     assert record == REJECTED.to_avro()
-    assert keyed_rejected(REJECTED)[0] == key
-    assert keyed_rejected(replace(REJECTED, data=b"\xff"))[0] != key
+
+
+def test_its_key_is_of_its_place_its_reason_and_its_data() -> None:
+    key, _ = keyed_rejected(REJECTED)
+    recut = replace(REJECTED, runs=((9, 11), (12, 13)), reports=3)
+    for same in (replace(REJECTED, software="0.2", detail="because"), replace(REJECTED, publish_time=6), recut):
+        assert keyed_rejected(same)[0] == key
+    others = [
+        replace(REJECTED, source="topic/0/8"),
+        replace(REJECTED, reason="truncated"),
+        replace(REJECTED, data=b"\xff"),
+        replace(REJECTED, attributes={}),
+    ]
+    assert len({key, *(keyed_rejected(other)[0] for other in others)}) == 5
+
+
+def test_without_a_number_its_key_is_of_its_time_too() -> None:
+    nowhere = replace(REJECTED, source="")
+    assert keyed_rejected(nowhere)[0] != keyed_rejected(replace(nowhere, publish_time=6))[0]
 
 
 SPEC = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"

@@ -26,9 +26,16 @@ def keyed_estimate(estimate: Estimate) -> Keyed:
 
 
 def keyed_rejected(rejected: Rejected) -> Keyed:
-    """Return a rejected report as ``rejected.avsc``, framed, under the digest of what it holds."""
-    data = encode_object("rejected", rejected.to_avro())
-    return hashlib.sha256(data).hexdigest()[:32].encode(), data
+    """Return a rejected report as ``rejected.avsc``, framed, under a digest of first place, reason and data.
+
+    So a job that reads the message again has the same key for it, however its bundles are cut and whatever its version
+    says in the other fields. A bundle that is cut otherwise may join more or fewer messages under the key of the first.
+    """
+    nowhere = not rejected.place[1]
+    time = rejected.publish_time if nowhere else 0  # nothing else tells such messages apart
+    named = rejected.source, rejected.reason, rejected.data.hex(), dict(rejected.attributes), time
+    key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32].encode()
+    return key, encode_object("rejected", rejected.to_avro())
 
 
 @dataclass
