@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from functools import partial
@@ -103,11 +104,8 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     stop: signal.Signals, uldp: Run, tmp_path: Path
 ) -> None:
     spec = tmp_path / "spec.yaml"
-    text = (
-        Path(SPEC)
-        .read_text(encoding="utf-8")
-        .replace("background: background/", f"background: {MANHATTAN}/background/")
-    )
+    shutil.copytree(Path(MANHATTAN, "background"), tmp_path / "background")
+    text = Path(SPEC).read_text(encoding="utf-8")
     spec.write_text(text.replace("early_every: 5s", "early_every: 1s").replace("min_reports: 100", "min_reports: 1"))
     source = tmp_path / "stream"
     assert uldp("simulate", spec, "--truth", TRUTH, "--users", "300", "--to", source, "--duration", "20m")[0] == 0

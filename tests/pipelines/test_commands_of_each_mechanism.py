@@ -1,5 +1,6 @@
 """Each mechanism that a spec can name through the commands of an operator, from check to show."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import yaml
 
 from tests import build
-from tests.mechanisms.protocols import specs
+from tests.mechanisms.protocols import ZONES, specs
 from tests.pipelines.command import Run
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.specs.collection import CollectionSpec
@@ -42,7 +43,9 @@ def values(variable: Variable) -> tuple[str, str]:
 def saved(folder: Path, keys: dict[str, Any]) -> Path:
     path = folder / "spec.yaml"
     ours = {"limits": {"min_reports": 1}, "window": {"size": "1h", "allowed_lateness": "1h"}}
-    path.write_text(yaml.safe_dump(build.MINIMAL | ours | keys), encoding="utf-8")
+    text = yaml.safe_dump(build.MINIMAL | ours | keys)
+    shutil.copy(ZONES, folder)  # a spec opens no file of another folder
+    path.write_text(text.replace(ZONES, Path(ZONES).name), encoding="utf-8")
     return path
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import MINUTE, START
+from uldp.schemas.framing import HEADER_SIZE
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
@@ -68,6 +69,7 @@ POLICIES = (
 #: and be too early or expired without any damage.
 MESSAGE_DAMAGES = (
     Reason.NOT_AVRO,
+    Reason.REGISTRY_FRAMING,
     Reason.UNKNOWN_SCHEMA,
     Reason.TRUNCATED,
     Reason.MALFORMED,
@@ -158,6 +160,8 @@ class Schedule:
         match delivery.damage:
             case Reason.NOT_AVRO:
                 data = b"\x00" + data
+            case Reason.REGISTRY_FRAMING:
+                data = b"\x00\x00\x00\x00\x07" + data[HEADER_SIZE:]
             case Reason.UNKNOWN_SCHEMA:
                 data = data[:2] + bytes(8) + data[10:]
             case Reason.TRUNCATED:

@@ -309,7 +309,7 @@ def test_wrong_arguments_are_refused_before_anything_runs() -> None:
         Aggregate([])
     with pytest.raises(ValueError, match="two specs have collection plain and version 1"):
         Aggregate([PLAIN, PLAIN])
-    with pytest.raises(ValueError, match="shards must be 1 or more, got 0"):
+    with pytest.raises(ValueError, match="shards must be a whole number of 1 or more, got 0"):
         Aggregate([PLAIN], shards=0)
 
 

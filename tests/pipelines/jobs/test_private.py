@@ -76,7 +76,8 @@ def test_a_private_place_holds_all_that_clients_sent(uldp: Run) -> None:
     assert "in all: 3 received = 1 counted + 0 duplicate + 1 late + 1 rejected" in lines
     assert "rejected: 1 not_avro" in lines
     assert S_IMODE(Path("private").stat().st_mode) == 0o700
-    written = {path.name for path in Path("out").iterdir()} - {"resume.json"}  # of a stream, with names of segments
+    signed = {"resume.json", "journal.jsonl"}  # of a stream, with names of segments
+    written = {path.name for path in Path("out").iterdir()} - signed
     assert written == {"job.json", "specs", "estimates", "counts"}
     assert {path.name for path in Path("private").iterdir()} == {"job.json", "late", "rejected"}
     assert [record.data for record in read_rejected(Path("private"))] == [b"{}"]

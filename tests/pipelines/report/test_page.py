@@ -291,8 +291,8 @@ class TestContents:
         save(out, rr_spec(), rr_fired(rr_spec()))
         assert "Rejected reports" not in page(out).words
         rejected = [
-            Rejected("decode", reason, "", b"", {}, START, "s:1", 1, "0.1.0")
-            for reason in ("truncated", "not_avro", "not_avro", "of_tomorrow")
+            Rejected("decode", reason, "", b"", {}, START, f"s:{number}", 1, "0.1.0")
+            for number, reason in enumerate(("truncated", "not_avro", "not_avro", "of_tomorrow"))
         ]
         (out / "rejected").mkdir()
         with (out / "rejected/a.avro").open("wb") as file:

@@ -81,7 +81,8 @@ class FaultInjector:
     def _damaged(self, fault: Fault, message: bytes, rng: np.random.Generator) -> bytes:
         match fault:
             case Fault.NOT_AVRO:
-                return b"\x00" + rng.bytes(len(message))
+                # Not 0: random bytes behind it may be the framing of a schema registry.
+                return b"\xff" + rng.bytes(len(message))
             case Fault.TRUNCATED:
                 return message[: rng.integers(HEADER_SIZE, len(message))]
             case Fault.UNKNOWN_SCHEMA:

@@ -298,14 +298,22 @@ class _WriteRejectedFn(_WritePrivateFn):
         self.hold(source if runs else "", record, max(len(runs), 1))
 
     def file_of(self, records: Sequence[Rejected]) -> tuple[Sequence[bytes], bytes]:
-        """Name records by places, reasons and data alone: another version of this software says the rest otherwise."""
+        """Name records by places, reasons and data alone: another version of this software says the rest otherwise.
+
+        Of messages without a place, the time is in the name too: two of equal data would replace each other.
+        """
         kept = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
         content = _deflated(kept)
         if RARE_RATIO * len(content) < sum(len(each.data) for each in kept):
             kept = sampled(kept, smaller_than=sys.maxsize)
             content = _deflated(kept)
-        identity = [f"{each.source} {each.runs} {each.reason} {each.kept}".encode() + each.data for each in kept]
-        return identity, content
+        return [_identity(each) for each in kept], content
+
+
+def _identity(record: Rejected) -> bytes:
+    time = "" if record.place[1] else record.publish_time
+    known = f"{record.source} {record.runs} {record.reason} {record.kept} {record.reports} {time} "
+    return known.encode("utf-8", "surrogatepass") + record.data
 
 
 def _deflated(records: Sequence[Rejected]) -> bytes:

@@ -29,7 +29,6 @@ from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import CLOSED, KINDS, STREAM_SETTINGS, Kind, mismatch
 
 #: The mark of a stream that one command writes from its beginning to its end, until that end.
@@ -155,6 +154,8 @@ class LocalStream:
         self.first = before
         settings = {"simulated_clock": self.simulated_clock, "id": self.id, "first": before}
         # First the settings: a stream that lacks a segment which they do not name is refused.
+        from uldp.transforms.io.durable_files import write_file  # here, because it loads Beam
+
         write_file(str(self.path / STREAM_SETTINGS), (json.dumps(settings) + "\n").encode())
         for number in self._numbers():
             if number < before:
