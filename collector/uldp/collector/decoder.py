@@ -171,7 +171,7 @@ class ReportDecoder:
             out.received += len(rows)
             message = messages[first.origin]._replace(data=data)
             record = self._rejected(message, first.reason, first.detail, 1)
-            out.rejected += _at_all(record, [messages.source(row) for row in rows])
+            out.rejected += _at_all(record, [(messages.source(row), int(messages.publish_times[row])) for row in rows])
 
     def _rejected(self, message: Message, reason: Reason, detail: str, reports: int) -> Rejected:
         return Rejected(
@@ -279,25 +279,30 @@ def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Deco
         out.partials[key, start] += PartialStatistic(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
 
 
-def _at_all(record: Rejected, sources: Sequence[str]) -> Iterator[Rejected]:
-    """Yield the record of one message for messages that differ from it in their places alone."""
-    if len(sources) == 1:
+def _at_all(record: Rejected, messages: Sequence[tuple[str, int]]) -> Iterator[Rejected]:
+    """Yield the record of one message for messages that differ from it in their places and publish times alone.
+
+    A record of several messages has the publish time of the first of them.
+    """
+    if len(messages) == 1:
         yield record
         return
-    numbers: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for source in sources:
+    by_prefix: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for source, published in messages:
         found = numbered(source)
         if found is None:
-            yield replace(record, source=source)
+            yield replace(record, source=source, publish_time=published)
         else:
-            numbers[found[0]].append((found[1], found[1] + 1))
-    for prefix, each in numbers.items():
-        runs = united(each)
-        messages = len(each)
-        if size(runs) < messages:  # their source gives several messages one place
-            yield from (replace(record, source=f"{prefix}{first}") for first, _ in each)
+            by_prefix[found[0]].append((found[1], published))
+    for prefix, each in by_prefix.items():
+        runs = united((number, number + 1) for number, _ in each)
+        if size(runs) < len(each):  # their source gives several messages one place
+            yield from (replace(record, source=f"{prefix}{number}", publish_time=at) for number, at in each)
         else:
-            yield replace(record, source=f"{prefix}{runs[0][0]}", runs=runs if messages > 1 else (), reports=messages)
+            first, published = min(each)
+            several = runs if len(each) > 1 else ()
+            source = f"{prefix}{first}"
+            yield replace(record, source=source, publish_time=published, runs=several, reports=len(each))
 
 
 _REJECTED = Accounting(received=1, rejected=1)
