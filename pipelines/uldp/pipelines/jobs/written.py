@@ -22,7 +22,7 @@ from uldp.transforms.io.local.journal import (
     Journal,
     JournalError,
     PaneWritten,
-    read_journal,
+    results_written,
 )
 
 #: A folder of results, and what the panes in it share of which the newest alone counts; see ``estimate_key``.
@@ -69,7 +69,7 @@ class Results:
             ResultsError: if the journal is damaged.
         """
         try:
-            entries = list(_newest(read_journal(self.journal, size), taken))
+            entries = list(_newest(results_written(self.journal, size), taken))
         except JournalError as error:
             raise ResultsError(str(error)) from error
         gone = [*self._files(entries), *self._panes(entries)]

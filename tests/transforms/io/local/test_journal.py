@@ -2,11 +2,13 @@
 
 import pickle
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp.transforms.io.local import journal
 from uldp.transforms.io.local.journal import (
     Entry,
     FileWritten,
@@ -19,6 +21,7 @@ from uldp.transforms.io.local.journal import (
     decode_entry,
     encode_entry,
     read_journal,
+    results_written,
     segments_read,
 )
 
@@ -54,18 +57,18 @@ def test_an_entry_takes_a_hundred_bytes_at_the_most() -> None:
 def test_entries_are_read_back_in_their_order(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     for entry in ENTRIES:
-        with Journal(path) as journal:
-            journal.add(entry)
-            journal.commit()
+        with Journal(path) as kept:
+            kept.add(entry)
+            kept.commit()
     assert list(read_journal(path)) == ENTRIES
     assert list(read_journal(tmp_path / "nowhere")) == []
 
 
 def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j") as journal:
-        journal.add(ENTRIES[0])
-        journal.commit()
-        journal.add(ENTRIES[1])
+    with Journal(tmp_path / "j") as kept:
+        kept.add(ENTRIES[0])
+        kept.commit()
+        kept.add(ENTRIES[1])
     assert list(read_journal(tmp_path / "j")) == ENTRIES[:1]
 
 
@@ -74,19 +77,19 @@ def test_a_line_that_is_torn_is_removed(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "j"
     path.write_bytes(b"".join(map(encode_entry, ENTRIES))[:-cut])
     assert list(read_journal(path)) == ENTRIES[:-1]
-    with Journal(path) as journal:
-        journal.add(ENTRIES[-1])
-        journal.commit()
+    with Journal(path) as kept:
+        kept.add(ENTRIES[-1])
+        kept.commit()
     assert list(read_journal(path)) == ENTRIES
 
 
 def test_a_journal_knows_how_far_it_went(tmp_path: Path) -> None:
     path, ends = tmp_path / "j", []
-    with Journal(path) as journal:
+    with Journal(path) as kept:
         for entry in ENTRIES:
-            ends.append(journal.commit())
-            journal.add(entry)
-        ends.append(journal.commit())
+            ends.append(kept.commit())
+            kept.add(entry)
+        ends.append(kept.commit())
     assert [end.size for end in ends] == [
         sum(len(encode_entry(entry)) for entry in ENTRIES[:count]) for count in range(5)
     ]
@@ -104,11 +107,22 @@ def test_a_journal_knows_how_far_it_went(tmp_path: Path) -> None:
 
 def test_segments_that_were_read_are_found_from_one_on(tmp_path: Path) -> None:
     read = [SegmentRead(f"{number:012d}", "00", number, 1) for number in (0, 1, 2, 1, 3)]
-    with Journal(tmp_path / "j") as journal:
+    with Journal(tmp_path / "j") as kept:
         for entry in [*read, *ENTRIES[1:]]:
-            journal.add(entry)
-        journal.commit()
+            kept.add(entry)
+        kept.commit()
     assert list(segments_read(tmp_path / "j", "000000000001.avro").values()) == [read[1], read[2], read[4]]
+
+
+def test_of_what_was_written_no_segment_is_decoded(tmp_path: Path) -> None:
+    """A journal has a line for each segment of years, and few of them matter to a job that starts."""
+    path = tmp_path / "j"
+    path.write_bytes(b"".join(map(encode_entry, ENTRIES * 3)))
+    with mock.patch.object(journal, "decode_entry", wraps=decode_entry) as decoded:
+        assert list(results_written(path)) == ENTRIES[1:] * 3
+        assert decoded.call_count == 9
+        assert segments_read(path, "000000000004.avro") == {}
+        assert decoded.call_count == 9
 
 
 @pytest.mark.parametrize(
@@ -134,5 +148,5 @@ def test_a_line_of_anything_else_is_named(tmp_path: Path, line: bytes) -> None:
 
 
 def test_steps_of_this_process_share_a_journal(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j") as journal:
-        assert pickle.loads(pickle.dumps(journal)) is journal
+    with Journal(tmp_path / "j") as kept:
+        assert pickle.loads(pickle.dumps(kept)) is kept

@@ -95,6 +95,7 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
     "pane": TypeAdapter(PaneWritten),
     "file": TypeAdapter(FileWritten),
 }
+_SEGMENT = b'["segment"'
 _NAMES = {SegmentRead: "segment", PaneWritten: "pane", FileWritten: "file"}
 
 
@@ -126,12 +127,15 @@ def decode_entry(line: bytes) -> Entry:
     return entry
 
 
-def read_journal(path: Path, end: int | None = None) -> Iterator[Entry]:
+def read_journal(
+    path: Path, end: int | None = None, wanted: Callable[[bytes], bool] = lambda line: True
+) -> Iterator[Entry]:
     """Read the entries of a journal, one at a time; none if there is no file, or of a line that has no end.
 
     Args:
         path: The file.
         end: Read so many bytes of it at the most.
+        wanted: Whether to decode a line: decoding a line takes much longer than reading it.
 
     Raises:
         JournalError: during iteration, if a line is damaged.
@@ -140,11 +144,15 @@ def read_journal(path: Path, end: int | None = None) -> Iterator[Entry]:
         file = path.open("rb")
     except FileNotFoundError:
         return
+    size = 0
     with file:
         for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), 1):
+            size += len(line)
             torn = not line.endswith(b"\n")
-            if (end is not None and file.tell() > end) or (torn and len(line) < _LONGEST_LINE):
+            if (end is not None and size > end) or (torn and len(line) < _LONGEST_LINE):
                 return
+            if not torn and not wanted(line):
+                continue
             try:
                 yield decode_entry(line)
             except (ValueError, TypeError, LookupError, RecursionError):
@@ -227,8 +235,20 @@ def segments_read(path: Path, first: str) -> dict[str, SegmentRead]:
     Raises:
         JournalError: if a line is damaged.
     """
-    entries = (entry for entry in read_journal(path) if isinstance(entry, SegmentRead))
-    return {entry.segment: entry for entry in entries if entry.segment >= first.removesuffix(".avro")}
+    since = _SEGMENT + b',"' + first.removesuffix(".avro").encode()  # all names have as many digits
+    entries = read_journal(path, wanted=lambda line: line.startswith(_SEGMENT) and line >= since)
+    return {entry.segment: entry for entry in entries if isinstance(entry, SegmentRead)}
+
+
+def results_written(path: Path, end: int | None = None) -> Iterator[PaneWritten | FileWritten]:
+    """Read the panes and files that a journal says are written, as ``read_journal`` does.
+
+    Raises:
+        JournalError: during iteration, if a line is damaged.
+    """
+    for entry in read_journal(path, end, lambda line: not line.startswith(_SEGMENT)):
+        if not isinstance(entry, SegmentRead):
+            yield entry
 
 
 def _parts(file: IO[bytes], size: int) -> Iterator[bytes]:
