@@ -45,14 +45,24 @@ FEW = spec(collection="f", window={"size": "2d"}, limits=LIMITS | {"min_reports"
 SPECS = (FIXED, SLIDING, FEW)
 
 
-def follow(stream: LocalStream, out: Path, specs: Sequence[CollectionSpec] = SPECS) -> list[str]:
+def follow(
+    stream: LocalStream, out: Path, specs: Sequence[CollectionSpec] = SPECS, *, newest_only: bool = False
+) -> list[str]:
     """The lines that the job says."""
     said: list[str] = []
-    jobs.follow(specs, stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=said.append)
+    options = jobs.pipeline_options([])
+    jobs.follow(specs, stream.path, out, options, watermark_delay_ms=0, newest_only=newest_only, say=said.append)
     return said
 
 
-def stopped_at(stream: LocalStream, out: Path, segment: Path, specs: Sequence[CollectionSpec] = SPECS) -> None:
+def stopped_at(
+    stream: LocalStream,
+    out: Path,
+    segment: Path,
+    specs: Sequence[CollectionSpec] = SPECS,
+    *,
+    newest_only: bool = False,
+) -> None:
     """Run a job that has read the segments before one, and then fails."""
 
     def header(path: Path) -> SegmentHeader:
@@ -61,7 +71,7 @@ def stopped_at(stream: LocalStream, out: Path, segment: Path, specs: Sequence[Co
         return read_header(path)
 
     with mock.patch.object(events, "read_header", header), pytest.raises(OSError, match="the job stops here"):
-        follow(stream, out, specs)
+        follow(stream, out, specs, newest_only=newest_only)
 
 
 def sent(rng: np.random.Generator, n: int, days: float) -> list[Message]:

@@ -9,9 +9,11 @@ import pytest
 from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import begun, copied, facts, follow, stopped_at
 from uldp.pipelines.jobs.resuming import RESUME
+from uldp.pipelines.results.compact import compact
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.prune import prune
 from uldp.schemas.records import Message
+from uldp.schemas.specs.specfile import SpecError
 from uldp.transforms.io.local.journal import JOURNAL, FileWritten, PaneWritten, SegmentRead, read_journal
 from uldp.transforms.io.local.resume import ResumePoint
 from uldp.transforms.io.local.stream import LocalStream, StreamError
@@ -21,6 +23,8 @@ SPEC = spec(window={"size": "1d", "allowed_lateness": "3h"}, limits=LIMITS)
 FEW = spec(collection="f", window={"size": "1d"}, limits=LIMITS | {"min_reports": 25})
 SPECS = (SPEC, FEW)
 NIGHTLY = pytest.mark.nightly
+#: What a job says that has noticed a loss.
+AGAIN = "is read from its beginning, to write it again"
 
 
 def published() -> list[Message]:
@@ -73,7 +77,7 @@ def exact_or_refused(runs: Runs, out: Path, stream: LocalStream | None = None) -
     try:
         said = follow(stream or runs.stream, out, SPECS)
         assert facts(out) == runs.facts
-    except (ResultsError, StreamError) as error:
+    except (ResultsError, StreamError, SpecError) as error:
         return str(error)
     return "\n".join(said)
 
@@ -103,7 +107,7 @@ def test_a_result_that_is_removed_is_written_again(runs: Runs, tmp_path: Path, k
     out, removed = copied(runs.newer, tmp_path / "out"), first_of(runs, kind)
     (out / removed).unlink()
     said = exact_or_refused(runs, out)
-    assert f"{runs.stream.path} is read from its beginning, to write it again" in said
+    assert f"{runs.stream.path} {AGAIN}" in said
     assert str(out / removed.parts[0]) in said
     assert "resuming at" in exact_or_refused(runs, out)
 
@@ -162,7 +166,7 @@ def test_any_file_of_the_results(runs: Runs, tmp_path: Path, damage: str) -> Non
         out = copied(runs.newer, tmp_path / str(number))
         DAMAGES[damage](out / name)
         said = exact_or_refused(runs, out)
-        assert said.startswith(("following", "resuming")) or name in said
+        assert said.startswith(("following", "resuming")) or name in said or AGAIN in said
 
 
 @pytest.mark.slow
@@ -171,6 +175,34 @@ def test_what_was_pruned_is_not_lost(runs: Runs, tmp_path: Path) -> None:
     pruned = prune(out, before=2**40)
     assert min(pruned.late, pruned.rejected, pruned.few) > 0
     assert "resuming at" in "\n".join(follow(runs.stream, out, SPECS))
+
+
+@pytest.mark.slow
+def test_panes_that_were_joined_are_not_lost_unless_their_file_is(runs: Runs, tmp_path: Path) -> None:
+    out = copied(runs.newer, tmp_path / "out")
+    assert compact(out).joined > 0
+    joined = next(out.glob("counts/*/shared/*.avro"))
+    content = joined.read_bytes()
+    assert "resuming at" in exact_or_refused(runs, copied(out, tmp_path / "untouched"))
+    for damage in (b"", content[: len(content) // 2], None):
+        damaged = copied(out, tmp_path / f"damaged {damage is None or len(damage)}")
+        path = damaged / joined.relative_to(out)
+        path.unlink() if damage is None else path.write_bytes(damage)
+        said = exact_or_refused(runs, damaged)
+        assert AGAIN in said or str(path) in said
+
+
+@pytest.mark.slow
+def test_panes_that_newer_ones_replace_are_not_lost(runs: Runs, tmp_path: Path) -> None:
+    """Whichever of the runs removes the file of a pane when the next pane of its window is written."""
+    paths = runs.stream.segments()
+    for before, after in [(True, True), (True, False), (False, True)]:
+        out = tmp_path / f"{before} {after}"
+        stopped_at(runs.stream, out, paths[-14], SPECS, newest_only=before)
+        stopped_at(runs.stream, out, paths[-2], SPECS, newest_only=after)
+        said = follow(runs.stream, out, SPECS, newest_only=after)
+        assert said[0].startswith("resuming at")
+        assert facts(out) == runs.facts
 
 
 @pytest.mark.slow
