@@ -67,8 +67,8 @@ SEGMENTS = int(os.environ.get("ULDP_SEGMENTS", "50000"))
 
 @pytest.mark.nightly
 def test_a_job_takes_no_more_memory_for_more_segments(tmp_path: Path) -> None:
-    """Reports of two a second, counted by the hour."""
-    stream = begun(tmp_path / "stream", SEGMENTS, 500)
+    """A report a minute, counted by the hour: the job is warm after two days of them, when the first ids expire."""
+    stream = begun(tmp_path / "stream", SEGMENTS, 60_000)
     resident: dict[int, int] = {}
     read = LocalStreamEvents.read
 
