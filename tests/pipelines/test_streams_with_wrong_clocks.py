@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,28 @@ def test_on_a_real_clock_a_message_from_the_future_is_of_now(tmp_path: Path) -> 
     total, _ = follow(tmp_path, *segments, simulated_clock=False)
     assert total.received == 201
     assert total.closes()
+
+
+def test_a_job_warns_once_when_the_clock_turns_out_to_have_been_ahead(tmp_path: Path) -> None:
+    """The clock is set back behind the first segment, whose publish times it had bounded."""
+    stream, calls, said = LocalStream.create(tmp_path / "stream"), count(), list[str]()
+    for published in (START + 3 * DAY, START, START):
+        stream.append(sent(1, published))
+    stream.close()
+    jobs.follow(
+        [SPEC],
+        stream.path,
+        tmp_path / "out",
+        jobs.pipeline_options([]),
+        watermark_delay_ms=0,
+        say=said.append,
+        clock=lambda: (START if next(calls) else START + 3 * DAY) / 1000,
+    )
+    (warning,) = [line for line in said if "clock" in line]
+    assert warning == (
+        "warning: the watermark is ahead of the clock by 259,200 s, and reports until then count as late; set the clock"
+        " of this machine"
+    )
 
 
 def test_publish_times_before_1970_are_accounted(tmp_path: Path) -> None:

@@ -101,6 +101,18 @@ def test_position(ahead: int, watermark: int | None, then: str) -> None:
     assert line.endswith(f"Z: 1,200 messages of 1 segment read, {then}")
 
 
+@pytest.mark.parametrize(
+    ("early_ms", "warning"),
+    [
+        (0, ""),
+        (259_200_000, "; the watermark is ahead of the clock by 259,200 s, and reports until then count as late"),
+    ],
+)
+def test_position_of_a_clock_that_was_wrong(early_ms: int, warning: str) -> None:
+    line = position([SPEC.window], messages=1, segments=1, ahead=0, watermark=START, early_ms=early_ms)
+    assert line.endswith(f"the next window can fire when it reaches 2026-01-01T10:00:00Z{warning}")
+
+
 class TestHeartbeat:
     def test_says_where_the_job_is_while_nothing_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Heartbeat, "EVERY", 0.01)

@@ -38,8 +38,9 @@ def test_messages_that_come_together_are_bounded_each(times: list[int], watermar
 
 @pytest.mark.parametrize("jump", [-3 * DAY, 3 * DAY])
 def test_a_local_stream_gives_nothing_before_its_watermark_when_the_clock_jumps(tmp_path: Path, jump: int) -> None:
-    stream, now = LocalStream.create(tmp_path / "stream"), NOW
-    with LocalStreamEvents(stream, 1000, [], clock=lambda: now / 1000) as events:
+    LocalStream.create(tmp_path / "stream")
+    stream, now = LocalStream.open(tmp_path / "stream", clock=lambda: now / 1000), NOW
+    with LocalStreamEvents(stream, 1000, []) as events:
         announced = events.Events(None, None)
         reader = _ReadSegmentsFn(events.endpoint)
         reader.start_bundle()

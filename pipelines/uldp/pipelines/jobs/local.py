@@ -1,5 +1,6 @@
 """The two jobs, backfilling an archive and following a stream: the same graph with different sources."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -23,6 +24,7 @@ from uldp.pipelines.jobs.progress import (
     Heartbeat,
     announce_pane,
     announce_stopped,
+    early,
     following,
     marked_incomplete,
     position,
@@ -157,6 +159,7 @@ def follow(
     sender_key: Path | None = None,
     registry_ids: Mapping[int, str] | None = None,
     say: Callable[[str], None],
+    clock: Callable[[], float] = time.time,
 ) -> None:
     """Aggregate a local stream into ``out`` until the stream is closed, and announce each pane when it fires.
 
@@ -164,8 +167,8 @@ def follow(
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
-    once they have received as many reports. For ``newest_only``, see ``WriteResults``, and for ``registry_ids``, see
-    ``Aggregate``.
+    once they have received as many reports. For ``newest_only``, see ``WriteResults``; for ``registry_ids``,
+    ``Aggregate``; for ``clock``, ``LocalStream``.
 
     Raises:
         JobError, StreamError, ResultsError: before the pipeline runs.
@@ -173,9 +176,9 @@ def follow(
     runner = options.view_as(StandardOptions).runner
     if runner not in (None, LOCAL_RUNNER):
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
-    stream = LocalStream.open(source)
-    clock = stream.simulated_clock
-    aggregate = Aggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=clock, freeze_heap=True)
+    stream = LocalStream.open(source, clock)
+    simulated = stream.simulated_clock
+    aggregate = Aggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated, freeze_heap=True)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     options.view_as(StandardOptions).streaming = True
@@ -188,7 +191,11 @@ def follow(
         stack.enter_context(small_state())
         say(following(specs, source, out))
         windows = [spec.window for spec in specs]
-        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points=points))
+
+        def warn(early_ms: int) -> None:
+            say(f"warning: {early(early_ms)}; set the clock of this machine")
+
+        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)

@@ -143,8 +143,13 @@ def position(
     else:
         end = min(next_end(window, watermark) for window in windows)
         then = f"watermark {iso(watermark)}, the next window can fire when it reaches {iso(end)}"
-    warning = f"; the watermark is ahead of the clock by {early_ms // 1000:,} s, and reports until then count as late"
-    return f"nothing new at {iso(int(time.time()) * 1000)}: {read}, {then}{warning if early_ms else ''}"
+    warning = f"; {early(early_ms)}" if early_ms else ""
+    return f"nothing new at {iso(int(time.time()) * 1000)}: {read}, {then}{warning}"
+
+
+def early(early_ms: int) -> str:
+    """Return a text about a watermark that is so many milliseconds ahead of the clock."""
+    return f"the watermark is ahead of the clock by {early_ms // 1000:,} s, and reports until then count as late"
 
 
 def progress_of(out: Path | None) -> str:

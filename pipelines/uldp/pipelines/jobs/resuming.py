@@ -25,14 +25,13 @@ from uldp.schemas.records import Message, Rejected, iso
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.io.local.events import CLOCK_TOLERANCE
 from uldp.transforms.io.local.journal import Journal, JournalError, PaneWritten, begins_with, segments_read
 from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints
 from uldp.transforms.io.local.stream import LocalStream, number_of
 
 #: The file of the resume point of a job, beside its results.
 RESUME = "resume.json"
-#: By how many milliseconds the watermark may be ahead of the clock: clocks that are set step back by less.
-CLOCK_TOLERANCE = 60_000
 
 
 def resume_points(

@@ -141,6 +141,19 @@ def test_events_know_how_far_they_are(tmp_path: Path) -> None:
         assert (events.announced, events.segments, events.messages, events.watermark) == (2, 1, 1, 6_000)
 
 
+def test_a_watermark_ahead_of_the_clock_is_told_once_until_the_clock_has_caught_up(tmp_path: Path) -> None:
+    LocalStream.create(tmp_path / "stream")
+    times = [START + HOUR, START, START, START + HOUR - MINUTE, START + 2 * HOUR, START + HOUR]
+    now, warned = times[:1], list[int]()
+    stream = LocalStream.open(tmp_path / "stream", clock=lambda: now[0] / 1000)
+    with LocalStreamEvents(stream, 0, [], warn=warned.append) as events:
+        announced = events.Events(None, None)
+        for time in times:
+            now[0] = time
+            next(event for event in announced if event.HasField("processing_time_event"))
+    assert warned == [HOUR, HOUR]
+
+
 def test_nobody_else_can_take_events(tmp_path: Path) -> None:
     before = listeners_below(os.getpid())
     with LocalStreamEvents(LocalStream.create(tmp_path / "stream"), 0, []) as events:

@@ -23,6 +23,8 @@ from uldp.transforms.io.publish_times import LATEST, bounded
 Event = TestStreamPayload.Event
 #: The name of a TestStream's only output.
 _TAG = "None"
+#: By how many milliseconds the watermark may be ahead of the clock: clocks that are set step back by less.
+CLOCK_TOLERANCE = 60_000
 
 
 class LocalStreamEvents(service_api.TestStreamServiceServicer):
@@ -39,6 +41,9 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
 
     A job that resumes is told of the segments from its resume point on, with the watermark as it was there. The event
     that the job was reading then comes as it was, so that files of late and rejected reports get the same names.
+
+    A watermark that is ahead of the stream's clock by more than ``CLOCK_TOLERANCE`` is told to ``warn``, in
+    milliseconds, once until the clock has caught up.
 
     A context manager: it listens on a socket from ``__enter__`` to ``__exit__``. The socket is in a folder that only
     this user may enter: whoever asks for events takes them from the runner.
@@ -58,14 +63,13 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         stream: LocalStream,
         watermark_delay_ms: int,
         windows: Iterable[WindowSpec],
-        clock: Callable[[], float] = time.time,
         points: ResumePoints | None = None,
+        warn: Callable[[int], None] = lambda ahead: None,
     ) -> None:
         self._stream = stream
         self._current = stream.path
         self._refused: tuple[str, Exception] | None = None
         self._delay = watermark_delay_ms
-        self._clock = clock
         self._waiting = Waiting(Moments.of(windows))
         self._points, self._start = points, None if points is None else points.start
         if self._start is not None:
@@ -77,6 +81,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         self._ticked = time.monotonic()
         self.announced = self.segments = self.messages = 0
         self.watermark: int | None = None
+        self._warn, self._warned = warn, False
         self._ended = False
         self._stopping = threading.Event()
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(max_workers=1))
@@ -120,12 +125,19 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
 
     def latest(self) -> int:
         """Return the latest publish time that a message may have now, in milliseconds."""
-        return LATEST if self._stream.simulated_clock else int(self._clock() * 1000)
+        return LATEST if self._stream.simulated_clock else self._stream.now()
 
     @property
     def early_ms(self) -> int:
         """By how many milliseconds the watermark is ahead of the stream's clock: a clock that was wrong has set it."""
         return max((self.watermark or self.latest()) - self.latest(), 0)
+
+    def _warn_if_early(self) -> None:
+        """Warn once whenever the clock turns out to be behind the watermark."""
+        early = self.early_ms > CLOCK_TOLERANCE
+        if early and not self._warned:
+            self._warn(self.early_ms)
+        self._warned = early
 
     @property
     def ahead(self) -> int:
@@ -210,6 +222,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         """Announce how far the clock went, the segments that wait, and the watermark behind them."""
         elapsed = time.monotonic() - self._ticked
         self._ticked += elapsed
+        self._warn_if_early()
         yield Event(processing_time_event=Event.AdvanceProcessingTime(advance_duration=int(elapsed * 1e6)))
         if segments := self._waiting.take():
             self.announced += len(segments)

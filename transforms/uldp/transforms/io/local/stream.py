@@ -55,12 +55,14 @@ class LocalStream:
         id: Identifies this stream, even if its directory moves. Another stream in the same place has another id.
         first: The number of the first segment that must be there. An operator who removes older segments raises it in
             the settings of the stream; all segments that are there are read nevertheless.
+        clock: Returns the present, in seconds since 1970.
     """
 
     path: Path
     simulated_clock: bool = False
     id: str = ""
     first: int = 0
+    clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
     _next: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -98,8 +100,8 @@ class LocalStream:
                 aside.unlink(missing_ok=True)
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open a stream that ``create`` began.
+    def open(cls, path: Path, clock: Callable[[], float] = time.time) -> Self:
+        """Open a stream that ``create`` began; for ``clock``, see the attribute.
 
         Raises:
             StreamError: if ``path`` is not a local stream.
@@ -107,7 +109,7 @@ class LocalStream:
         try:
             settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
             first = settings.get("first", 0)
-            stream = cls(path, bool(settings["simulated_clock"]), str(settings["id"]), operator.index(first))
+            stream = cls(path, bool(settings["simulated_clock"]), str(settings["id"]), operator.index(first), clock)
         except (FileNotFoundError, NotADirectoryError):
             lost = f", or restore {STREAM_SETTINGS}" if any(path.glob(f"{'[0-9]' * _DIGITS}.avro")) else ""
             raise StreamError(f"{mismatch(path, Kind.STREAM)}; uldp simulate creates one{lost}") from None
@@ -243,7 +245,7 @@ class LocalStream:
     def now(self) -> int:
         """Return the present by the stream's clock, in milliseconds; a simulated clock is at its last message."""
         if not self.simulated_clock:
-            return int(time.time() * 1000)
+            return int(self.clock() * 1000)
         segments = self.segments()
         return last_publish_time(segments[-1]) if segments else 0
 
