@@ -19,6 +19,8 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     made = Broker({0: []})
     for name, module in made.client_modules().items():
         monkeypatch.setitem(sys.modules, name, module)
+    # No consumer of a test before this one, which has learned how many messages to ask for.
+    monkeypatch.setattr(CONSUMERS, "_consumers", {})
     yield made
     CONSUMERS.close()
 
