@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from tests.build import HOUR, START, message, report, spec
+from tests.build import HOUR, MINUTE, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import MergeableStateAdapter, Timestamp
@@ -26,10 +26,14 @@ def begun(path: Path, segments: int, every_ms: int) -> LocalStream:
     """A stream with a report in each segment, each seventh of them late by three windows."""
     stream = LocalStream.create(path, simulated_clock=True)
     for number in range(segments):
-        now = START + number * every_ms
-        stream.append([message(report(number, number % 5, now - (number % 7 == 6) * 20 * HOUR), now)])
+        append(stream, number, every_ms)
     stream.close()
     return stream
+
+
+def append(stream: LocalStream, number: int, every_ms: int) -> None:
+    now = START + number * every_ms
+    stream.append([message(report(number, number % 5, now - (number % 7 == 6) * 20 * HOUR), now)])
 
 
 def follow(stream: LocalStream, out: Path, each: CollectionSpec) -> Mapping[str, bytes]:
@@ -63,17 +67,25 @@ def test_results_are_the_same_and_state_is_bounded(tmp_path: Path, each: Collect
 #: Bytes that the process may take more for each segment.
 MOST = 50
 SEGMENTS = int(os.environ.get("ULDP_SEGMENTS", "50000"))
+#: Segments that wait for the job: each that waits takes memory until it is read.
+AHEAD = 10
 
 
 @pytest.mark.nightly
 def test_a_job_takes_no_more_memory_for_more_segments(tmp_path: Path) -> None:
     """A report a minute, counted by the hour: the job is warm after two days of them, when the first ids expire."""
-    stream = begun(tmp_path / "stream", SEGMENTS, 60_000)
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    for number in range(AHEAD):
+        append(stream, number, MINUTE)
     resident: dict[int, int] = {}
     read = LocalStreamEvents.read
 
     def watched(events: LocalStreamEvents, segments: Mapping[str, int]) -> None:
         read(events, segments)
+        if events.segments + AHEAD <= SEGMENTS:
+            append(stream, events.segments + AHEAD - 1, MINUTE)
+        else:
+            stream.close()
         if events.segments in (SEGMENTS // 5, SEGMENTS - 1):
             pages = int(Path("/proc/self/statm").read_text().split()[1])
             resident[events.segments] = pages * os.sysconf("SC_PAGE_SIZE")
