@@ -113,6 +113,16 @@ def test_a_result_that_is_removed_is_written_again(runs: Runs, tmp_path: Path, k
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["late", pytest.param("rejected", marks=NIGHTLY)])
+@pytest.mark.parametrize("damage", ["emptied", pytest.param("truncated", marks=NIGHTLY)])
+def test_a_damaged_file_of_reports_is_written_again(runs: Runs, tmp_path: Path, kind: str, damage: str) -> None:
+    out, damaged = copied(runs.newer, tmp_path / "out"), first_of(runs, kind)
+    DAMAGES[damage](out / damaged)
+    assert f"{out / damaged}: is damaged: {runs.stream.path} {AGAIN}" in exact_or_refused(runs, out)
+    assert (out / damaged).read_bytes() == (runs.newer / damaged).read_bytes()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["estimates", *(pytest.param(kind, marks=NIGHTLY) for kind in ("counts", "late", "rejected"))]
 )

@@ -201,7 +201,7 @@ def follow(
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
-        signed = partial(sign_file, points.journal)
+        signed = partial(sign_file, points.journal, Path(claim.private))
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only, signed)
         _ = aggregated.counts | "SignCounts" >> beam.Map(partial(sign_pane, points.journal))
         _ = aggregated.estimates | "SignEstimates" >> beam.Map(partial(sign_pane, points.journal))

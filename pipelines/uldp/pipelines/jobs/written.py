@@ -1,5 +1,6 @@
 """What a job has written, as its journal says, and what is there: what is gone is noticed at the next start."""
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -36,9 +37,15 @@ def sign_pane(journal: Journal, pane: PaneHeader) -> None:
     journal.add(PaneWritten(*pane.key, estimator, received, revision, apart=pane.apart and not estimator))
 
 
-def sign_file(journal: Journal, name: str) -> None:
-    """Let a journal say that a file of late or rejected reports is written."""
-    journal.add(FileWritten(name, math.ceil(time.time())))
+def sign_file(journal: Journal, private: Path, name: str) -> None:
+    """Let a journal say that a file of late or rejected reports is written, and what is in it."""
+    journal.add(FileWritten(name, math.ceil(time.time()), _digest(private / name)))
+
+
+def _digest(path: Path) -> str:
+    """Return 16 hexadecimal digits: enough to notice damage, and few for a line of the journal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Results:
         return self.public / JOURNAL
 
     def lost(self, size: int | None, taken: Callable[[PaneWritten], bool]) -> str | None:
-        """Return a text about what the journal says is written, and is not there or is older; None if all is there.
+        """Return a text about what the journal says is written, and is gone, damaged or older; None if all is there.
 
         Args:
             size: So many bytes of the journal count; None for all.
@@ -77,14 +84,17 @@ class Results:
         return f"{gone[0]}{more}" if gone else None
 
     def _files(self, entries: Iterable[Entry]) -> Iterator[str]:
-        """Yield the files that are gone, but not those that ``uldp prune`` may have removed."""
+        """Yield the files that are gone or damaged, but not those that ``uldp prune`` may have removed."""
         before = pruned_before(self.private)
-        there = {
-            f"{kind}/{path.name}" for kind in ("late", "rejected") for path in (self.private / kind).glob("*.avro")
-        }
         for entry in entries:
-            if isinstance(entry, FileWritten) and entry.time > before and entry.name not in there:
-                yield f"{self.private / entry.name}: is gone"
+            if isinstance(entry, FileWritten) and entry.time > before:
+                path = self.private / entry.name
+                try:
+                    wrong = None if _digest(path) == entry.digest else "is damaged"
+                except FileNotFoundError:
+                    wrong = "is gone"
+                if wrong is not None:
+                    yield f"{path}: {wrong}"
 
     def _panes(self, entries: Iterable[Entry]) -> Iterator[str]:
         """Yield the panes of which no file is there, or of which those that are there have received less."""

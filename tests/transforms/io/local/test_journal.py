@@ -29,7 +29,7 @@ ENTRIES: list[Entry] = [
     SegmentRead("000000000003", "00ff" * 8, 1234, 10),
     PaneWritten("check-ins", 1, -3_600_000, 0, "mle", 12, 3, False),
     PaneWritten("check-ins", 1, -3_600_000, 0, "", 12, 3, True),
-    FileWritten("rejected/0.avro", 1_767_603_600),
+    FileWritten(f"rejected/{'0f' * 16}.avro", 1_767_603_600, "0f" * 8),
 ]
 
 
@@ -38,7 +38,7 @@ def entries() -> st.SearchStrategy[Entry]:
     return st.one_of(
         st.builds(SegmentRead, texts, texts, numbers, numbers),
         st.builds(PaneWritten, texts, numbers, numbers, numbers, texts, numbers, numbers, st.booleans()),
-        st.builds(FileWritten, texts, numbers),
+        st.builds(FileWritten, texts, numbers, texts),
     )
 
 

@@ -2,7 +2,7 @@
 
     ["segment", "000000000003", "<sync marker>", bytes, messages]
     ["pane", collection, version, window start, window end, estimator, received, revision, apart]
-    ["file", "rejected/<name>.avro", time]
+    ["file", "rejected/<name>.avro", time, digest]
 
 A line each, in the order in which they happened. A job that is started again reads some segments again, and then says
 so again. The job only appends. A line that a power cut has torn has no end, and the next run removes it.
@@ -82,10 +82,12 @@ class FileWritten(NamedTuple):
     Attributes:
         name: Its path, below the folder of private results.
         time: When, in seconds since 1970, rounded up.
+        digest: The first 16 hexadecimal digits of a digest of its content.
     """
 
     name: str
     time: int
+    digest: str
 
 
 Entry = SegmentRead | PaneWritten | FileWritten
