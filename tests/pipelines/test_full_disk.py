@@ -31,6 +31,22 @@ def test_a_failed_simulation_runs_again(uldp: Run, tmp_path: Path, monkeypatch: 
     assert "not an empty directory" in uldp(*SIMULATE)[2]
 
 
+def leave_no_room_for_segments() -> None:
+    """As ``fill_disk``, for files of more bytes than those with which a job begins."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+@pytest.mark.slow
+def test_a_demo_ends_when_its_devices_cannot_write(tmp_path: Path) -> None:
+    """Its job would wait for their segments for ever."""
+    command = [str(ULDP), "demo", "--out", str(tmp_path / "demo"), "--speed", "1e6"]
+    failed = subprocess.run(command, capture_output=True, text=True, preexec_fn=leave_no_room_for_segments, timeout=120)
+    assert failed.returncode == 1
+    segment = tmp_path / "demo" / "stream" / "000000000000.avro"
+    assert failed.stderr.startswith(f"error: {segment}: File too large; ")
+    assert len(failed.stderr.splitlines()) == 1
+
+
 def test_zones_that_cannot_be_written_leave_the_older_ones(tmp_path: Path) -> None:
     zones = tmp_path / "zones.csv"
     zones.write_text("older")

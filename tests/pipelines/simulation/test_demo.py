@@ -1,5 +1,6 @@
 """The demonstration makes its directory anew, and touches no other."""
 
+import _thread
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from uldp.pipelines.simulation.demo import DemoError, run_demo
 
 def demonstrate(out: Path) -> list[str]:
     said: list[str] = []
-    run_demo(out, users=1000, speed=1e6, say=said.append)
+    run_demo(out, users=1000, speed=1e6, say=said.append, interrupt=_thread.interrupt_main)
     return said
 
 

@@ -8,6 +8,7 @@ import click
 
 from uldp.pipelines.commands.output import load, say
 from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, SPEC, duration_ms, here_or_topic, time_ms
+from uldp.pipelines.process import interrupt, stop_on_terminate
 
 if TYPE_CHECKING:
     pass
@@ -126,4 +127,5 @@ def demo(out: Path, users: int, speed: float) -> None:
     """
     from uldp.pipelines.simulation.demo import run_demo
 
-    run_demo(out, users=users, speed=speed, say=say)
+    stop_on_terminate()
+    run_demo(out, users=users, speed=speed, say=say, interrupt=interrupt)

@@ -2,7 +2,8 @@
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -51,7 +52,33 @@ def _begin(out: Path) -> None:
             shutil.rmtree(out / left)
 
 
-def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None]) -> None:
+@contextmanager
+def _reporting(fleet: Fleet, stream: LocalStream, speed: float, interrupt: Callable[[], None]) -> Iterator[None]:
+    """Let devices report in the background; an error of theirs ends the context, whose job would wait for ever."""
+    errors: list[Exception] = []
+    ended = threading.Event()
+
+    def report() -> None:
+        try:
+            simulate(fleet, stream, speed=speed, segment_ms=SEGMENT_MS)
+        except Exception as error:
+            errors.append(error)
+            if not ended.is_set():
+                interrupt()
+
+    try:
+        # A daemon thread, so that Ctrl-C ends the devices and the job.
+        threading.Thread(target=report, daemon=True).start()
+        yield
+    except KeyboardInterrupt:
+        if not errors:
+            raise
+        raise errors[0] from None
+    finally:
+        ended.set()
+
+
+def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None], interrupt: Callable[[], None]) -> None:
     """Run the main job live, and write ``stream``, ``results`` and ``report.html`` to ``out``.
 
     Args:
@@ -59,9 +86,11 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         users: Number of devices; each reports once during three hours of simulated time.
         speed: Simulated seconds per second.
         say: Called with each line of output.
+        interrupt: Raises ``KeyboardInterrupt`` in this thread, because an error has ended the devices.
 
     Raises:
         DemoError: if the directory holds anything else.
+        OSError: if the operating system refuses to write to it.
     """
     _begin(out)
     folder = example("manhattan")
@@ -79,20 +108,16 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None])
         late=LATE,
         malformed=MALFORMED,
     )
-    # A daemon thread, so that Ctrl-C ends the devices and the job.
-    devices = threading.Thread(
-        target=simulate, args=(fleet, stream), kwargs={"speed": speed, "segment_ms": SEGMENT_MS}, daemon=True
-    )
     say(f"{users:,} devices report for three hours, {speed:g} times as fast as real devices, into {stream.path}")
-    devices.start()
-    jobs.follow(
-        [spec],
-        stream.path,
-        out / "results",
-        jobs.pipeline_options([]),
-        watermark_delay_ms=10_000,
-        say=say,
-    )
+    with _reporting(fleet, stream, speed, interrupt):
+        jobs.follow(
+            [spec],
+            stream.path,
+            out / "results",
+            jobs.pipeline_options([]),
+            watermark_delay_ms=10_000,
+            say=say,
+        )
     say("the newest pane of each window, with late reports included:")
     for estimate in current(out / "results", {spec.key: spec}).estimates:
         say(pane_line(estimate, spec))
