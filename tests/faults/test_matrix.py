@@ -81,9 +81,6 @@ OF_RESULTS: Mapping[str, Command] = {
 }
 #: A stream without its mark is open, and a job waits for more of it.
 ENDLESS = {("closed", damage, command) for damage in ("removed", "restored") for command in ("stream", "resume")}
-#: Not exact yet: a copy of a segment is another segment, whose reports are duplicates, and late or rejected once more.
-#: An audit names one that the job has not read.
-AS_IT_IS = {("doubled", command) for command in ("decode", "resume", "backfill", "stream")}
 #: Not exact yet: readers take the records of a file that was copied under any name for further ones. An audit names it.
 TWICE = {("doubled", command) for command in ("report", "replay", "resume")}
 
@@ -181,8 +178,7 @@ def test_the_outcome_is_exact_or_the_file_is_named(
     faults = []
     for number, file in enumerate(files_of(now / folder)):
         twice = file.startswith(("late", "rejected")) and (damage, name) in TWICE
-        as_it_is = file[:12].isdecimal() and (damage, name) in AS_IT_IS
-        if not (twice or as_it_is or (file, damage, name) in ENDLESS):
+        if not (twice or (file, damage, name) in ENDLESS):
             copy = now.copy(tmp_path / str(number))
             faults.append(fault(damage, folder, file, command, (earlier, copy), exact))
             shutil.rmtree(copy.root)

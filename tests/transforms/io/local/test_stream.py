@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,19 @@ def test_two_writers_lose_nothing_and_keep_their_own_order(stream: LocalStream) 
 
 
 # Follow.
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_segment_under_another_number_is_named(stream: LocalStream, number: int) -> None:
+    """A copy, as a backup leaves that is unpacked twice, would be read as further messages."""
+    for each in (0, 1, 2):
+        stream.append(messages(each))
+    other = stream.path / f"{number:012d}.avro"
+    shutil.copy(stream.segments()[0], other)
+    with pytest.raises(StreamError, match=rf"{other}: is segment '000000000000' under another number; remove it if it"):
+        numbers(stream)
+    archived = shutil.copy(other, stream.path / "any-name.avro")
+    assert [message.publish_time for message in read_messages(archived)] == [0]
 
 
 def test_a_stream_is_open_until_it_is_closed(stream: LocalStream) -> None:

@@ -1,11 +1,11 @@
 """The embedded local stream: a directory of numbered, immutable Avro segments. A durable log without a broker.
 
 Writers append whole segments, and readers never see half of one. A writer writes a segment under a temporary name and
-links it to the next free number; the link fails if another writer took that number. The same directory is the archive
-that a backfill reads.
+links it to the next free number; the link fails if another writer took that number. The header of a segment holds its
+number too, so that a copy under another number is refused rather than read as further messages. The same directory is
+the archive that a backfill reads.
 """
 
-import contextlib
 import json
 import operator
 import os
@@ -28,7 +28,7 @@ from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
-from uldp.schemas.specs.mistakes import plain
+from uldp.schemas.specs.mistakes import plain, quote
 from uldp.transforms.io.folders import CLOSED, KINDS, STREAM_SETTINGS, Kind, mismatch
 
 #: The mark of a stream that one command writes from its beginning to its end, until that end.
@@ -36,6 +36,7 @@ UNFINISHED = ".unfinished"
 _DIGITS = 12
 _NAME = re.compile(rf"[0-9]{{{_DIGITS}}}\.avro")
 _LAST_PUBLISH_TIME = "uldp.last_publish_time"
+_SEGMENT = "uldp.segment"
 _NO_MESSAGES = "not an Avro file of messages"
 _PUT_BACK = "replace it by an undamaged file, or remove it"
 
@@ -134,17 +135,21 @@ class LocalStream:
             return self._append(messages, self._next)
 
     def _append(self, messages: Sequence[Message] | EncodedMessages, number: int) -> Path:
+        encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
         aside = self.path / f".{secrets.token_hex(8)}"
         try:
-            with aside.open("wb") as file:
-                write_messages(file, messages)
-                file.flush()
-                os.fsync(file.fileno())
             while True:  # until no other writer has the number
                 segment = self._segment(number)
-                number = self._next = number + 1
-                with contextlib.suppress(FileExistsError):
+                with aside.open("wb") as file:
+                    write_messages(file, encoded, segment.stem)
+                    file.flush()
+                    os.fsync(file.fileno())
+                try:
                     os.link(aside, segment)
+                except FileExistsError:
+                    number = max(number + 1, self.end)
+                else:
+                    self._next = number + 1
                     return segment
         finally:
             aside.unlink(missing_ok=True)
@@ -315,11 +320,17 @@ class _Watched:
         return True
 
 
-def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages) -> None:
-    """Write messages as an Avro container file, with the latest publish time in its header."""
+def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages, segment: str | None = None) -> None:
+    """Write messages as an Avro container file, with the latest publish time in its header.
+
+    Args:
+        file: The file.
+        messages: The messages, in the order of their publish times.
+        segment: The name, without an ending, of the only segment as which the file may be read; None for any.
+    """
     encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
     last = encoded.publish_times.max() if len(encoded) else 0
-    encoded.write(file, {_LAST_PUBLISH_TIME: str(last)})
+    encoded.write(file, {_LAST_PUBLISH_TIME: str(last)} | ({} if segment is None else {_SEGMENT: segment}))
 
 
 class SegmentHeader(NamedTuple):
@@ -418,7 +429,7 @@ def packed_messages(
     name = path.removeprefix(below) if root and path.startswith(below) else path.rpartition("/")[2]
     read = 0
     try:
-        for part in _decode(_of_messages(file, published), name, published):
+        for part in _decode(_of_messages(file, path, published), name, published):
             yield part
             read += len(part)
     except ContainerError as error:
@@ -432,7 +443,7 @@ def count_messages(file: IO[bytes], path: str, published: int | None = None) -> 
         StreamError: as ``packed_messages``, so far as that shows without decoding messages.
     """
     try:
-        container = _of_messages(file, published)
+        container = _of_messages(file, path, published)
     except ContainerError as error:
         raise _refused(path, error, _NO_MESSAGES) from error
     try:
@@ -441,8 +452,9 @@ def count_messages(file: IO[bytes], path: str, published: int | None = None) -> 
         raise _refused(path, error, "damaged") from error
 
 
-def _of_messages(file: IO[bytes], published: int | None) -> Container:
+def _of_messages(file: IO[bytes], path: str, published: int | None) -> Container:
     container = Container.open(file)
+    _refuse_copy(container, path.rpartition("/")[2])
     if (kind := KINDS[container.name]) is not Kind.MESSAGES:
         raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
     if container.layout is not None and not container.layout.dated and published is None:
@@ -451,6 +463,16 @@ def _of_messages(file: IO[bytes], published: int | None) -> Container:
             "give uldp backfill --published-by, a time by which all of them were published",
         )
     return container
+
+
+def _refuse_copy(container: Container, name: str) -> None:
+    """Refuse a segment that has the name of another one: its messages are there twice, or those of the other not."""
+    written = container.metadata.get(_SEGMENT, b"").decode("utf-8", "backslashreplace")
+    if written and _NAME.fullmatch(name) and name != f"{written}.avro":
+        raise ContainerError(
+            f"is segment {quote(written)} under another number",
+            "remove it if it is a copy, or restore the segment of this number",
+        )
 
 
 def _refused(path: str, error: ContainerError, wrong: str) -> StreamError:
