@@ -14,8 +14,9 @@ from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.zones.zone_shares import ZoneShares
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.results.files import Damaged, ResultsError
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.read import newest, read_panes, read_statistics
 from uldp.pipelines.results.selection import Selection, require
+from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import Specs
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -27,6 +28,8 @@ from uldp.transforms.io.durable_files import write_file
 
 #: A stronger background differs from an exact one by less than the rounding of its weights.
 _MOST_STRENGTH = 1e9
+#: Selects no estimate: each has a name.
+_NONE = ""
 
 
 class Learned(NamedTuple):
@@ -126,13 +129,16 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
         out: A results directory.
         spec: The spec, as the results directory has it.
         since: A time in milliseconds: only windows that end after it; None for all windows.
-        damaged: Called for each damaged file, which is left out.
+        damaged: Called for each damaged file, which is left out, and for each window whose newest pane a local job has
+            written and that is not there.
 
     Raises:
         ResultsError: if no window counts a report.
     """
-    channel, selection = spec.channel, Selection(spec.collection, since)
+    channel, selection = spec.channel, Selection(spec.collection, since, estimator=_NONE)
     panes = [pane for pane in newest(read_statistics(out, damaged)) if pane.key[:2] == spec.key]
+    for lost in Signed.read(out).lost_panes(out, read_panes(out, _passed), selection, frozenset()):
+        damaged(lost)
     kept = selection.windows(pane.key for pane in panes)
     chosen = list(_apart([pane for pane in panes if pane.n and pane.channel == channel and pane.key in kept]))
     if not chosen:
@@ -142,6 +148,10 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
         )
     cells: Counts = np.sum([pane.cells for pane in chosen], axis=0)
     return Pooled(len(chosen), cells, sum(pane.n for pane in chosen))
+
+
+def _passed(damage: ResultsError) -> None:
+    """Pass over a damaged file, which is named already."""
 
 
 def _apart(panes: Sequence[Statistic]) -> Iterator[Statistic]:
