@@ -21,6 +21,8 @@ COUNTS = "counts"
 FEW = "few"
 #: The folder of records of missing messages.
 MISSING = "missing"
+#: The folders by which results are known whose identity is lost.
+_OF_RESULTS = frozenset({COUNTS, FEW, "estimates", "late", "rejected"})
 #: The record of the files that a backfill left out of its archive.
 LEFT_OUT = "left_out.json"
 #: Half of the digits of the name of a file of late or rejected reports: a digest of the segment, file or partition that
@@ -83,13 +85,16 @@ def _kind_of_file(path: Path) -> Kind:
 def mismatch(path: Path, wanted: Kind) -> str:
     """Say what ``path`` holds instead of the wanted kind, and name a folder around or below it of that kind.
 
+    Of results whose identity is lost, name its file.
+
     >>> mismatch(Path("no/such/folder"), Kind.RESULTS)
     'no/such/folder: no such file or directory; give a directory that holds results'
     """
     below = islice(path.iterdir(), _MAX_ENTRIES) if path.is_dir() else ()
     near = sorted(entry for entry in below if entry.is_dir())
+    lost = wanted is Kind.RESULTS and any(entry.name in _OF_RESULTS for entry in near)
     if wanted is Kind.RESULTS:  # identified by files of their own, not by files at any depth below
         near.append(path.parent)
     hint = next((f", such as {entry}" for entry in near if kind_of(entry) is wanted), "")
     found = f"holds {kind_of(path)}" if path.exists() else "no such file or directory"
-    return f"{path}: {found}; give a directory that holds {wanted}{hint}"
+    return f"{path}: {found}; give a directory that holds {wanted}{hint}{f', or restore {JOB}' if lost else ''}"
