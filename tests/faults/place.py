@@ -1,4 +1,4 @@
-"""A closed local stream and the results of its jobs, as they are, and as they were when half of it was there."""
+"""Streams and results as they are, and as they were when half of the stream was there."""
 
 import io
 import shutil
@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import yaml
+from numpy.random import default_rng
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
+from uldp.mechanisms.devices.device import Device
 from uldp.pipelines.cli import main
 from uldp.pipelines.results.read import newest, read_estimates, read_panes, read_rejected
 from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 
@@ -79,7 +82,12 @@ def messages(segment: int) -> Iterator[Message]:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with ``spec.yaml``, ``stream``, and the results ``live`` of a stream and ``batch`` of a backfill."""
+    """A folder with ``spec.yaml`` and ``stream``, and what commands have made of them.
+
+    These are the results ``live`` of a job, ``apart`` of another one with ``--private-to private``, ``batch`` of a
+    backfill, ``joined``, in which ``uldp compact`` has joined panes, and ``zoned``, with answers about zones; and
+    ``client``, a stream of one value.
+    """
 
     root: Path
 
@@ -93,6 +101,36 @@ class Place:
     def copy(self, root: Path) -> "Place":
         shutil.copytree(self.root, root)
         return Place(root)
+
+
+def compact(place: Place, out: str) -> Ran:
+    """Join all panes but those of the newest windows, whose day is not over."""
+    with mock.patch("uldp.pipelines.results.compact._DAY", 0):
+        return uldp("compact", place / out)
+
+
+def send_one_value(path: Path) -> None:
+    """Write the reports of devices that all hold the first value: enough for ``uldp verify`` without one segment."""
+    stream = LocalStream.create(path, simulated_clock=True)
+    device = Device(build.spec(), {}, default_rng(1))
+    for _ in range(3):
+        stream.append([Message(device.report(0, START), START) for _ in range(700)])
+    stream.close()
+
+
+def run_zoned(place: Place) -> Ran:
+    """Count the reports of devices that hide the last of their values behind a tag, and say its zone."""
+    (place / "zones.csv").write_text("3,a\n4,b\n")
+    tags = [{"name": "home", "zones": "zones.csv", "zone_epsilon": 0.5}]
+    spec, hiding = place / "zoned.yaml", place / "hiding"
+    spec.write_text(yaml.safe_dump(build.MINIMAL | {"sensitive": [0], "tags": tags, "limits": {"min_reports": 1}}))
+    stream = LocalStream.create(hiding, simulated_clock=True)
+    device = Device(CollectionSpec.load(spec), {3: "home", 4: "home"}, default_rng(1))
+    for hour in range(3):
+        now = START + hour * HOUR
+        stream.append([Message(device.report(value % 5, now), now) for value in range(50)])
+    stream.close()
+    return uldp("stream", "--spec", spec, "--from", hiding, "--to", place / "zoned")
 
 
 def prepare(root: Path) -> tuple[Place, Place]:
@@ -113,20 +151,31 @@ def prepare(root: Path) -> tuple[Place, Place]:
     stream.close()
     assert run_stream(now).code == 0
     assert run_backfill(now).code == 0
+    assert run_stream_apart(now).code == 0
+    shutil.copytree(now / "live", now / "joined")
+    assert compact(now, "joined").code == 0
+    assert any((now / "joined").rglob("shared/*.avro"))
+    assert run_zoned(now).code == 0
+    send_one_value(now / "client")
     return earlier, now
 
 
-def run_stream(place: Place) -> Ran:
-    arguments = ("--spec", place.spec, "--from", place / "stream", "--to", place / "live", "--watermark-delay", "0s")
-    return uldp("stream", *arguments)
+def run_stream(place: Place, to: str = "live", *options: str | Path) -> Ran:
+    arguments = ("--spec", place.spec, "--from", place / "stream", "--to", place / to, "--watermark-delay", "0s")
+    return uldp("stream", *arguments, *options)
+
+
+def run_stream_apart(place: Place) -> Ran:
+    return run_stream(place, "apart", "--private-to", place / "private")
 
 
 def run_backfill(place: Place) -> Ran:
     return uldp("backfill", "--spec", place.spec, "--from", place / "stream", "--to", place / "batch")
 
 
-def state(out: Path) -> dict[str, Any]:
+def state(out: Path, private: Path | None = None) -> dict[str, Any]:
     """What readers see of results: the newest panes and estimates, and the kept records. Damaged files are left out."""
+    private = private or out
 
     def leave_out(error: ValueError) -> None:
         return
@@ -135,13 +184,13 @@ def state(out: Path) -> dict[str, Any]:
     cells = {pane.key: pane.cells.tolist() for pane in panes if isinstance(pane, Statistic)}
     estimates = newest(read_estimates(out, leave_out))
     late: Counter[bytes] = Counter()
-    for path in (out / "late").glob("*.avro"):
+    for path in (private / "late").glob("*.avro"):
         with suppress(StreamError):
             late.update(each.data for each in read_messages(path))
     return {
         "panes": {pane.key: (pane.accounting, pane.flags, cells.get(pane.key)) for pane in panes},
-        "few": {path.parent.name for path in (out / "few").glob("*/2*/*.avro")},
+        "few": {path.parent.name for path in (private / "few").glob("*/2*/*.avro")},
         "estimates": {(each.key, each.estimator): each.tables[0].values.tolist() for each in estimates},
         "late": late,
-        "rejected": Counter((each.reason, each.data, each.publish_time) for each in read_rejected(out, leave_out)),
+        "rejected": Counter((each.reason, each.data, each.publish_time) for each in read_rejected(private, leave_out)),
     }
