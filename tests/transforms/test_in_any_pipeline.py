@@ -1,5 +1,6 @@
 """``Aggregate`` in a pipeline of others: behind their windows and triggers, and under Beam's checks of types."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,27 @@ CHECKS = [
     "--type_check_additional=all",
 ]
 
-BOTH = pytest.mark.parametrize(
-    ("runner", "expected"), [("FnApiRunner", OF_AN_ARCHIVE), ("BundleBasedDirectRunner", OF_A_STREAM)]
-)
+#: This runner takes seconds for each, so that a landing tries one of each kind with it.
+BUNDLES = "BundleBasedDirectRunner"
+LANDING = ("sessions", "accumulating", "--runtime_type_check")
 
 
-@BOTH
-@pytest.mark.parametrize("windows", WINDOWS)
+def both(name: str, kinds: Sequence[str]) -> pytest.MarkDecorator:
+    quick = [pytest.param("FnApiRunner", OF_AN_ARCHIVE, kind) for kind in kinds]
+    slow = [
+        pytest.param(BUNDLES, OF_A_STREAM, kind, marks=() if kind in LANDING else pytest.mark.nightly) for kind in kinds
+    ]
+    return pytest.mark.parametrize(("runner", "expected", name), [*quick, *slow])
+
+
+@both("windows", list(WINDOWS))
 def test_windows_and_triggers_of_others_change_nothing(
     runner: str, expected: dict[str, int], windows: str, tmp_path: Path
 ) -> None:
     assert outputs(runner, windows=WINDOWS[windows](), out=tmp_path / "lines") == expected
 
 
-@BOTH
-@pytest.mark.parametrize("check", CHECKS)
+@both("check", CHECKS)
 def test_all_elements_pass_each_check_of_types(
     runner: str, expected: dict[str, int], check: str, tmp_path: Path
 ) -> None:
