@@ -23,7 +23,9 @@ from uldp.pipelines.results.read import newest, read_estimates, read_panes, read
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+from uldp.transforms.io.archive import held_twice
+from uldp.transforms.io.kept_files import left
+from uldp.transforms.io.local.stream import LocalStream, StreamError, opened, packed_messages
 
 #: A command that takes longer hangs.
 HANGS_AFTER_SECONDS = 120
@@ -184,9 +186,11 @@ def state(out: Path, private: Path | None = None) -> dict[str, Any]:
     cells = {pane.key: pane.cells.tolist() for pane in panes if isinstance(pane, Statistic)}
     estimates = newest(read_estimates(out, leave_out))
     late: Counter[bytes] = Counter()
-    for path in (private / "late").glob("*.avro"):
-        with suppress(StreamError):
-            late.update(each.data for each in read_messages(path))
+    paths = sorted(map(str, (private / "late").glob("*.avro")))
+    held = held_twice(paths)
+    for path in paths:
+        with suppress(StreamError), opened(path) as file:
+            late.update(each.data for part in left(packed_messages(file, path), held.get(path, ())) for each in part)
     return {
         "panes": {pane.key: (pane.accounting, pane.flags, cells.get(pane.key)) for pane in panes},
         "few": {path.parent.name for path in (private / "few").glob("*/2*/*.avro")},

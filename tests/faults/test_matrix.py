@@ -138,8 +138,6 @@ OTHERS = {
 }
 #: A stream without its mark is open, and a job waits for more of it.
 ENDLESS = {("closed", damage, command) for damage in ("removed", "restored") for command in ("stream", "resume")}
-#: Not exact yet: readers take the records of a file that was copied under any name for further ones. An audit names it.
-TWICE = {("doubled", command) for command in ("report", "replay", "resume")}
 #: Not exact yet: a folder of private results has no journal, which is beside the others. An audit names the file.
 APART = {(damage, "replay") for damage in ("removed", "restored")}
 
@@ -247,9 +245,8 @@ def test_the_outcome_is_exact_or_the_file_is_named(
     exact = wanted(f"{folder}-{name}", command)
     faults = []
     for number, file in enumerate(files_of(now / folder)):
-        twice = file.startswith(("late", "rejected")) and (damage, name) in TWICE
         apart = folder == "private" and file.startswith("rejected") and (damage, name) in APART
-        if not (twice or apart or (file, damage, name) in ENDLESS):
+        if not (apart or (file, damage, name) in ENDLESS):
             copy = now.copy(tmp_path / str(number))
             faults.append(fault(damage, folder, file, command, (earlier, copy), exact))
             shutil.rmtree(copy.root)

@@ -6,7 +6,6 @@ messages of what the text before it names: a segment, a file or a partition.
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 #: Runs of numbers, each from its first number to before its second; ascending, with gaps between them.
 Runs = tuple[tuple[int, int], ...]
@@ -46,9 +45,18 @@ def without(runs: Runs, others: Runs) -> Runs:
     ((0, 2), (3, 5), (6, 10))
     """
     found = []
+    at = 0
     for first, end in runs:
-        cuts = [(first, first), *(cut for cut in others if cut[0] < end and cut[1] > first), (end, end)]
-        found += [(one[1], other[0]) for one, other in pairwise(cuts) if one[1] < other[0]]
+        while at < len(others) and others[at][1] <= first:
+            at += 1
+        here = at
+        while here < len(others) and others[here][0] < end:
+            if first < others[here][0]:
+                found.append((first, others[here][0]))
+            first = max(first, others[here][1])
+            here += 1
+        if first < end:
+            found.append((first, end))
     return tuple(found)
 
 

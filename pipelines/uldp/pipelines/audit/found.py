@@ -15,7 +15,9 @@ from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import count_reasons, missing_messages
+from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.folders import JOB
+from uldp.transforms.io.kept_files import left
 from uldp.transforms.io.local.stream import StreamError, opened, packed_messages
 
 
@@ -92,11 +94,14 @@ def _identity(out: Path) -> JobIdentity:
 
 
 def late_reports(private: Path, specs: Specs, damaged: Damaged) -> Iterator[int]:
-    """Yield the number of reports in each file of late reports."""
+    """Yield the number of reports in each file of late reports that no earlier file holds."""
     decoder = ReportDecoder(specs.values(), judge_lateness=False, sender_key=bytes(32))
-    for path in finished(private / "late"):
+    paths = [str(path) for path in finished(private / "late")]
+    held = held_twice(paths)
+    for path in paths:
         try:
             with opened(path) as file:
-                yield sum(decoder.decode(part).received for part in packed_messages(file, str(path)))
+                parts = left(packed_messages(file, path), held.get(path, ()))
+                yield sum(decoder.decode(part).received for part in parts)
         except (StreamError, OSError) as error:
             damaged(ResultsError(str(error)))

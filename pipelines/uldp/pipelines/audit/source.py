@@ -7,13 +7,15 @@ from typing import NamedTuple, Protocol
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.places import Runs
 from uldp.transforms.internals import MAX_TIMESTAMP
-from uldp.transforms.io.archive import message_files
+from uldp.transforms.io.archive import held_twice, message_files
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import Kind, kind_of
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.source import KafkaSource
+from uldp.transforms.io.kept_files import left
 from uldp.transforms.io.local.stream import LocalStream, StreamError, number_of, opened, packed_messages
 
 #: Takes the error about a part that cannot be read.
@@ -60,8 +62,10 @@ class ArchiveSource:
 
     def read(self, damaged: Damaged) -> Iterator[Part]:
         """Yield the messages of each file."""
-        for path in message_files(self.path):
-            yield from _read_file(Path(path), path, damaged, self.published)
+        files = message_files(self.path)
+        held = held_twice(files)
+        for path in files:
+            yield from _read_file(Path(path), path, damaged, self.published, held.get(path, ()))
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,12 @@ class StreamSource:
             return sync_marker(file).hex(), path.stat().st_size
 
 
-def _read_file(path: Path, clock: str, damaged: Damaged, published: int | None = None) -> Iterator[Part]:
+def _read_file(
+    path: Path, clock: str, damaged: Damaged, published: int | None = None, held: Runs = ()
+) -> Iterator[Part]:
     try:
         with opened(path) as file:
-            for packed in packed_messages(file, str(path), published):
+            for packed in left(packed_messages(file, str(path), published), held):
                 yield Part(path.name, clock, packed)
     except (StreamError, OSError) as error:
         damaged(error if isinstance(error, StreamError) else ValueError(f"{path}: {error.strerror}"))

@@ -39,6 +39,8 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS, Kind, kind_of, mismatch
+from uldp.transforms.io.kept_files import copies
+from uldp.transforms.io.local.stream import opened
 
 R = TypeVar("R")
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)
@@ -170,9 +172,16 @@ def read_rejected_folder(folder: Path) -> Iterator[Rejected]:
 
 
 def _rejected_in(folder: Path, damaged: Damaged) -> Iterator[Rejected]:
-    """Read the rejected reports of a folder, each once: the first half of a file's name stands for its source."""
-    for _, files in groupby(finished(folder), lambda path: path.name[:SOURCE_DIGITS]):
-        yield from each_once(_records_of(files, "rejected", Rejected.from_avro, damaged))
+    """Read the rejected reports of a folder, each once: the first half of a file's name stands for its source.
+
+    Of a file and its copies, one is read. The name is that which the job gave the file.
+    """
+    paths = [str(path) for path in finished(folder)]
+    headers, copied = copies(paths, opened)
+    names = {path: headers[path].name if path in headers else Path(path).stem for path in paths if path not in copied}
+    ordered = sorted(names, key=lambda path: (names[path], path))
+    for _, files in groupby(ordered, lambda path: names[path][:SOURCE_DIGITS]):
+        yield from each_once(_records_of(map(Path, files), "rejected", Rejected.from_avro, damaged))
 
 
 def _records_in(folder: Path, schema: str, read: Callable[[Mapping[str, Any]], R], damaged: Damaged) -> Iterator[R]:

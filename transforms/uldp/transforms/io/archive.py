@@ -5,9 +5,10 @@ import json
 import logging
 import math
 import os
+import re
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,13 @@ from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.testing.test_stream import TestStream
 
 from uldp.schemas.codec.container import sync_marker
+from uldp.schemas.places import Runs
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.internals import Given
 from uldp.transforms.io.archive_files import ArchiveFiles, left_out_text, listed, walked
 from uldp.transforms.io.chunks import Chunk, joined
-from uldp.transforms.io.folders import STREAM_FILES, Kind, kind_of, mismatch
+from uldp.transforms.io.folders import SOURCE_DIGITS, STREAM_FILES, Kind, kind_of, mismatch
+from uldp.transforms.io.kept_files import held_before, left
 from uldp.transforms.io.local.events import LISTENING
 from uldp.transforms.io.local.stream import LocalStream, StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
@@ -148,6 +151,23 @@ def _damage(path: str, decode: bool, published: int | None) -> str | None:
     return None
 
 
+def held_twice(files: Iterable[str]) -> dict[str, Runs]:
+    """Return which records of files of late messages another of the files holds too, see ``held_before``.
+
+    Of files behind a URL, it looks at those alone whose names say that they are of one source: it has to fetch them.
+    """
+    files = sorted(files)
+    sources = Counter(_source_digits(file) for file in files)
+    looked_at = [file for file in files if not is_remote(file) or sources[_source_digits(file)] > 1]
+    return held_before((file for file in looked_at if not is_remote(file) or _source_digits(file)), _opened_anywhere)
+
+
+def _source_digits(file: str) -> str:
+    """Return the half of the name of a file of late messages that stands for their source; empty of another file."""
+    name = file.rpartition("/")[2]
+    return name[:SOURCE_DIGITS] if re.fullmatch(rf"[0-9a-f]{{{2 * SOURCE_DIGITS}}}\.avro", name) else ""
+
+
 def _opened_anywhere(path: str) -> AbstractContextManager[IO[bytes]]:
     return fetched(path) if is_remote(path) else opened(path)
 
@@ -173,6 +193,7 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
         self._files = message_files(self.path)
         if damaged := damaged_files(self._files, published=self.published):
             raise StreamError("\n".join(damaged))
+        self._held = held_twice(self._files)
 
     def expand(self, pbegin: PBegin) -> PCollection[Chunk]:
         """Spread the files over workers."""
@@ -180,7 +201,7 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
             pbegin
             | "Files" >> beam.Create(self._files)
             | "Spread" >> beam.Reshuffle()
-            | "ReadFile" >> beam.ParDo(_ReadFilesFn(str(self.path), len(self._files), self.published))
+            | "ReadFile" >> beam.ParDo(_ReadFilesFn(str(self.path), len(self._files), self.published, self._held))
         )
         return chunks
 
@@ -192,8 +213,8 @@ class _ReadFilesFn(beam.DoFn):
 
     LOG_EVERY_SECONDS = 5.0
 
-    def __init__(self, root: str, files: int, published: int | None) -> None:
-        self._root, self._of, self._published = root, files, published
+    def __init__(self, root: str, files: int, published: int | None, held: Mapping[str, Runs]) -> None:
+        self._root, self._of, self._published, self._held = root, files, published, held
         self._files = self._messages = 0
         self._logged = -math.inf
 
@@ -202,7 +223,8 @@ class _ReadFilesFn(beam.DoFn):
 
     def process(self, path: str) -> Iterator[Chunk]:
         with _opened_anywhere(path) as file:
-            for chunk in joined(packed_messages(file, path, self._published, root=self._root)):
+            parts = packed_messages(file, path, self._published, root=self._root)
+            for chunk in joined(left(parts, self._held.get(path, ()))):
                 self._messages += len(chunk)
                 self._log()
                 yield chunk

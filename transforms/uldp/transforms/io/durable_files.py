@@ -43,18 +43,21 @@ def digest_of(encoded: Sequence[bytes]) -> bytes:
     return digest.digest()[:SYNC_SIZE]
 
 
-def container_bytes(schema: str, encoded: Sequence[bytes], *, deflated: bool = False) -> bytes:
+def container_bytes(
+    schema: str, encoded: Sequence[bytes], *, deflated: bool = False, metadata: Mapping[str, str] | None = None
+) -> bytes:
     """Return an Avro container file of records that ``encode_record`` has encoded; equal records give equal bytes.
 
     Args:
         schema: The name of their schema.
         encoded: The records.
+        metadata: Further entries of the header.
         deflated: Whether to compress blocks, unless a record is too large for a compressed block.
     """
     marker, blocks = digest_of(encoded), list(_blocks(encoded))
     deflated = deflated and max((sum(map(len, block)) for block in blocks), default=0) <= MAX_BLOCK_BYTES
     header = io.BytesIO()
-    write_header(header, schema, marker, {}, "deflate" if deflated else "null")
+    write_header(header, schema, marker, metadata or {}, "deflate" if deflated else "null")
     parts = [header.getvalue()]
     for records in blocks:
         block = [_deflate(records)] if deflated else records

@@ -27,6 +27,7 @@ from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS
+from uldp.transforms.io.kept_files import KeptFile, numbers_of
 from uldp.transforms.io.remote import is_remote
 
 #: The maximum number of records that a bundle holds for files of several records, such as late reports.
@@ -220,7 +221,6 @@ class _WritePrivateFn(_WriteFn):
 
     Attributes:
         folder: The name of the folder.
-        file_of: Returns the encoded records of a file, and what of them is named.
     """
 
     folder: str
@@ -253,13 +253,11 @@ class _WritePrivateFn(_WriteFn):
         held = self._held
         self._clear()
         for source, records in held.items():
-            name = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:SOURCE_DIGITS]
-            identity, content = self.file_of(records)
-            rest = digest_of(identity).hex()[:SOURCE_DIGITS]
-            self.add(FileSystems.join(self.folder, f"{name}{rest}.avro"), content)
+            kept, content = self.file_of(source, records)
+            self.add(FileSystems.join(self.folder, f"{kept.name}.avro"), content)
 
-    def file_of(self, records: Sequence[Any]) -> tuple[Sequence[bytes], bytes]:
-        """Return what tells a file of these records from others of their source, and its content."""
+    def file_of(self, source: str, records: Sequence[Any]) -> tuple[KeptFile, bytes]:
+        """Return what the header of a file of these records says, and its content."""
         raise NotImplementedError
 
     def write_added(self) -> None:
@@ -280,12 +278,13 @@ class _WriteLateFn(_WritePrivateFn):
         found = numbered(message.source)
         self.hold(found[0] if found else "", message, 1)
 
-    def file_of(self, records: Sequence[Message]) -> tuple[Sequence[bytes], bytes]:
+    def file_of(self, source: str, records: Sequence[Message]) -> tuple[KeptFile, bytes]:
         """Name messages by their places, their bytes and their times."""
         ordered = sorted(records, key=lambda each: (numbered(each.source) or ("", 0), each.source, each.data))
         encoded = [encode_record("message", each.to_avro()) for each in ordered]
         places = [each.source.encode("utf-8", "surrogatepass") for each in ordered]
-        return [*encoded, *places], container_bytes("message", encoded, deflated=True)
+        kept = KeptFile(_file_name(source, [*encoded, *places]), source, numbers_of(ordered))
+        return kept, container_bytes("message", encoded, deflated=True, metadata=kept.to_metadata())
 
 
 class _WriteRejectedFn(_WritePrivateFn):
@@ -297,17 +296,16 @@ class _WriteRejectedFn(_WritePrivateFn):
         source, runs = record.place
         self.hold(source if runs else "", record, max(len(runs), 1))
 
-    def file_of(self, records: Sequence[Rejected]) -> tuple[Sequence[bytes], bytes]:
+    def file_of(self, source: str, records: Sequence[Rejected]) -> tuple[KeptFile, bytes]:
         """Name records by places, reasons and data alone: another version of this software says the rest otherwise.
 
         Of messages without a place, the time is in the name too: two of equal data would replace each other.
         """
         kept = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
-        content = _deflated(kept)
+        file, content = _rejected_file(source, kept)
         if RARE_RATIO * len(content) < sum(len(each.data) for each in kept):
-            kept = sampled(kept, smaller_than=sys.maxsize)
-            content = _deflated(kept)
-        return [_identity(each) for each in kept], content
+            file, content = _rejected_file(source, sampled(kept, smaller_than=sys.maxsize))
+        return file, content
 
 
 def _identity(record: Rejected) -> bytes:
@@ -316,8 +314,16 @@ def _identity(record: Rejected) -> bytes:
     return known.encode("utf-8", "surrogatepass") + record.data
 
 
-def _deflated(records: Sequence[Rejected]) -> bytes:
-    return container_bytes("rejected", [encode_record("rejected", each.to_avro()) for each in records], deflated=True)
+def _rejected_file(source: str, records: Sequence[Rejected]) -> tuple[KeptFile, bytes]:
+    kept = KeptFile(_file_name(source, [_identity(each) for each in records]))
+    encoded = [encode_record("rejected", each.to_avro()) for each in records]
+    return kept, container_bytes("rejected", encoded, deflated=True, metadata=kept.to_metadata())
+
+
+def _file_name(source: str, identity: Sequence[bytes]) -> str:
+    """Return a name of two halves: what records of a source are from, and what tells them from others of it."""
+    of_source = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:SOURCE_DIGITS]
+    return of_source + digest_of(identity).hex()[:SOURCE_DIGITS]
 
 
 def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]:
