@@ -26,7 +26,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import remove_aside, write_file
-from uldp.transforms.io.folders import JOB, Kind, kind_of
+from uldp.transforms.io.folders import JOB, Kind, kind_of, or_restore
 from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
 from uldp.transforms.io.results import estimate_file, statistic_file
 
@@ -188,7 +188,7 @@ def _fetch(out: str, folder: Path) -> None:
 
 def _refuse_others(out: Path, option: str) -> None:
     if out.exists() and (kind := kind_of(out)) not in (Kind.RESULTS, Kind.EMPTY):
-        raise ResultsError(f"{out}: holds {kind}; choose a new or empty directory for {option}")
+        raise ResultsError(f"{out}: holds {kind}; choose a new or empty directory for {option}{or_restore(out)}")
 
 
 def _refuse_other_results(out: str, kept: Path, job: JobIdentity, specs: Sequence[CollectionSpec], option: str) -> None:

@@ -85,16 +85,20 @@ def _kind_of_file(path: Path) -> Kind:
 def mismatch(path: Path, wanted: Kind) -> str:
     """Say what ``path`` holds instead of the wanted kind, and name a folder around or below it of that kind.
 
-    Of results whose identity is lost, name its file.
-
     >>> mismatch(Path("no/such/folder"), Kind.RESULTS)
     'no/such/folder: no such file or directory; give a directory that holds results'
     """
     below = islice(path.iterdir(), _MAX_ENTRIES) if path.is_dir() else ()
     near = sorted(entry for entry in below if entry.is_dir())
-    lost = wanted is Kind.RESULTS and any(entry.name in _OF_RESULTS for entry in near)
     if wanted is Kind.RESULTS:  # identified by files of their own, not by files at any depth below
         near.append(path.parent)
     hint = next((f", such as {entry}" for entry in near if kind_of(entry) is wanted), "")
     found = f"holds {kind_of(path)}" if path.exists() else "no such file or directory"
-    return f"{path}: {found}; give a directory that holds {wanted}{hint}{f', or restore {JOB}' if lost else ''}"
+    lost = or_restore(path) if wanted is Kind.RESULTS else ""
+    return f"{path}: {found}; give a directory that holds {wanted}{hint}{lost}"
+
+
+def or_restore(path: Path) -> str:
+    """Return the end of an error about a folder that is not one of results: how to mend it if it has been one."""
+    lost = path.is_dir() and any((path / name).is_dir() for name in _OF_RESULTS) and not (path / JOB).exists()
+    return f", or restore {JOB}" if lost else ""
