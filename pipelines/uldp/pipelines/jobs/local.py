@@ -158,6 +158,7 @@ def follow(
     private: str | None = None,
     sender_key: Path | None = None,
     registry_ids: Mapping[int, str] | None = None,
+    settled: Callable[[], int | None] | None = None,
     say: Callable[[str], None],
     clock: Callable[[], float] = time.time,
 ) -> None:
@@ -168,7 +169,7 @@ def follow(
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
     once they have received as many reports. For ``newest_only``, see ``WriteResults``; for ``registry_ids``,
-    ``Aggregate``; for ``clock``, ``LocalStream``.
+    ``Aggregate``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
 
     Raises:
         JobError, StreamError, ResultsError: before the pipeline runs.
@@ -195,7 +196,7 @@ def follow(
         def warn(early_ms: int) -> None:
             say(f"warning: {early(early_ms)}; set the clock of this machine")
 
-        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn))
+        events = stack.enter_context(LocalStreamEvents(stream, watermark_delay_ms, windows, points, warn, settled))
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)

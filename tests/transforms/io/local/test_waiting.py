@@ -154,6 +154,15 @@ def test_a_watermark_ahead_of_the_clock_is_told_once_until_the_clock_has_caught_
     assert warned == [HOUR, HOUR]
 
 
+def test_an_idle_stream_waits_for_what_its_writer_has_not_taken_yet(tmp_path: Path) -> None:
+    answers = iter([None, START, START])
+    with LocalStreamEvents(LocalStream.create(tmp_path / "stream"), 1_000, [], settled=lambda: next(answers)) as events:
+        told = iter(events.Events(None, None))
+        watermarks = (event.watermark_event.new_watermark for event in told if event.HasField("watermark_event"))
+        assert next(watermarks) == (START - 1_000) * 1_000
+        assert next(answers, None) == START  # it was asked twice
+
+
 def test_nobody_else_can_take_events(tmp_path: Path) -> None:
     before = listeners_below(os.getpid())
     with LocalStreamEvents(LocalStream.create(tmp_path / "stream"), 0, []) as events:

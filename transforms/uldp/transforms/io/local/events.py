@@ -33,7 +33,8 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
     The ``BundleBasedDirectRunner`` has no live source of its own, but its ``TestStream`` takes events from a service
     like this one. The watermark is the latest publish time of the messages that were read, less ``watermark_delay``. If
     the stream is idle, the watermark is the present, less the same delay, because every message to come is published
-    later. A message that comes out of order by more has the watermark as its publish time; see ``publish_times``.
+    later. If the writer takes messages from elsewhere, ``settled`` returns the time since when that is so, or None. A
+    message that comes out of order by more has the watermark as its publish time; see ``publish_times``.
 
     The runner takes some 60 ms for a bundle, and makes a bundle of each event with segments. So segments that are there
     already are announced in one event, each at the watermark before it; but an event ends where the watermark makes
@@ -65,11 +66,13 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
         windows: Iterable[WindowSpec],
         points: ResumePoints | None = None,
         warn: Callable[[int], None] = lambda ahead: None,
+        settled: Callable[[], int | None] | None = None,
     ) -> None:
         self._stream = stream
         self._current = stream.path
         self._refused: tuple[str, Exception] | None = None
         self._delay = watermark_delay_ms
+        self._settled = settled or self.latest
         self._waiting = Waiting(Moments.of(windows))
         self._points, self._start = points, None if points is None else points.start
         if self._start is not None:
@@ -191,7 +194,7 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
                 yield from self._announce()
 
     def _events(self) -> Iterator[Event]:
-        start = self._start
+        start, settled = self._start, self._settled()
         for segment in self._stream.follow(self.POLL_SECONDS, None if start is None else start.first):
             if segment is not None:
                 self._current = segment
@@ -212,9 +215,10 @@ class LocalStreamEvents(service_api.TestStreamServiceServicer):
                 if start is not None and segment.name == start.last:
                     yield from self._announce()
             else:
-                if not self._stream.simulated_clock:
-                    self._waiting.advance(self.latest() - self._delay)
+                if settled is not None and not self._stream.simulated_clock:
+                    self._waiting.advance(settled - self._delay)
                 yield from self._announce()
+            settled = self._settled()  # before the look for the next segment: what that holds is older
         yield from self._announce()
         self._ended = True
 
