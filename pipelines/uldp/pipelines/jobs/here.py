@@ -14,7 +14,7 @@ from uldp.transforms.io.local.resume import ResumePoint
 from uldp.transforms.io.local.stream import number_of
 from uldp.transforms.io.pubsub.client import Puller
 from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint
-from uldp.transforms.io.pubsub.inbox import Inbox, open_inbox
+from uldp.transforms.io.pubsub.inbox import Inbox, Progress, open_inbox
 
 
 def inbox_of(source: SubscriptionEndpoint, out: Path) -> Path:
@@ -55,12 +55,13 @@ def follow_subscription(
     source.check_following(Following(watermark_delay_ms, simulated_clock, native=False))
     stream = open_inbox(inbox_of(source, out), simulated_clock=simulated_clock)
 
-    def needed() -> int | None:
+    def progress() -> Progress:
         point = ResumePoint.read(out / RESUME)
-        return None if point is None else number_of(point.first)
+        return Progress() if point is None else Progress(number_of(point.first), number_of(point.segment))
 
-    inbox = Inbox(Puller(source.subscription, source.timestamp_attribute), stream, needed)
+    inbox = Inbox(Puller(source.subscription, source.timestamp_attribute), stream, progress)
     say(f"{source}: at least once: messages are acknowledged when they are in {stream.path}; copies count once")
     inbox.catch_up(watermark_delay_ms)
     with inbox.receiving(interrupt):
-        follow(specs, stream.path, out, options, watermark_delay_ms=watermark_delay_ms, say=say, **settings)
+        settings |= {"watermark_delay_ms": watermark_delay_ms, "settled": lambda: inbox.settled, "say": say}
+        follow(specs, stream.path, out, options, **settings)

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
-from uldp.transforms.io.pubsub.inbox import Inbox, open_inbox
+from uldp.transforms.io.pubsub.inbox import Inbox, Progress, open_inbox
 from uldp.transforms.io.pubsub.subscription import PubSubError
 
 SPEC = build.spec()
@@ -135,6 +136,55 @@ def test_it_catches_up_before_the_job_begins(subscription: Subscription, tmp_pat
     Inbox(subscription, stream).catch_up(0)
     assert not subscription.waiting
     assert sorted(stored(stream)) == sorted(message.data for message in SENT)
+
+
+def test_nothing_is_pulled_while_too_much_waits(
+    stream: LocalStream, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Inbox, "MOST_BYTES", 1)  # so each segment waits for the job to count the one before
+    monkeypatch.setattr(Inbox, "BEHIND_SECONDS", 0.0)
+    counted, behind = 0, []
+
+    def progress() -> Progress:
+        nonlocal counted
+        behind.append(stream.end - counted)
+        if len(behind) % 5 == 0:  # the job is slow
+            counted = stream.end
+        return Progress(0, counted)
+
+    with Inbox(subscription, stream, progress).receiving(interrupt):
+        assert subscription.empty.wait(60)
+    assert {*behind} == {0, 1}
+    assert sorted(stored(stream)) == sorted(message.data for message in SENT)
+
+
+def test_what_waits_on_the_disk_from_before_counts_too(
+    subscription: Subscription, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = open_inbox(tmp_path / "inbox", simulated_clock=False)
+    monkeypatch.setattr(Inbox, "MOST_BYTES", 1)
+    for _ in range(2):
+        Inbox(subscription, stream).catch_up(0)
+    assert len(stream.segments()) == 1
+    Inbox(subscription, stream, lambda: Progress(0, 1)).catch_up(0)
+    assert len(stream.segments()) == 2
+
+
+def test_it_has_all_until_the_queue_was_last_empty(
+    stream: LocalStream, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Inbox, "RETRY_SECONDS", 0.0)
+    inbox = Inbox(subscription, stream)
+    settled, began = list[int | None](), int(time.time() * 1000)
+    for failure in (Unavailable("no answer"), None, Unavailable("no answer")):
+        subscription.failure = failure
+        inbox.receive()
+        settled.append(inbox.settled)
+    before, there, after = settled
+    assert before is None
+    assert there is not None
+    assert began <= there <= time.time() * 1000
+    assert after == there
 
 
 def test_an_error_ends_the_job_and_says_what_it_was(stream: LocalStream, subscription: Subscription) -> None:

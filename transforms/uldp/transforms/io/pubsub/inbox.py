@@ -12,39 +12,63 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream, StreamError, number_of
 from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable
 
 LOGGER = logging.getLogger(__name__)
 
 
+class Progress(NamedTuple):
+    """How far a job has come in a stream, by the numbers of segments.
+
+    Attributes:
+        needed: The first segment that the job reads if it is started again.
+        counted: The first segment that is not counted yet, so far as the job has said.
+    """
+
+    needed: int = 0
+    counted: int = 0
+
+
 class Inbox:
     """Moves messages from a queue into a local stream, in a thread of its own.
 
-    Memory holds one segment. The disk holds the segments from the first that the job still needs, as ``needed`` says.
+    Memory holds one segment. The disk holds the segments from the first that the job still needs. While the job is
+    behind by ``MOST_BYTES`` of them, nothing is pulled, and the queue keeps the rest.
 
     Attributes:
         stream: The stream.
         error: What ended the thread, if anything did.
+        settled: A time, in milliseconds: what was published before has been pulled and is in the stream. None until
+            the queue has answered for the first time that it has nothing.
     """
 
     #: A segment is written when it holds so many bytes, or after so many seconds. Both are far below the ack deadline.
     BYTES, SECONDS = 4 << 20, 0.5
     #: Seconds between two removals of segments, and before a queue is asked again that did not answer.
     FORGET_SECONDS, RETRY_SECONDS = 10.0, 1.0
+    #: Bytes of segments that may wait for the job, but for one more segment.
+    MOST_BYTES = 256 << 20
+    #: Seconds between two looks at a job that is behind.
+    BEHIND_SECONDS = 0.5
     #: Acknowledgements that wait for Pub/Sub to answer.
     MOST_DUE = 10 * PER_REQUEST
 
-    def __init__(self, queue: Queue, stream: LocalStream, needed: Callable[[], int | None] = lambda: None) -> None:
+    def __init__(self, queue: Queue, stream: LocalStream, progress: Callable[[], Progress] = Progress) -> None:
         self.stream = stream
         self.error: Exception | None = None
-        self._queue, self._needed = queue, needed
+        self.settled: int | None = None
+        self._queue, self._progress = queue, progress
+        # The number and the size of each segment that the job may not have counted.
+        self._uncounted = deque((number_of(path.name), path.stat().st_size) for path in stream.segments())
         self._taken: list[tuple[str, Message]] = []
         self._due: list[str] = []
         self._stopping = threading.Event()
@@ -56,12 +80,14 @@ class Inbox:
             OSError: if the segment cannot be written; nothing of it is acknowledged then.
             PubSubError: if a retry would not help.
         """
-        ends, size = time.monotonic() + self.SECONDS, 0
+        ends, size, settled = time.monotonic() + self.SECONDS, 0, self.settled
         taken: dict[str, Message] = {}
         try:
             while size < self.BYTES and time.monotonic() < ends and not self._stopping.is_set():
+                asked = int(time.time() * 1000)
                 ack_ids, messages = self._queue.pull()
                 if not messages:
+                    settled = asked
                     break
                 taken.update(zip(ack_ids, messages, strict=True))
                 size += sum(map(message_bytes, messages))
@@ -70,8 +96,10 @@ class Inbox:
             self._stopping.wait(self.RETRY_SECONDS)
         received = sorted(taken.values(), key=lambda message: message.publish_time)
         if received:
-            self.stream.append(received)
+            segment = self.stream.append(received)
             _sync(self.stream.path)
+            self._uncounted.append((number_of(segment.name), segment.stat().st_size))
+        self.settled = settled
         self._acknowledge([*taken])
         return received
 
@@ -85,10 +113,18 @@ class Inbox:
         except Unavailable:
             del self._due[: -self.MOST_DUE]  # the oldest, which come again at their deadline
 
+    def _is_full(self) -> bool:
+        """Return whether the job is so far behind that it must count before more is pulled."""
+        counted = self._progress().counted
+        while self._uncounted and self._uncounted[0][0] < counted:
+            self._uncounted.popleft()
+        return sum(size for _, size in self._uncounted) >= self.MOST_BYTES
+
     def catch_up(self, delay_ms: int) -> None:
-        """Receive the backlog, so that the job reads it in order of time: until nothing older than the delay comes."""
-        while (received := self.receive()) and received[0].publish_time < self.stream.now() - delay_ms:
-            pass
+        """Receive the backlog before the job begins: until nothing older than the delay comes, or no more may wait."""
+        while not self._is_full() and (received := self.receive()):
+            if received[0].publish_time >= self.stream.now() - delay_ms:
+                break
 
     @contextmanager
     def receiving(self, interrupt: Callable[[], None]) -> Iterator[None]:
@@ -116,10 +152,14 @@ class Inbox:
         forgot = time.monotonic()
         try:
             while not self._stopping.is_set():
-                self.receive()
+                if self._is_full():
+                    self._acknowledge([])
+                    self._stopping.wait(self.BEHIND_SECONDS)
+                else:
+                    self.receive()
                 if time.monotonic() - forgot > self.FORGET_SECONDS:
                     forgot = time.monotonic()
-                    self.stream.forget(self._needed() or 0)
+                    self.stream.forget(self._progress().needed)
         except Exception as error:  # whatever it is, a job that goes on would wait for ever
             self.error = error
             interrupt()
