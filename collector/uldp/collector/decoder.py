@@ -310,5 +310,6 @@ _REJECTED = Accounting(received=1, rejected=1)
 
 def _attempt(attributes: Mapping[str, str]) -> int:
     """Read the number of the attempt from a message's attributes; a publisher may have written any text there."""
-    written = attributes.get(ATTEMPT, "1")
+    if (written := attributes.get(ATTEMPT)) is None:
+        return 1
     return max(int(written), 1) if re.fullmatch("[0-9]{1,4}", written) else 1

@@ -129,14 +129,21 @@ class MessageParser:
         unparsed: list[Unparsed] = []
         singles: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
         batches: dict[tuple[CollectionKey, PayloadFault | None], list[Record]] = defaultdict(list)
+        # A sender can send one message a million times, and to find what is wrong takes long.
+        wrong: dict[bytes, Any] = {}
         for origin in rest.tolist():
+            data = messages[origin]
+            if data in wrong:
+                unparsed.append(Unparsed(origin, *wrong[data]))
+                continue
             try:
-                key, name, record = self._decode(messages[origin])
+                key, name, record = self._decode(data)
                 if name == "uldp.Report":
                     singles[key, _fault_of_report(self._served[key], record)].append((origin, record))
                 else:
                     batches[key, _fault_of_batch(self._served[key], record)].append((origin, record))
             except _UnparsedError as error:
+                wrong[data] = error.args
                 unparsed.append(Unparsed(origin, *error.args))
         return (
             chain(

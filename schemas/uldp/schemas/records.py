@@ -187,9 +187,11 @@ class Rejected:
 
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``rejected.avsc`` describes."""
-        # asdict would copy deeply, and it cannot copy a read-only mapping.
-        value = {each.name: getattr(self, each.name) for each in fields(self)} | {"attributes": dict(self.attributes)}
-        ends = [self.runs[0][0] if self.runs else 0, *(end for _, end in self.runs)]
+        # asdict would copy deeply, and it cannot copy a read-only mapping. A sender may send thousands of these.
+        value = {name: getattr(self, name) for name in _FIELDS_OF_REJECTED} | {"attributes": dict(self.attributes)}
+        if not self.runs:
+            return value | {"runs": []}
+        ends = [self.runs[0][0], *(end for _, end in self.runs)]
         gaps = ((first - before, end - first) for before, (first, end) in zip(ends, self.runs, strict=False))
         return value | {"runs": [*chain.from_iterable(gaps)][1:]}
 
@@ -213,6 +215,9 @@ class Rejected:
         return record
 
 
+_FIELDS_OF_REJECTED = tuple(each.name for each in fields(Rejected))
+
+
 def joined_rejected(records: Iterable[Rejected]) -> list[Rejected]:
     """Join records of equal data, from one source and for one reason. Each message is in one of them.
 
@@ -226,7 +231,7 @@ def joined_rejected(records: Iterable[Rejected]) -> list[Rejected]:
         if not runs:
             alone.append(record)
             continue
-        attributes = tuple(sorted(record.attributes.items()))
+        attributes = tuple(sorted(record.attributes.items())) if record.attributes else ()
         each = record.reports // record.messages
         key = prefix, record.reason, record.kept, record.data, attributes, each, record.stage, record.software
         numbers[key] += runs
@@ -236,9 +241,11 @@ def joined_rejected(records: Iterable[Rejected]) -> list[Rejected]:
 
 def _of_all(records: Sequence[Rejected], numbers: Iterable[tuple[int, int]]) -> Sequence[Rejected]:
     """Return one record for several; or these, if their source gives several messages one place."""
+    if len(records) == 1:
+        return records
     messages = sum(record.messages for record in records)
     runs = united(numbers)
-    if len(records) == 1 or size(runs) < messages:
+    if size(runs) < messages:
         return records
     (prefix, _), first = records[0].place, records[0]
     each = first.reports // first.messages
