@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
+import grpc
 import pytest
 
 from tests import build
@@ -46,14 +47,18 @@ def elsewhere() -> Iterator[None]:
     memory.FILES.clear()
 
 
-def fail(folder: Path, out: str, private: str | None) -> None:
+#: A runner that is given the job and says what became of it, as a cluster does; it runs the workers in this process.
+SUBMITTED = ("--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK")
+
+
+def fail(folder: Path, out: str, private: str | None, *options: str) -> None:
     """Run the backfill of a folder in which a block of a file is damaged."""
     (whole,) = folder.iterdir()
     content = whole.read_bytes()
     bad = folder / "bad.avro"
     bad.write_bytes(content[:-30] + bytes(14) + content[-16:])
     with pytest.raises(Exception, match=r"bad\.avro: damaged|bad\.avro: not an Avro file"):
-        backfill(SPECS, folder, out, pipeline_options([]), private=private)
+        backfill(SPECS, folder, out, pipeline_options(options), private=private)
     bad.unlink()
 
 
@@ -66,6 +71,24 @@ def test_a_failed_backfill_keeps_no_directory(
     backfill(SPECS, archive, Path("out"), pipeline_options([]), private=private)
     found = summary(Path("out"), private=Path(private or "out"))
     assert "in all: 6 received = 5 counted + 0 duplicate + 0 late + 1 rejected" in found
+
+
+@pytest.mark.parametrize("private", [None, "private"])
+def test_a_failed_backfill_on_a_cluster_keeps_no_directory(
+    private: str | None, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fail(archive, "out", private, *SUBMITTED)
+    assert not [path for name in ("out", "private") for path in Path(name).rglob("[!.]*")]
+
+
+def test_a_job_of_which_its_runner_does_not_say_that_it_is_over_keeps_its_directory(
+    archive: Path, tmp_path: Path
+) -> None:
+    options = ("--runner=PortableRunner", "--job_endpoint=127.0.0.1:1", "--job_server_timeout=1")
+    with pytest.raises(grpc.FutureTimeoutError):
+        backfill(SPECS, archive, str(tmp_path / "out"), pipeline_options(options))
+    assert (tmp_path / "out" / "job.json").exists()
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -82,7 +105,8 @@ def test_a_failed_backfill_keeps_what_an_earlier_run_has_written(tmp_path: Path)
     with claimed_both(out, None, SPECS, job_of("one")):
         rejected.parent.mkdir()
         rejected.touch()
-    with pytest.raises(ValueError, match="failed"), claimed_both(out, None, SPECS, job_of("one")):
+    claiming = claimed_both(out, None, SPECS, job_of("one"), is_over=lambda: True)
+    with pytest.raises(ValueError, match="failed"), claiming:
         raise ValueError("failed")
     assert rejected.exists()
 

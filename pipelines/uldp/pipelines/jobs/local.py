@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 from apache_beam.pvalue import PCollection
+from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
@@ -126,13 +127,20 @@ def backfill(
         aggregate = Aggregate(specs, shards=shards, registry_ids=registry_ids, spill=spill, freeze_heap=True)
         messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, registry_ids=registry_ids)
-        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
+        over = partial(_is_over, pipeline) if job.apart else lambda: True
+        claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key, is_over=over))
         keep_left_out(claim.results, whole.left_out())
         stack.enter_context(loopback_servers())
         stack.enter_context(_naming_all_damage(whole))
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
+
+
+def _is_over(pipeline: beam.Pipeline) -> bool:
+    """Return whether a runner says that the job of a pipeline has ended. Of a job that it did not name, none knows."""
+    result: PipelineResult | None = getattr(pipeline, "result", None)
+    return result is not None and PipelineState.is_terminal(result.state)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,6 +62,7 @@ def claimed_both(
     *,
     from_savepoint: bool = False,
     sender_key: Path | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Claim]:
     """Claim the results directory of a job, and its directory of late and rejected reports if that is another one.
 
@@ -75,6 +76,7 @@ def claimed_both(
         job: The identity of the job.
         from_savepoint: As in ``claimed``.
         sender_key: A file with the key of senders. None to draw it when it is needed, and to keep it in ``private``.
+        is_over: Returns whether a backfill that has failed writes no more, so that it gives back what has no pane.
 
     Raises:
         ResultsError, RemoteError: as ``claimed``; and as ``read_sender_key`` and ``kept_sender_key``.
@@ -103,7 +105,7 @@ def claimed_both(
             yield Claim(results, kept, begun.shard_key, key if needed else None)
         except Exception:
             with suppress(Exception):  # report the error that ended the job instead
-                if job.command == "backfill" and not job.apart and not has_panes(results):
+                if job.command == "backfill" and is_over() and not has_panes(results):
                     for place in new:
                         clear(place)
             raise
