@@ -25,13 +25,12 @@ from uldp.mechanisms.inference.forecast import draw_counts, equal_shares, fallin
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.mechanism_names import MechanismName
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 WINDOWS = 20
 
-MECHANISMS: tuple[MechanismName, ...] = ("rr", "oue", "ss", "urr", "urap", "uoue")
-UTILITY_OPTIMIZED: tuple[MechanismName, ...] = ("urr", "urap", "uoue")
+MECHANISMS: tuple[str, ...] = ("rr", "oue", "ss", "urr", "urap", "uoue")
+UTILITY_OPTIMIZED: tuple[str, ...] = ("urr", "urap", "uoue")
 EPSILONS, USERS = (0.1, 0.5, 1.0, 2.0, 4.0), (1_000, 10_000, 100_000, 1_000_000)
 TRUTHS = ("census", "manhattan", "equal", "falling", "sparse")
 
@@ -41,7 +40,7 @@ class Setting:
     """What is measured: a truth, a mechanism, epsilon and the number of reports in a window."""
 
     truth: str
-    mechanism: MechanismName
+    mechanism: str
     epsilon: float
     users: int
 
@@ -67,7 +66,7 @@ def settings() -> Iterator[Setting]:
 
 
 @cache
-def _collection(truth: str, mechanism: MechanismName, epsilon: float) -> tuple[PureDecoder, Floats]:
+def _collection(truth: str, mechanism: str, epsilon: float) -> tuple[PureDecoder, Floats]:
     """Return the decoder, and the distribution of true symbols over Z."""
     folder = EXAMPLES / truth
     keys: dict[str, Any] = {"collection": "c", "version": 1, "window": {"size": "1d"}, "domain": {"size": 100}}

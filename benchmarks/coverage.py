@@ -26,13 +26,13 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.options import read_options
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Counts, Floats, Mask

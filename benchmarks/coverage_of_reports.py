@@ -28,11 +28,11 @@ from benchmarks.coverage import (
     print_row,
 )
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.variable import Variable

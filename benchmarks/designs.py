@@ -17,7 +17,7 @@ import yaml
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec

@@ -15,11 +15,11 @@ import fastavro
 import numpy as np
 
 from benchmarks.rows import Row, clock, in_turn, print_table, timed
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.by_name import empirical, norm_sub, threshold
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.estimate import Estimate

@@ -19,7 +19,7 @@ from benchmarks.kernels import unpacked
 from benchmarks.rows import in_turn, timed
 from benchmarks.throughput import MEASUREMENTS, measure
 from benchmarks.workloads import singles
-from uldp.mechanisms.kernels.packed_bits import count_bits
+from uldp.mechanisms.randomizers.packed_bits import count_bits
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.stored import decode_messages
 

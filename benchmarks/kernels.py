@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.kernels.packed_bits import count_bits
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.randomizers.packed_bits import count_bits
 from uldp.schemas.arrays import Counts
 
 REPEATS = 15

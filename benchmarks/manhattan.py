@@ -19,24 +19,23 @@ from pathlib import Path
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.estimators.bit_likelihood import maximize_bits
 from uldp.mechanisms.estimators.likelihood import exact_mle
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
+from uldp.mechanisms.families.unary_encoding.bit_likelihood import maximize_bits
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum, theorem1_terms
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.mechanism_names import MechanismName
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SEEDS, USERS = 20, 179_527
 
-MECHANISMS: tuple[MechanismName, ...] = ("urr", "urap")
+MECHANISMS: tuple[str, ...] = ("urr", "urap")
 KNOWLEDGE = {"I": "none", "II": "POI distribution", "III": "true distribution"}
 
 #: Table 1, means of 100 realizations: l1 loss, first and second term.
-PAPER: Mapping[tuple[MechanismName, str], tuple[float, float, float]] = {
+PAPER: Mapping[tuple[str, str], tuple[float, float, float]] = {
     ("urr", "I"): (0.0673, 0.0270, 0.0734),
     ("urr", "II"): (0.0424, 0.0270, 0.0296),
     ("urr", "III"): (0.0262, 0.0270, 0),
@@ -53,9 +52,7 @@ def estimate(mechanism: PureMechanism, symbols: Values, rng: np.random.Generator
     return exact_mle(mechanism.channel, mechanism.statistic(mechanism.perturb(symbols, rng)), len(symbols))
 
 
-def measure(
-    name: MechanismName, *, seeds: int = SEEDS, users: int = USERS, epsilon: float | None = None
-) -> dict[str, Floats]:
+def measure(name: str, *, seeds: int = SEEDS, users: int = USERS, epsilon: float | None = None) -> dict[str, Floats]:
     """Simulate the collection once per seed.
 
     Args:

@@ -18,16 +18,17 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from uldp.mechanisms.estimators.by_name import empirical
-from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.summation.randomizer import Summation
+from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.kernels.hashing import default_buckets
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing, default_buckets
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.summation import Summation
-from uldp.mechanisms.randomizers.thresholding import best_threshold, thresholding
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats, Payloads
 
 #: Values, a power of two because the Hadamard mechanism of pure-ldp needs one; reports; and the budgets in nats.

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from benchmarks.rows import Row, in_turn, print_table, timed
 from benchmarks.workloads import EPSILON, SIZE
 from uldp.mechanisms.estimators.by_name import empirical
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Payloads
 
 #: Of symbols, and of bits: 625 numbers each for the peers.

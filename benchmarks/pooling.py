@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.pooling.versions import pool
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec

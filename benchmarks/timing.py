@@ -16,23 +16,23 @@ from scipy.stats import rankdata
 
 from benchmarks.options import read_options
 from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.families.block.randomizer import Block
+from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
+from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
+from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.summation.randomizer import Summation
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
-from uldp.mechanisms.mechanism import Mechanism, PureMechanism
-from uldp.mechanisms.numbers.block import Block
-from uldp.mechanisms.numbers.duchi import GRID, Duchi
-from uldp.mechanisms.randomizers.block_response import BlockResponse
+from uldp.mechanisms.kernels.designs import design_of
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
-from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.summation import Summation
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask, Payloads
-from uldp.schemas.specs.designs import design_of
 
 CALLS = 10_000
 SIZE = 17

@@ -15,7 +15,6 @@ from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
-from uldp.schemas.specs.mechanism_names import MechanismName
 
 #: Reports of a chunk, and of a message that holds many.
 CHUNK, BATCH_SIZE = 10_000, 1000
@@ -71,7 +70,7 @@ class Workload:
         return replace(self, specs=specs)
 
 
-def collection_specs(mechanism: MechanismName, collections: int, size: int) -> tuple[CollectionSpec, ...]:
+def collection_specs(mechanism: str, collections: int, size: int) -> tuple[CollectionSpec, ...]:
     """Describe collections of ``size`` values in windows of an hour.
 
     If the mechanism is utility-optimized, every tenth value is sensitive. No estimate is published, because the graphs
@@ -95,13 +94,13 @@ def collection_specs(mechanism: MechanismName, collections: int, size: int) -> t
     )
 
 
-def singles(mechanism: MechanismName, reports: int, *, collections: int = 10, size: int = SIZE) -> Workload:
+def singles(mechanism: str, reports: int, *, collections: int = 10, size: int = SIZE) -> Workload:
     """Messages of one report each, their collections in random order."""
     return _workload(_single_chunk, mechanism, reports, collections, size)
 
 
 def batches(
-    mechanism: MechanismName,
+    mechanism: str,
     reports: int,
     *,
     collections: int = 10,
@@ -120,7 +119,7 @@ def batches(
 ChunkMaker = Callable[[tuple[CollectionSpec, ...], Payloads, int], list[Message]]
 
 
-def _workload(make: ChunkMaker, mechanism: MechanismName, reports: int, collections: int, size: int) -> Workload:
+def _workload(make: ChunkMaker, mechanism: str, reports: int, collections: int, size: int) -> Workload:
     specs = collection_specs(mechanism, collections, size)
     rng = np.random.default_rng(1)
     pool = build_protocol(specs[0]).mechanism.perturb(rng.integers(0, size, POOL), rng)

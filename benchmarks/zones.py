@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.options import read_options
 from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.simulation.truth import Truth

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from uldp.collector.columns import ReportColumns
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Payloads, ReportIds
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind

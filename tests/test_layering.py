@@ -8,12 +8,15 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from uldp.schemas.specs.families import mechanism_names
 
 ROOT = Path(__file__).parents[1]
 #: From the lowest floor to the highest.
@@ -22,11 +25,18 @@ PACKAGES = tuple(f"uldp.{folder}" for folder in FOLDERS)
 #: What stands beside the house and uses it.
 OUTBUILDINGS = ("tests", "benchmarks", "fuzz", "examples", "docs", "deploy")
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+#: A folder for each family of mechanisms.
+FAMILIES = ROOT / "mechanisms" / "uldp" / "mechanisms" / "families"
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports(path: Path) -> Iterator[str]:
     """The full name of every module that a file imports, inside of functions too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -37,7 +47,7 @@ def imports(path: Path) -> Iterator[str]:
 
 def at_import(path: Path) -> set[str]:
     """The top-level names that a file imports when it is imported itself."""
-    nodes = ast.parse(path.read_text(encoding="utf-8")).body
+    nodes = parsed(path).body
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
     return {first(name) for name in names} - sys.stdlib_module_names
@@ -93,11 +103,21 @@ def test_there_is_something_to_look_at() -> None:
     assert {package_of(path) for path in MODULES} == set(PACKAGES)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=id_of)
-def test_imports_run_downwards(path: Path) -> None:
-    package = package_of(path)
-    lower_or_same = set(PACKAGES[: PACKAGES.index(package) + 1])
-    assert top_level(path) & {*PACKAGES, *OUTBUILDINGS} <= lower_or_same
+def offenders(names: Callable[[Path], set[str]], modules: Iterable[Path] = MODULES) -> dict[str, set[str]]:
+    """The modules for which there are any of these names, with the names."""
+    return {id_of(path): found for path in modules if (found := names(path))}
+
+
+def of_floors(*floors: str) -> list[Path]:
+    return [path for path in MODULES if path.relative_to(ROOT).parts[0] in floors]
+
+
+def test_imports_run_downwards() -> None:
+    def upwards(path: Path) -> set[str]:
+        lower_or_same = set(PACKAGES[: PACKAGES.index(package_of(path)) + 1])
+        return top_level(path) & {*PACKAGES, *OUTBUILDINGS} - lower_or_same
+
+    assert offenders(upwards) == {}
 
 
 def test_no_folders_of_mechanisms_import_each_other_in_a_circle() -> None:
@@ -117,35 +137,68 @@ def test_no_folders_of_mechanisms_import_each_other_in_a_circle() -> None:
     TopologicalSorter(needs).prepare()  # raises CycleError
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "uldp.mechanisms"], ids=id_of)
-def test_mechanisms_are_numpy_and_special_functions(path: Path) -> None:
-    assert top_level(path) <= {"numpy", "uldp.schemas", "uldp.mechanisms", "scipy"}
-    # scipy.stats takes longer to import than all else together.
-    used = {name for name in imports(path) if name.startswith("scipy")}
-    # No device and no job reads reports again, so the likelihood of bits may take sparse matrices.
-    assert used <= {"scipy", "scipy.special", *(("scipy.sparse",) if path.stem == "bit_likelihood" else ())}
+def test_mechanisms_are_numpy_and_special_functions() -> None:
+    def others(path: Path) -> set[str]:
+        # The models of specs are pydantic's.
+        of_specs = {"pydantic"} if path.is_relative_to(FAMILIES) or path.stem == "cohort_sizes" else set()
+        used = {name for name in imports(path) if name.startswith("scipy")}
+        # scipy.stats takes longer to import than all else together. No device and no job reads reports again, so the
+        # likelihood of bits may take sparse matrices.
+        special = {"scipy", "scipy.special", *(("scipy.sparse",) if path.stem == "bit_likelihood" else ())}
+        return (top_level(path) - {"numpy", "uldp.schemas", "uldp.mechanisms", "scipy", *of_specs}) | (used - special)
+
+    assert offenders(others, of_floors("mechanisms")) == {}
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if package_of(path) == "uldp.schemas"], ids=id_of)
-def test_schemas_know_no_scipy(path: Path) -> None:
-    assert "scipy" not in top_level(path)
+def test_schemas_know_no_scipy() -> None:
+    assert offenders(lambda path: top_level(path) & {"scipy"}, of_floors("schemas")) == {}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if package_of(path) in {"uldp.schemas", "uldp.collector"}], ids=id_of
-)
-def test_nobody_below_transforms_knows_beam(path: Path) -> None:
-    assert not top_level(path) & {"apache_beam", "grpc"}
+def test_nobody_below_transforms_knows_beam() -> None:
+    below = of_floors("schemas", "mechanisms", "collector")
+    assert offenders(lambda path: top_level(path) & {"apache_beam", "grpc"}, below) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=id_of)
-def test_what_users_run_imports_what_is_declared(path: Path) -> None:
+def test_what_users_run_imports_what_is_declared() -> None:
     extras = set[str]().union(*(names for extra, names in EXTRAS.items() if extra != "dev"))
-    assert not undeclared(top_level(path), REQUIRED | extras)
-    if (
-        package_of(path) != "uldp.pipelines"
-    ):  # who has no extra can import all of the library, and is told when it is used
-        assert not undeclared(at_import(path), REQUIRED)
+    assert offenders(lambda path: undeclared(top_level(path), REQUIRED | extras)) == {}
+    # Who has no extra can import all of the library, and is told when it is used.
+    library = of_floors("schemas", "mechanisms", "collector", "transforms")
+    assert offenders(lambda path: undeclared(at_import(path), REQUIRED), library) == {}
+
+
+def test_families_are_asked_and_not_told_apart() -> None:
+    """No file outside of ``families`` asks whether something is of a class of a family, or lists mechanisms."""
+    classes = {
+        node.name
+        for path in FAMILIES.rglob("*.py")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def told_apart(path: Path) -> set[str]:
+        return {
+            name.id
+            for call in ast.walk(parsed(path))
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance"
+            for name in ast.walk(call.args[1])
+            if isinstance(name, ast.Name) and name.id in classes
+        }
+
+    def listed(path: Path) -> set[str]:
+        names = set(mechanism_names()) - {"identity", "metric", "block", "levels"}  # words of other things, too
+        return {
+            element.value
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict)
+            for element in (node.keys if isinstance(node, ast.Dict) else node.elts)
+            if isinstance(element, ast.Constant) and element.value in names
+        }
+
+    outside = [path for path in MODULES if not path.is_relative_to(FAMILIES)]
+    assert offenders(told_apart, outside) == {}
+    registry = ROOT / "schemas" / "uldp" / "schemas" / "specs" / "families.py"
+    assert offenders(listed, [path for path in outside if path != registry]) == {}
 
 
 @pytest.mark.parametrize("folder", [name for name in OUTBUILDINGS if (ROOT / name).is_dir()])

@@ -21,7 +21,7 @@ from benchmarks import manhattan
 from benchmarks.paper import block_designs, em_time, figures, frequent, variances
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import CENSUS_OF_NINE
-from uldp.mechanisms.estimators.bit_likelihood import GAP
+from uldp.mechanisms.families.unary_encoding.bit_likelihood import GAP
 
 RowT = TypeVar("RowT")
 PARTS = (*figures.FIGURES, "table1", "time", "variances", "frequent", "ubd")

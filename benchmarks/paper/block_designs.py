@@ -27,8 +27,8 @@ from scipy.optimize import minimize_scalar
 from benchmarks.paper.losses import Effort
 from benchmarks.paper.populations import Population, census, manhattan, protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.kernels.designs import designs
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.designs import designs
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 SIZE, SENSITIVE = 300, (30, 100)

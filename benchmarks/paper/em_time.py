@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.paper.losses import MECHANISMS
 from benchmarks.paper.populations import census, protocol
-from uldp.mechanisms.estimators.bit_likelihood import GAP, maximize_bits
 from uldp.mechanisms.estimators.likelihood import exact_mle
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
+from uldp.mechanisms.families.unary_encoding.bit_likelihood import GAP, maximize_bits
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Packed
 
 USERS, EPSILON = 240_000, 6.0

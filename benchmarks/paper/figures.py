@@ -10,7 +10,6 @@ import numpy as np
 from benchmarks.manhattan import measure
 from benchmarks.paper.losses import COMPARED, FROM_COUNTS, MAXIMUM, Effort, Loss, losses
 from benchmarks.paper.populations import CENSUS_OF_NINE, census, manhattan
-from uldp.schemas.specs.mechanism_names import MechanismName
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 SENSITIVE = (1, 5, 20, 50, 100, 200, 400, 625)
@@ -56,7 +55,7 @@ def over_attributes(effort: Effort) -> Iterator[Loss]:
 
 def over_knowledge(effort: Effort) -> Iterator[Loss]:
     """Figure 8, and 13 for the MSE: PUM, by the knowledge of where the users behind a tag are."""
-    names: dict[str, MechanismName] = {"uRR": "urr", "uRAP": "urap"}
+    names: dict[str, str] = {"uRR": "urr", "uRAP": "urap"}
     for label, name in names.items():
         for epsilon in effort.some(EPSILONS):
             realizations = effort.realizations if name == "urr" else effort.of_reports

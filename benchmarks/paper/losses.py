@@ -13,11 +13,11 @@ import numpy as np
 
 from benchmarks.paper.populations import Population, protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.estimators.bit_likelihood import maximize_bits
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.estimators.likelihood import exact_mle
+from uldp.mechanisms.families.unary_encoding.bit_likelihood import maximize_bits
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.inference.forecast import draw_counts
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
 from uldp.schemas.arrays import Floats, Mask
 
 #: The names of the paper, and those of specs; uBD is newer.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.collection import CollectionSpec

@@ -24,8 +24,8 @@ from benchmarks.paper.populations import Population, protocol
 from benchmarks.paper.published_variances import PUBLISHED
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
-from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.specs.collection import CollectionSpec
 

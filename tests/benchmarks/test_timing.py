@@ -5,8 +5,8 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.timing import EPSILON, MECHANISMS, SIZE, area, measure
-from uldp.mechanisms.mechanism import Randomness
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Values
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.collector.test_partial import SIGNALS, value
 from uldp.collector.blocks import PartialBlock, counted_numbers
 from uldp.collector.partial import PartialStatistic
-from uldp.mechanisms.cells import Cells, SparseCells, stack_cells
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, stack_cells
 from uldp.schemas.pane import Accounting, Signals
 
 SIZE, SLICE, BLOCK = 5, 10, 30

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.cells import SparseCells, as_dense
+from uldp.mechanisms.protocol.cells import SparseCells, as_dense
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
 
 COUNTERS = st.integers(0, 1000)

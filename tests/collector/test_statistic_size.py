@@ -11,8 +11,8 @@ from tests.build import spec
 from uldp.collector.collections import serve
 from uldp.mechanisms import catalog
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.mechanism import MOST_CELLS, Guarantee, Mechanism, PayloadForm, Privacy, Randomness
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import MOST_CELLS, Guarantee, Mechanism, PayloadForm, Privacy, Randomness
 from uldp.schemas.arrays import Mask, Payloads, Symbols, Values
 
 #: 2^63 / 2^40.

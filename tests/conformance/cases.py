@@ -12,16 +12,16 @@ from tests.mechanisms.protocols import ZONES
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
+from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
+from uldp.mechanisms.families.input_discriminative.randomizer import InputDiscriminativeEncoding
+from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.metric.randomizer import MetricMechanism
+from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.summation.randomizer import MemoizedSummation
 from uldp.mechanisms.kernels.block_designs import CyclicDesign
-from uldp.mechanisms.mechanism import Mechanism, UniformNoise
-from uldp.mechanisms.randomizers.block_response import BlockResponse
-from uldp.mechanisms.randomizers.input_discriminative import InputDiscriminativeEncoding
-from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
+from uldp.mechanisms.protocol.mechanism import Mechanism, UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.metric import MetricMechanism
-from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.randomizers.summation import MemoizedSummation
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason

@@ -17,7 +17,7 @@ import numpy as np
 from tests.conformance.cases import MORE, case_of
 from tests.conformance.messages import messages_of
 from tests.mechanisms import protocols
-from uldp.mechanisms.randomizers.local_hashing import hash_symbols
+from uldp.mechanisms.kernels.hashing import hash_symbols
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.specs.collection import CollectionSpec

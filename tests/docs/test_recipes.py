@@ -11,7 +11,7 @@ from tests import build
 from tests.conformance.vectors import read
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.kernels.block_designs import difference_set
-from uldp.schemas.specs.designs import Design
+from uldp.mechanisms.kernels.designs import Design
 
 ROOT = Path(__file__).parents[2]
 HOURS = {"number": {"low": 0, "high": 24}}

@@ -2,16 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import yaml
 
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.literature import IN_PLACE, LEFT_OUT, folded, in_place_of
-from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.literature import LEFT_OUT, folded, in_place, in_place_of
 
-NAMES = get_args(MechanismName)
+NAMES = mechanism_names()
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "spec.md").read_text(encoding="utf-8")
 LITERATURE = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
@@ -68,9 +67,9 @@ def test_a_spec_with_a_name_of_the_literature_is_told_what_to_write(name: str, r
 
 def test_each_name_that_a_spec_is_told_about_is_on_the_page() -> None:
     words = {folded(word) for word in re.findall(r"[\w-]+", LITERATURE)}
-    assert {folded(name) for names in [*IN_PLACE.values(), LEFT_OUT] for name in names.split()} <= words
+    assert {folded(name) for names in [*in_place().values(), LEFT_OUT] for name in names.split()} <= words
 
 
-@pytest.mark.parametrize("write", IN_PLACE)
+@pytest.mark.parametrize("write", in_place())
 def test_what_to_write_begins_with_a_mechanism(write: str) -> None:
     assert re.findall(r"[\w-]+", write)[0] in NAMES

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Mask
 
 K = 8

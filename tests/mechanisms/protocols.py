@@ -13,9 +13,9 @@ from numpy.random import Generator
 
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values

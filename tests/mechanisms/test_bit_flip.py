@@ -9,13 +9,13 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.design_decoder import DesignDecoder
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
-from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.randomizers.bit_flip import DesignEncoding, FlippedBits, design_widths
+from uldp.mechanisms.families.bit_flip.decoder import DesignDecoder
+from uldp.mechanisms.families.bit_flip.randomizer import DesignEncoding, FlippedBits, design_widths
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Floats
 from uldp.schemas.flags import Flag

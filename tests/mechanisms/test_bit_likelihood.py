@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from tests.mechanisms.optima import log_likelihood, numerical_optimum, optimality_gap
-from uldp.mechanisms.estimators import bit_likelihood
-from uldp.mechanisms.estimators.bit_likelihood import maximize_bits
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.unary_encoding import bit_likelihood
+from uldp.mechanisms.families.unary_encoding.bit_likelihood import maximize_bits
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Counts, Floats
 
 Bits = npt.NDArray[np.uint8]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.numbers.block import Block, Width
+from uldp.mechanisms.families.block.randomizer import Block, Width
 from uldp.schemas.specs.epsilon import MIN_EPSILON
 
 WIDTHS: tuple[Width, ...] = ("piecewise", "square-wave", "auto")

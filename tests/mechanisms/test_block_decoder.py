@@ -5,15 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.estimators.ems import BinChannel
-from uldp.mechanisms.numbers.block import Block, Width
-from uldp.mechanisms.numbers.block_decoder import QUANTILE_LEVELS, BlockDecoder
+from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, QUANTILE_LEVELS, BlockDecoder
+from uldp.mechanisms.families.block.randomizer import Block, Width
 from uldp.mechanisms.numbers.number import NumberEncoding
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.specs.other_domains import MAX_EMS_BINS
 from uldp.schemas.table import Basis, Table, TableName
 
 LOW, HIGH = -4.0, 20.0

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.inference.plausibility import fit_counts
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
-from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
-from uldp.mechanisms.randomizers.block_response import BlockResponse
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.kernels.designs import Design, best_design, best_subset, design_of, designs
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, PureMechanism
 from uldp.schemas.arrays import Counts, Floats, Mask
-from uldp.schemas.specs.designs import Design, best_design, best_subset, design_of, designs
 
 EPSILON = 1.5
 E = math.exp(EPSILON)

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.candidates import decoder_of, draw_cells, measure, shares
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.schemas.arrays import Counts, Floats

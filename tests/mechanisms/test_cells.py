@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.cells import (
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.protocol.cells import (
     Cells,
     SparseCells,
     add_cells,
@@ -18,9 +20,7 @@ from uldp.mechanisms.cells import (
     stack_cells,
     unstack_cells,
 )
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Payloads
 
 SIZE = 40

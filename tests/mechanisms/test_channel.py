@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel, normal_quantile
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Floats, Mask
 
 Z = 5.0  # every Monte Carlo comparison below: |simulated - formula| <= Z standard errors of the simulated

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.coverage import draw
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureLinear
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum, preprocess
 from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.schemas.arrays import Counts, Floats

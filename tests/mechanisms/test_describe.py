@@ -5,23 +5,23 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import examples
+from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
+from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
+from uldp.mechanisms.families.bloom.randomizer import BloomFilter
+from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
+from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
+from uldp.mechanisms.kernels.designs import Design
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
-from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.randomizers.bit_flip import FlippedBits
-from uldp.mechanisms.randomizers.block_response import BlockResponse
-from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
-from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
-from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
-from uldp.mechanisms.strings.bloom import BloomFilter
-from uldp.mechanisms.strings.cohort_hashing import CohortHashing
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
-from uldp.schemas.specs.designs import Design
 
 EXAMPLES = examples()
 THREE, MANY = np.ones(3, dtype=np.bool_), np.ones(1000, dtype=np.bool_)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.mechanisms.protocols import alternatives, examples
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 
 EXAMPLES = examples()
 

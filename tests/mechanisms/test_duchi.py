@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.numbers.duchi import GRID, Duchi
+from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.arrays import Floats
 
 EPSILONS = [0.001, 0.5, 1.0, 3.0, 10.0, 20.0, 36.0, 50.0]

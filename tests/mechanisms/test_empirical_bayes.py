@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators.by_name import AUTO_BETWEEN, auto, threshold
 from uldp.mechanisms.estimators.empirical_bayes import SMALLEST_CLASS, empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.forecast import draw_counts, equal_shares, falling_shares
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 
 K = 50

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.estimators.ems import TOLERANCE, BinChannel, EmsErrors, em_step, ems, smooth
-from uldp.mechanisms.numbers.block import Block
+from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 
 CHANNELS = [BinChannel(1, 1, 0.3), BinChannel(4, 3, 0.5), BinChannel(4, 9, 0.7), BinChannel(32, 7, 0.2)]

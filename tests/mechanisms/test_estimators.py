@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators.by_name import (
     THRESHOLD_ALPHA,
     auto,
@@ -20,11 +19,12 @@ from uldp.mechanisms.estimators.by_name import (
 )
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
 from uldp.mechanisms.estimators.projection import wls
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.specs.mechanism_names import OF_SYMBOLS
+from uldp.schemas.specs.estimators import OF_SYMBOLS
 
 SENSITIVE = np.array([True, True, True, False, False])
 URR = RandomizedResponse(SENSITIVE, 2.0)

@@ -11,13 +11,13 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
 from uldp.mechanisms.devices.randomness import SystemRandomness
+from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
+from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
+from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
-from uldp.mechanisms.mechanism import Guarantee, Privacy
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.mechanisms.randomizers.hadamard_response import HadamardResponse
-from uldp.mechanisms.randomizers.linear_hashing import LinearHashing
-from uldp.mechanisms.randomizers.projective_geometry import ProjectiveGeometryResponse
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.flags import Flag

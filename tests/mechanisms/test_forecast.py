@@ -9,13 +9,13 @@ from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, rounded
 from uldp.mechanisms.inference.forgery import forgery_text, least_flagged_share
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, fit_counts
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum
 
 K, N = 20, 20_000

@@ -17,7 +17,7 @@ import pytest
 
 from tests.build import spec
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Floats
 from uldp.schemas.table import Table
 

@@ -7,14 +7,14 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import examples
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.inference.goodness_of_fit import checks, chi_square
-from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Floats, Payloads
 
 EXAMPLES = examples()

@@ -9,11 +9,11 @@ from scipy.optimize import minimize_scalar
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.summation_decoder import _tail
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
-from uldp.mechanisms.randomizers.summation import LARGEST_ENTRY, Summation, noise_variance
-from uldp.mechanisms.randomizers.thresholding import best_threshold, thresholding
+from uldp.mechanisms.families.summation.decoder import _tail
+from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation, noise_variance
+from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, PureMechanism
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
 

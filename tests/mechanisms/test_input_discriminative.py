@@ -10,9 +10,14 @@ import pytest
 from scipy import optimize
 
 from tests import build
-from uldp.mechanisms.mechanism import Privacy
-from uldp.mechanisms.randomizers.input_discriminative import RESOLUTION, Bits, InputDiscriminativeEncoding, best_bits
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.input_discriminative.randomizer import (
+    RESOLUTION,
+    Bits,
+    InputDiscriminativeEncoding,
+    best_bits,
+)
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.specs.specfile import SpecError
 

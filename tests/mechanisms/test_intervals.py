@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uldp.mechanisms.inference.intervals import clopper_pearson, lower_tail
+from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail
 
 TRIALS = st.integers(1, 2**40)
 

@@ -2,7 +2,6 @@
 
 from functools import cache
 from itertools import chain
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,10 +10,10 @@ from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
 from tests.mechanisms.protocols import Example, alternatives, examples
-from uldp.mechanisms.cells import SparseCells, add_cells, as_dense
-from uldp.mechanisms.decoder import Linear
+from uldp.mechanisms.protocol.cells import SparseCells, add_cells, as_dense
+from uldp.mechanisms.protocol.decoder import Linear
 from uldp.schemas.arrays import Counts, Payloads
-from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.table import Basis
 
 #: The laws depend on no version of Python or of a library: once is enough.
@@ -48,7 +47,7 @@ def test_every_mechanism_that_a_spec_can_name_has_an_example() -> None:
     specs = [example.spec for example in EXAMPLES.values()]
     parts = chain.from_iterable(spec.variables.values() for spec in specs)
     named = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
-    assert named == set(get_args(MechanismName))
+    assert named == set(mechanism_names())
 
 
 @each

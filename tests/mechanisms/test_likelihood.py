@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.mechanisms.optima import log_likelihood, numerical_optimum, optimality_gap
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.schemas.arrays import Counts, Floats
 
 

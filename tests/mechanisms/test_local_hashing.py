@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.randomizers.local_hashing import MOST_BUCKETS, LocalHashing, default_buckets, hash_symbols
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.kernels.hashing import MOST_BUCKETS, default_buckets, hash_symbols
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.arrays import Counts, Floats, Packed, Symbols
 
 SEEDS = 1 << 20

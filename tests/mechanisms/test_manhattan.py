@@ -5,14 +5,13 @@ import pytest
 
 from benchmarks.manhattan import MECHANISMS, measure
 from uldp.schemas.arrays import Floats
-from uldp.schemas.specs.mechanism_names import MechanismName
 
 Measured = dict[str, Floats]
 
 
 @pytest.fixture(scope="module", params=MECHANISMS)
 def losses(request: pytest.FixtureRequest) -> Measured:
-    name: MechanismName = request.param
+    name: str = request.param
     return measure(name)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uldp.mechanisms.numbers.duchi import MeanDecoder
+from uldp.mechanisms.families.duchi.decoder import MeanDecoder
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table, TableName
 

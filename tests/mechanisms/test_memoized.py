@@ -7,10 +7,10 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from uldp.mechanisms.mechanism import Guarantee, Privacy, PureMechanism
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, PureMechanism
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats, Mask, Payloads
 
 BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]

@@ -9,12 +9,13 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from uldp.mechanisms.mechanism import UniformNoise
-from uldp.mechanisms.numbers.block import Block
-from uldp.mechanisms.numbers.duchi import Duchi
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing, hash_symbols
+from uldp.mechanisms.families.block.randomizer import Block
+from uldp.mechanisms.families.duchi.randomizer import Duchi
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.kernels.hashing import hash_symbols
+from uldp.mechanisms.protocol.mechanism import UniformNoise
 from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
 from uldp.schemas.arrays import Floats, Mask, Payloads
 
 BUDGETS = [(3.0, 1.0), (1.0, 0.9), (0.02, 0.01), (20.0, 0.5), (8.0, 8.0), (20.0, 19.0)]

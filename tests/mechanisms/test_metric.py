@@ -10,10 +10,10 @@ import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoders.matrix_decoder import MatrixDecoder, em
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.mechanism import Privacy
-from uldp.mechanisms.randomizers.metric import MOST_NATS, RESOLUTION, MetricMechanism
+from uldp.mechanisms.families.metric.decoder import MatrixDecoder, em
+from uldp.mechanisms.families.metric.randomizer import MOST_NATS, RESOLUTION, MetricMechanism
+from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.report.page import guarantee
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag

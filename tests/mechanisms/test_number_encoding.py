@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.numbers.number import NumberEncoding
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.arrays import Floats
 
 GRIDS = st.integers(1, 2**16)

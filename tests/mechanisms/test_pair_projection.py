@@ -13,7 +13,7 @@ from uldp.mechanisms.estimators import pair_projection
 from uldp.mechanisms.estimators.pair_projection import join, nearest_given_pairs
 from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance, wls
 from uldp.mechanisms.inference.plausibility import fit_counts
-from uldp.mechanisms.mechanism import PureMechanism
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts
 
 K, V, N = 30, 8, 20_000

@@ -14,13 +14,13 @@ import pytest
 from numpy.random import default_rng
 
 from tests.mechanisms.protocols import alternatives, examples
-from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.mechanism import Mechanism, Privacy, PureMechanism
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.summation.randomizer import Summation
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, PureMechanism
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.randomizers.summation import Summation
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Mask
 

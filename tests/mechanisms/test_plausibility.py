@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from tests.mechanisms.plausibility import BITS, DISTRIBUTIONS, MECHANISMS, SYMBOLS, K, mask
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.plausibility import MIN_NOISE_VARIANCE, fit_counts
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.mechanisms.plausibility import MECHANISMS, K, mask
-from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.plausibility import Fit, fit_counts
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
 

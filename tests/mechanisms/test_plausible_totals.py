@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.mechanisms.plausibility import BITS, DISTRIBUTIONS, MECHANISMS, K, mask
+from uldp.mechanisms.families.unary_encoding.plausible_totals import plausible_bit_totals
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.inference.plausibility import excess_p_value
-from uldp.mechanisms.randomizers.plausible_totals import plausible_bit_totals
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.schemas.arrays import Floats
 
 

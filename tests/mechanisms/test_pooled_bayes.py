@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.pooling.pooled_bayes import pooled_auto, pooled_bayes
 from uldp.mechanisms.pooling.versions import pool
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Floats
 
 SIZE = 100

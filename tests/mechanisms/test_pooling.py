@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.pooling.versions import PooledShares, WeightedLinear, contradictions, pool
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts
 
 SIZE = 20

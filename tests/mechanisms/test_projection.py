@@ -13,11 +13,11 @@ from scipy import optimize
 
 from uldp.mechanisms.estimators.by_name import norm_sub
 from uldp.mechanisms.estimators.projection import nearest_fit, onto_simplex, squared_distance, wls
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 
 K, N = 6, 2000

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.coverage import MECHANISMS, SIZE, measure, measure_manhattan, measure_tags
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.table import TableName
 
 TRIALS = 100

@@ -8,9 +8,9 @@ from scipy import stats
 
 from benchmarks.coverage import draw
 from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.unary_encoding import UnaryEncoding, sue_theta
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.tags.pum_intervals import Ends, pum_intervals
 from uldp.schemas.arrays import Counts, Floats, Mask

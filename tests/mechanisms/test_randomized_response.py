@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.mechanism import PayloadForm
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.protocol.mechanism import PayloadForm
 from uldp.schemas.arrays import Mask
 
 # (k, v, epsilon): |Z|, |Z_S|, budget. v = k is RR, (2, 2) is Warner's, (2, 1) is Mangat's.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -10,14 +10,14 @@ from tests import build
 from tests.mechanisms.protocols import specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.specfile import SpecError
 
 #: The first example of each mechanism.
 EXAMPLES: dict[str, dict[str, Any]] = {}
 for keys in specs().values():
     EXAMPLES.setdefault(keys["mechanism"]["name"], keys)
-PRIVATE = [name for name in get_args(MechanismName) if name != "identity"]
+PRIVATE = [name for name in mechanism_names() if name != "identity"]
 #: The mechanisms whose groups or levels have an epsilon each.
 OF_SEVERAL = ["idue", "levels"]
 
@@ -54,7 +54,7 @@ def test_an_epsilon_beside_several(name: str) -> None:
     assert line.endswith("move epsilon there")
 
 
-@pytest.mark.parametrize("name", [name for name in get_args(MechanismName) if name != "levels"])
+@pytest.mark.parametrize("name", [name for name in mechanism_names() if name != "levels"])
 def test_other_mistakes(name: str) -> None:
     model = type(build.spec(**EXAMPLES[name]).mechanism)
     assert "mechanism.thet: unknown key" in refusal(name, {}, thet=0.5)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.estimators.by_name import empirical, norm_sub
 from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.inference.plausibility import fit_counts
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
-from uldp.schemas.specs.mechanism_names import OF_COUNTS
+from uldp.schemas.specs.estimators import OF_COUNTS
 
 P = 0.7
 SIZES = [(3, 2), (4, 2), (5, 2), (6, 3), (7, 4)]

@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from uldp.mechanisms.cells import SparseCells, as_dense
-from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism, Randomness
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.strata import RecordEncoding, Strata
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.sample_one.encoding import RecordEncoding
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.protocol.cells import SparseCells, as_dense
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, PureMechanism, Randomness
+from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Values
 

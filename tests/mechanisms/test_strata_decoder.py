@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.decoder import Decoder, Linear
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder, StrataLinear
-from uldp.mechanisms.mechanism import PureMechanism
-from uldp.mechanisms.randomizers.local_hashing import LocalHashing
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.decoder import Decoder, Linear
+from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag

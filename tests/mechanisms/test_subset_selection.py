@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pytest
 
 from tests import build
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.mechanism import Guarantee, Privacy
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
-from uldp.mechanisms.randomizers.subset_selection import SubsetSelection
+from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.arrays import Floats, Packed
 
 CASES = [(2, 1.0), (5, 0.01), (6, 0.5), (8, 1.0), (9, 0.1), (10, math.log(3)), (10, 20.0), (10, 50.0)]

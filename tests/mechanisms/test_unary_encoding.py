@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.mechanisms.kernels.packed_bits import count_bits
-from uldp.mechanisms.randomizers.unary_encoding import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.randomizers.packed_bits import count_bits
 from uldp.schemas.arrays import Mask
 
 # (k, v, epsilon, theta): v = k is the generalized RAPPOR.

@@ -9,8 +9,8 @@ from numpy.random import default_rng
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec

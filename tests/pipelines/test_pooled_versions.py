@@ -12,7 +12,7 @@ from tests import build
 from tests.build import MINUTE, START
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream

@@ -10,7 +10,7 @@ import yaml
 from tests import build
 from tests.pipelines.command import SPEC, Run
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.backgrounds import whole_weights
 from uldp.schemas.specs.collection import CollectionSpec

@@ -1,15 +1,15 @@
 """The key ``lasting_epsilon``: the budget of all reports of one value."""
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.mechanism import WithMemory
+from uldp.mechanisms.protocol.mechanism import WithMemory
+from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.mechanism_family import names_where
-from uldp.schemas.specs.mechanism_names import MechanismName
 from uldp.schemas.specs.specfile import SpecError
 
 NUMBER = {"number": {"low": -1.0, "high": 3.0}}
@@ -57,7 +57,7 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
 @pytest.mark.parametrize("name", [*OF_STRATA, *MEMOIZABLE])
 def test_each_private_mechanism_takes_it(name: str) -> None:
     assert name in names_where(lambda family: "lasting_epsilon" in family.model_fields).split(", ")
-    assert {*MEMOIZABLE, *WITHOUT, *OF_STRATA} == set(get_args(MechanismName))
+    assert {*MEMOIZABLE, *WITHOUT, *OF_STRATA} == set(mechanism_names())
 
 
 def test_devices_must_know_it() -> None:

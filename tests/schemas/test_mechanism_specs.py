@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.schemas.specs.mechanism_family import names_where
-from uldp.schemas.specs.mechanism_names import MECHANISM_TITLES, EstimatorName, MechanismName
-from uldp.schemas.specs.mechanisms import MechanismSpec
+from uldp.mechanisms.families.local_hashing.spec import LocalHashingSpec
+from uldp.schemas.specs.estimators import EstimatorName
+from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.specs.value_mechanisms import LocalHashingSpec
 
 NUMBER = {"number": {"low": 0, "high": 24}}
 
 
-def test_each_name_has_one_family_and_a_title() -> None:
-    assert names_where(lambda _: True).split(", ") == list(get_args(MechanismName))
-    assert list(MECHANISM_TITLES) == list(get_args(MechanismName))
+@pytest.mark.parametrize("name", mechanism_names())
+def test_each_name_is_that_of_its_model_which_has_a_title(name: str) -> None:
+    assert get_args(family(name).model_fields["name"].annotation) == (name,)
+    assert family(name).title
 
 
 @pytest.mark.parametrize(
@@ -50,10 +51,10 @@ def test_each_mechanism_is_for_one_kind_of_domain(kind: str, names: str) -> None
     assert names_where(lambda family: family.domain_kind == kind) == names
 
 
-@pytest.mark.parametrize("family", get_args(MechanismSpec))
-def test_auto_is_every_family_s_default(family: Any) -> None:
-    assert family.estimators[:2] == ("auto", "empirical")
-    assert set(family.estimators) <= set(get_args(EstimatorName))
+@pytest.mark.parametrize("model", [*map(family, mechanism_names())])
+def test_auto_is_every_family_s_default(model: type[MechanismFamily]) -> None:
+    assert model.estimators[:2] == ("auto", "empirical")
+    assert set(model.estimators) <= set(get_args(EstimatorName))
 
 
 @pytest.mark.parametrize(("epsilon", "buckets"), [(0.1, 2), (1, 4), (3.0, 21), (20, 65_536)])

@@ -1,14 +1,14 @@
 """Each mistake in a spec, and the one line that says what it is."""
 
 from datetime import date
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import yaml
 
 from tests import build
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.specfile import SpecError
 
 
@@ -22,7 +22,7 @@ UNKNOWN_KEY = "unknown key; check the spelling or remove it"
 DURATION = "write a duration as a whole number and a unit: 30s, 10m, 1h, 1d"
 SENSITIVE = "write all, or a list of values of the domain"
 ESTIMATOR = "write one of auto, empirical, threshold, norm-sub, wls, mle, em, ems, or a list of them"
-MECHANISMS = " or ".join(str(get_args(MechanismName))[1:-1].rsplit(", ", 1))
+MECHANISMS = " or ".join(str(mechanism_names())[1:-1].rsplit(", ", 1))
 SMALL_NAME = "must be 1 to 64 of the characters a-z, 0-9 and -"
 LABEL_READ = "must be text (YAML reads this as"
 QUOTES = "if it is a label, write it in quotes"
@@ -211,11 +211,11 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}},
-            "mangat needs exactly one sensitive value, for example sensitive: [1]",
+            "sensitive: mangat needs exactly one sensitive value, for example sensitive: [1]",
         ),
         (
             {"mechanism": mechanism("mangat", epsilon=1), "domain": {"size": 2}, "sensitive": [0, 1]},
-            "sensitive: mangat needs exactly one sensitive value; name one",
+            "sensitive: mangat needs exactly one sensitive value, for example sensitive: [1]",
         ),
         (
             {"mechanism": mechanism("ss", epsilon=1), "tags": [{"name": "home"}], "sensitive": [1]},

@@ -18,7 +18,7 @@ from uldp.collector.blocks import NUMBERS, PartialBlock
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.cells import Cells, SparseCells, as_dense
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.records import Message, Missing, Rejected

@@ -20,7 +20,7 @@ from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.groups import Place
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec

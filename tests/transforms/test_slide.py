@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
-from uldp.mechanisms.cells import as_dense
+from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.count import KeyedBlock, KeyedStatistic, SumCounts

@@ -12,7 +12,7 @@ import numpy as np
 
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.cells import Cells, add_cells, spread_rows, stack_cells, unstack_cells
+from uldp.mechanisms.protocol.cells import Cells, add_cells, spread_rows, stack_cells, unstack_cells
 from uldp.schemas.arrays import Counts, Times
 from uldp.schemas.pane import SKEW_RANGES, Accounting
 

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Mask, Times
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds

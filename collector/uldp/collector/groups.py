@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import BLOCK_CELLS, ServedCollection
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.collection import CollectionKey
 
 #: Collections that are counted alike are so many groups or more, for workers to share.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from uldp.collector.signals import PartialSignals
-from uldp.mechanisms.cells import Cells, add_cells
+from uldp.mechanisms.protocol.cells import Cells, add_cells
 from uldp.schemas.pane import Accounting
 
 _NO_REPORTS = Accounting()

@@ -3,25 +3,58 @@
 This package uses NumPy and special functions, never Beam. Of this project it imports only ``uldp.schemas``.
 """
 
+from uldp.mechanisms.assembly import kept, of_folds, of_shares, of_strings
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
-from uldp.mechanisms.mechanism import Mechanism
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.decoder import Decoder, Linear
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import (
+    BitNoise,
+    Guarantee,
+    Mechanism,
+    PayloadForm,
+    Privacy,
+    PureMechanism,
+    Randomness,
+    UniformNoise,
+)
 from uldp.mechanisms.tags.pum import Pum
 
 __all__ = [
+    "BitNoise",
     "BudgetExceededError",
+    "Cells",
     "Channel",
+    "Decoder",
     "Device",
+    "Encoding",
     "FileLedger",
+    "Guarantee",
+    "Held",
     "LdpProtocol",
     "Ledger",
     "LedgerContent",
+    "Linear",
     "Mechanism",
     "MemoryLedger",
+    "NumberDecoder",
+    "NumberEncoding",
+    "PayloadForm",
+    "Privacy",
     "Pum",
+    "PureMechanism",
+    "Randomness",
+    "UniformNoise",
     "build_protocol",
+    "count_symbols",
+    "kept",
+    "of_folds",
+    "of_shares",
+    "of_strings",
 ]

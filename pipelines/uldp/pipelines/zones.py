@@ -9,9 +9,7 @@ from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.aside import written_aside
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.mechanisms import LevelsSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
-from uldp.schemas.specs.utility_optimized import UtilityOptimizedResponseSpec
 from uldp.schemas.specs.variable import Variable
 from uldp.schemas.specs.zones import Zones, write_zones
 
@@ -82,11 +80,11 @@ def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
 def _refusal(variable: Variable, epsilon: float | None) -> str:
     """Return why a tag cannot have zones, or not with this budget of their own; empty if it can."""
     mechanism = variable.mechanism
-    if isinstance(mechanism, LevelsSpec):
+    if mechanism.obfuscates is not mechanism:
         return "levels have no zones; choose urr"
     if epsilon is None:
         return ""
-    if not isinstance(mechanism, UtilityOptimizedResponseSpec) or epsilon > mechanism.epsilon:
+    if not mechanism.answers_zones or epsilon > (mechanism.epsilon or 0.0):
         return (
             f"--zone-epsilon {epsilon:g} needs the mechanism urr with an epsilon of this or more, not {mechanism.name}"
             f" with {mechanism.epsilon:.16g}"

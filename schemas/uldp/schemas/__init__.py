@@ -8,7 +8,9 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Rejected, Report, ReportBatch
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.specfile import SpecError
+from uldp.schemas.specs.variable import Variable
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table
 
@@ -16,7 +18,9 @@ __all__ = [
     "CollectionSpec",
     "Estimate",
     "Flag",
+    "MechanismFamily",
     "Message",
+    "PrivateSpec",
     "Reason",
     "Rejected",
     "Report",
@@ -24,4 +28,5 @@ __all__ = [
     "SpecError",
     "Statistic",
     "Table",
+    "Variable",
 ]

@@ -12,7 +12,7 @@ from tests import build
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
-from uldp.mechanisms.strings.string_fit import string_checks
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.pipelines.clients.verification import LEVEL, verify
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
@@ -103,11 +103,12 @@ def test_strings_are_tested_from_their_cohorts(mechanism: dict[str, Any], tmp_pa
 
 def test_the_p_values_of_strings_are_those_of_a_test() -> None:
     # Of 200 right clients, a p-value is below x for about the share x at the most.
-    for mechanism in FOR_STRINGS:
-        protocol, rng = build_protocol(build.spec(**STRINGS, mechanism=mechanism)), default_rng(5)
+    for parameters in FOR_STRINGS:
+        mechanism, rng = build_protocol(build.spec(**STRINGS, mechanism=parameters)).mechanism, default_rng(5)
+        assert isinstance(mechanism, StringMechanism)
         least = [
-            [check.p_value for check in string_checks(protocol.mechanism, 77, sent)]
-            for sent in (protocol.mechanism.perturb(np.full(1000, 77), rng) for _ in range(200))
+            [check.p_value for check in mechanism.string_checks(77, sent)]
+            for sent in (mechanism.perturb(np.full(1000, 77), rng) for _ in range(200))
         ]
         for x in (0.05, 0.5):
             assert (np.array(least) < x).mean(axis=0).max() < x + 4 * np.sqrt(x * (1 - x) / 200)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests import build
+from uldp.mechanisms.kernels.designs import Design
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.designs import Design
 
 URR: dict[str, Any] = {"sensitive": [0], "tags": [{"name": "home"}]}
 RECORD: dict[str, Any] = {

@@ -16,7 +16,7 @@ from tests.build import HOUR, MINUTE
 from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
 from uldp.collector.decoder import Decoded, ReportDecoder
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth

@@ -9,7 +9,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.messages import read_back
 from uldp.collector.decoder import ReportDecoder
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.truth import Truth

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.pane import Accounting

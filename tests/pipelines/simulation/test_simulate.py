@@ -11,7 +11,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from tests.messages import read_back
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation import simulate as module
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.truth import Truth, TruthError
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec

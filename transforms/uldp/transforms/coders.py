@@ -15,7 +15,7 @@ from uldp.collector.blocks import NUMBERS, PartialBlock
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.cells import Cells, SparseCells, as_dense
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.arrays import Counts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema

@@ -18,7 +18,7 @@ from uldp.collector.groups import Place
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
-from uldp.mechanisms.cells import stack_cells
+from uldp.mechanisms.protocol.cells import stack_cells
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialStatisticCoder
 from uldp.transforms.internals import Given, WindowedValue

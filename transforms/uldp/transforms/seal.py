@@ -16,11 +16,11 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
-from uldp.mechanisms.mechanism import IMPROBABLE_TAIL
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.specs.collection import CollectionSpec

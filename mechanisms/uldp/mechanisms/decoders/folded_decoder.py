@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
 from uldp.mechanisms.estimators.by_name import project_to_simplex
-from uldp.mechanisms.inference.intervals import lower_tail
+from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats

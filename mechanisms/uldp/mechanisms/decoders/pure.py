@@ -10,20 +10,22 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.decoder import SharesDecoder
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.decoder import SharesDecoder, two_digits
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
-from uldp.schemas.specs.mechanism_names import OF_COUNTS, OF_SYMBOLS
+from uldp.schemas.specs.estimators import OF_COUNTS, OF_SYMBOLS
 from uldp.schemas.table import Basis, Table
 
 # ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
 _WINDOWS = 16
+# The search for a number of users that suffices: the factor between two tries, and where it begins at the most.
+_USERS_STEP, _MOST_USERS = 1.5, 1e10
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +176,31 @@ class PureDecoder(SharesDecoder):
         l1 = f"expected l1 {at_most}{falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if they are equal"
         worst = f"standard error of the unbiased estimate at most {self.forecast(n).max():.3g} a symbol"
         yield "errors", f"of {estimator} at n = {n:,}: {l1}; {worst}"
+
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield a line if n reports are expected to halve the error of a guess without reports, or less.
+
+        See ``Decoder``.
+        """
+        estimator = self.known(estimator)
+        truth, guess = (shares(self.channel.size) for shares in (falling_shares, equal_shares))
+        blind = float(np.abs(self.pum.distribution(guess) - self.pum.distribution(truth)).sum())
+
+        def error(n: int) -> float:
+            return self.expected_l1(truth, n, estimator)
+
+        if not blind or error(n) <= blind / 2:
+            return
+        # So many suffice for the unbiased estimate, whose error falls with their root. Others need fewer.
+        enough = n * (self.channel.expected_l1(truth, n) / (blind / 2)) ** 2
+        while enough < _MOST_USERS and error(int(enough / _USERS_STEP)) <= blind / 2:
+            enough /= _USERS_STEP
+        few = enough < _MOST_USERS
+        need = f"{two_digits(enough * users / n):,} users or more" if few else "more users than there are"
+        yield (
+            f"the expected l1 error of {estimator} is {error(n):.3g} at n = {users:,}, and that of equal shares, a"
+            f" guess without reports, {blind:.3g}: take {need} in a window, fewer values, or a larger epsilon"
+        )
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the tables of shares of an estimate of r; see ``share_tables``."""

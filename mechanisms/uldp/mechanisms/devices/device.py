@@ -18,9 +18,8 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.ledger import Ledger, LedgerContent
 from uldp.mechanisms.devices.randomness import KeptDraws, SystemRandomness
 from uldp.mechanisms.devices.spending import BudgetExceededError, admitted_at, record
-from uldp.mechanisms.encoding import Held
-from uldp.mechanisms.mechanism import Randomness, WithMemory
-from uldp.mechanisms.pooling.levels import LevelEncoding, at_level
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.mechanism import Randomness, WithMemory
 from uldp.schemas.arrays import Payloads, Values
 from uldp.schemas.records import Report, as_milliseconds
 from uldp.schemas.specs.collection import CollectionSpec, checked_spec
@@ -104,10 +103,7 @@ class Device:
         if not spec.variables.keys() >= of_attributes.keys():
             raise ValueError(f"hidden names an attribute that is not in the spec, which has {list(spec.variables)}")
         self._hidden = {name: _hidden(name, each, of_attributes.get(name, {})) for name, each in spec.variables.items()}
-        self._protocol = at_level(build_protocol(spec), level)
-        self._guarantee = self._protocol.mechanism.guarantee
-        if isinstance(self._protocol.encoding, LevelEncoding):
-            self._guarantee = self._protocol.encoding.guarantee
+        self._protocol = build_protocol(spec).at(level)
         self._randomness = SystemRandomness() if randomness is None else randomness
         asked = "lasting_epsilon" if self._protocol.mechanism.memory else "budget" if spec.budget else None
         if asked is not None and ledger is None:
@@ -168,7 +164,7 @@ class Device:
         symbols = protocol.encoding.encode(columns, self._randomness)
         if ledger is not None:
             with ledger.change() as content:
-                self._spend(content, self._guarantee.epsilon, event_time_ms)
+                self._spend(content, self._protocol.guarantee.epsilon, event_time_ms)
         return mechanism.perturb(symbols, self._randomness)
 
     def _encode(self, content: LedgerContent, columns: Sequence[Held]) -> Values:
@@ -190,7 +186,7 @@ class Device:
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
         response = mechanism.permanent(symbols, self._randomness)
         kept = content.kept.get(key)
-        self._spend(content, self._guarantee.lasting if kept is None else 0.0, event_time_ms)
+        self._spend(content, self._protocol.guarantee.lasting if kept is None else 0.0, event_time_ms)
         if kept is not None:
             response[:] = np.frombuffer(kept, response.dtype)
         content.kept[key] = response.tobytes()

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats
 
 

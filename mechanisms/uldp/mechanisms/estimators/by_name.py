@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel, normal_quantile
 from uldp.mechanisms.estimators import likelihood
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
+from uldp.mechanisms.protocol.channel import Channel, normal_quantile
 from uldp.schemas.arrays import Counts, Floats
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).

@@ -6,8 +6,8 @@ noise of those that are high by chance. A prior learnt from the counts of the wi
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators.projection import onto_simplex, wls
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
 #: A class with fewer symbols says nothing about what is usual in it, so its estimates stay unbiased.

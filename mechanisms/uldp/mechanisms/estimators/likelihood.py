@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
 #: EM stops after a step that moves the estimate by at most this l1 distance.

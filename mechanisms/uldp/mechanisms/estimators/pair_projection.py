@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel, NumbersT, Product
+from uldp.mechanisms.protocol.channel import Channel, NumbersT, Product
 from uldp.schemas.arrays import Counts, Floats, Rows
 
 # V follows r in so many steps, or fewer if r moves by less than this part of a standard deviation.

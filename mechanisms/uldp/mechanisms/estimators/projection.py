@@ -6,7 +6,6 @@ There are two choices of the variances. ``wls``, an estimator, takes those of th
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators.likelihood import exact_mle
 from uldp.mechanisms.estimators.pair_projection import (
     has_pairs,
@@ -15,6 +14,7 @@ from uldp.mechanisms.estimators.pair_projection import (
     pair_distance,
     separate,
 )
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
 # The part of the first interval of the root to which it is found.

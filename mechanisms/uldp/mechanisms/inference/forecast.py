@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from uldp.mechanisms.channel import Channel, normal_quantile
-from uldp.mechanisms.decoder import SharesDecoder
+from uldp.mechanisms.protocol.channel import Channel, normal_quantile
+from uldp.mechanisms.protocol.decoder import SharesDecoder
 from uldp.schemas.arrays import Counts, Floats
 
 #: Seeds each simulation, so that a forecast is a function of its arguments.

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.inference.forecast import LARGEST, rounded
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
 #: The p-value of support counts of n reports, or None if n is too small for it.

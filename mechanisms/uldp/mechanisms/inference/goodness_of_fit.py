@@ -12,9 +12,8 @@ import numpy as np
 from numpy.random import default_rng
 from scipy import special
 
-from uldp.mechanisms.cells import as_dense
-from uldp.mechanisms.mechanism import Mechanism, PureMechanism
-from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats, Payloads
 
@@ -66,9 +65,8 @@ def checks(mechanism: Mechanism, r: Floats, payloads: Payloads, seed: int = 0) -
         payloads: n reports that have passed ``possible``.
         seed: The seed of what is drawn for comparison.
     """
-    if isinstance(mechanism, Memoized):
-        yield from checks(mechanism.once, r, payloads, seed)
-    elif isinstance(mechanism, Strata):
+    mechanism = mechanism.bare
+    if isinstance(mechanism, Strata):
         yield from _of_strata(mechanism, r, payloads, seed)
     elif (law := mechanism.law(r)) is not None:
         counts = np.bincount(payloads, minlength=len(law))

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from uldp.mechanisms.channel import Channel
 from uldp.mechanisms.estimators.likelihood import best_rates
 from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts
 
 #: ``fit_counts`` requires at least this variance for the count of a symbol that no device holds. Below it, the count is

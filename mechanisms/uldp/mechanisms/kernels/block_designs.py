@@ -11,9 +11,9 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
+from uldp.mechanisms.kernels.designs import Design, prime_power
 from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.schemas.arrays import Counts, Floats, Symbols
-from uldp.schemas.specs.designs import Design, prime_power
 
 # Up to so many entries of blocks and points, a product with their incidence matrix is faster than a transform.
 _MOST_ENTRIES = 1 << 16

@@ -1,14 +1,14 @@
 """Numbers of a range: their encoding as points of a grid, and the table of their mean."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.decoder import Linear
-from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.protocol.decoder import Decoder, Linear, two_digits
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
@@ -72,6 +72,27 @@ class NumberEncoding(Encoding):
         bits = _PART_BITS - (self.grid - 1).bit_length()
         parts = np.rint((inside - self.low) / (self.high - self.low) * (self.grid << bits)).astype(np.int64)
         return parts, bits
+
+
+class NumberDecoder(Decoder):
+    """A decoder of one number in [low, high], whose ``linear`` is the mean.
+
+    Attributes:
+        low: Lower end of the range.
+        high: Upper end.
+    """
+
+    low: float
+    high: float
+
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield a line if the error of the mean is more than a tenth of the range; see ``Decoder``."""
+        error, width = float(self.forecast(n)[0]), self.high - self.low
+        if error > width / 10:
+            yield (
+                f"the expected error of the mean is {error:.3g} at n = {users:,}, in a range of {width:.3g}: take "
+                f"{two_digits(users * (10 * error / width) ** 2):,} users or more in a window, or a larger epsilon"
+            )
 
 
 def mean_table(mean: Linear, n: int, basis: Basis) -> Table:

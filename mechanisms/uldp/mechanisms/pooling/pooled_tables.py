@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
-from uldp.mechanisms.numbers.block_decoder import BlockDecoder
-from uldp.mechanisms.numbers.duchi import MeanDecoder
+from uldp.mechanisms.numbers.number import NumberDecoder
 from uldp.mechanisms.pooling.pooled_bayes import pooled_auto
 from uldp.mechanisms.pooling.versions import WeightedLinear, contradictions, pool
+from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
@@ -57,7 +56,7 @@ def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
     decoders = [version.decoder for version in versions]
     if all(isinstance(decoder, PureDecoder) for decoder in decoders):
         return _of_shares(versions)
-    if all(isinstance(decoder, MeanDecoder | BlockDecoder) for decoder in decoders):
+    if all(isinstance(decoder, NumberDecoder) for decoder in decoders):
         return _of_means(versions)
     if all(isinstance(decoder, StrataDecoder) for decoder in decoders):
         return _of_records(versions)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.cells import Cells, count_symbols
 from uldp.mechanisms.kernels.supports_text import supports_text
-from uldp.mechanisms.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
 

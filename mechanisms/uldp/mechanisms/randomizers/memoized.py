@@ -4,15 +4,16 @@ Source: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-P
 for the permanent and the instantaneous randomized response. The noise of the second is solved for here.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.cells import Cells
-from uldp.mechanisms.kernels.packed_bits import pack_rows
-from uldp.mechanisms.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
+from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
+from uldp.mechanisms.randomizers.packed_bits import pack_rows
 from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
 
 # again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
@@ -83,6 +84,22 @@ class Memoized(WithMemory):
         self.guarantee = replace(once.guarantee, lasting=inner.guarantee.epsilon)
         self.size, self.form, self.largest_step = once.size, once.form, once.largest_step
         self.statistic_size, self.partitions = once.statistic_size, once.partitions
+
+    @property
+    def bare(self) -> Mechanism:
+        """The mechanism that has the law of one report."""
+        return self.once
+
+    def warnings(self, n: int) -> Iterator[str]:
+        """Yield a line if n devices keep one of so many responses that theirs are almost as good as names."""
+        yield from self.once.warnings(n)
+        if isinstance(self.once, UniformNoise) and self.once.log_payloads > math.log(n):
+            yield (
+                f"a device sends the response that it keeps, unchanged, in {1 - self.noise[0]:.0%} of its reports, and"
+                f" there are more responses than users: a reader can link those of a device among {n:,} users,"
+                " and sees that its value has changed; what the value is stays protected. Take a"
+                " mechanism with fewer payloads, such as rr of few values, or leave out lasting_epsilon"
+            )
 
     def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.

@@ -7,19 +7,20 @@ from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.estimators.projection import onto_simplex
-from uldp.mechanisms.inference.intervals import lower_tail
-from uldp.mechanisms.strings.bloom import BloomFilter
-from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates, CohortChannel
-from uldp.mechanisms.strings.cohort_hashing import CohortHashing
+from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.protocol.decoder import Decoder, require_reports, two_digits
+from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates
 from uldp.mechanisms.strings.cohorts import string_symbol
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 #: The probability that any candidate is found which nobody holds.
 FALSELY_FOUND = 0.05
+#: Candidates with a smaller share than this are what a collection of strings is for.
+_LARGE_SHARE = 0.1
 
 
 class CandidateDecoder(Decoder):
@@ -40,7 +41,7 @@ class CandidateDecoder(Decoder):
 
     def __init__(
         self,
-        mechanism: BloomFilter | CohortHashing,
+        mechanism: StringMechanism,
         candidates: Sequence[str],
         longest: int,
         *,
@@ -57,7 +58,7 @@ class CandidateDecoder(Decoder):
         Raises:
             ValueError: if a candidate is too long.
         """
-        self.channel = _channel_of(mechanism)
+        self.channel = mechanism.cohort_channel
         self.names = tuple(candidates)
         self.simultaneous = simultaneous
         self._longest = longest
@@ -148,6 +149,16 @@ class CandidateDecoder(Decoder):
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {n:,}: {self._error(n):.3g}; {shown}"
 
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield a line if there are no candidates, or if n reports hardly find any; see ``Decoder``."""
+        if not self.names:
+            yield "no candidates: reports are counted, but estimates need candidates; add them to the spec at any time"
+        elif (least := self.least_found(n)) > _LARGE_SHARE:
+            yield (
+                f"a candidate is found only from a share of about {min(least, 1):.2g} on: take"
+                f" {two_digits(users * (least / _LARGE_SHARE) ** 2):,} users or more in a window, or a larger epsilon"
+            )
+
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
         """Return the tables ``share``, ``unexplained``, ``p_value`` and ``found``; see the class.
 
@@ -211,12 +222,3 @@ class CandidateDecoder(Decoder):
         inside = np.clip(supports, np.finfo(np.float64).tiny, trials)
         tail: Floats = np.where(supports <= 0, 1.0, special.betainc(inside, trials - inside + 1, chance))
         return tail
-
-
-def _channel_of(mechanism: BloomFilter | CohortHashing) -> CohortChannel:
-    if isinstance(mechanism, BloomFilter):
-        return CohortChannel(
-            mechanism.cohorts, mechanism.bits, mechanism.hashes, mechanism.theta, mechanism.q, one_position=False
-        )
-    noise, g = mechanism.noise_probability, mechanism.buckets
-    return CohortChannel(mechanism.cohorts, g, 1, 1 - noise, noise / (g - 1), one_position=True)

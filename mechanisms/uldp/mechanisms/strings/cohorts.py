@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.mechanism import Randomness
-from uldp.mechanisms.randomizers.local_hashing import hash_symbols
+from uldp.mechanisms.kernels.hashing import hash_symbols
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Symbols, Values
 
 _DIGEST_BYTES = 6

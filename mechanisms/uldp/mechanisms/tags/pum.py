@@ -17,9 +17,9 @@ from typing import Self, cast
 
 import numpy as np
 
-from uldp.mechanisms.decoder import Linear
-from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.protocol.decoder import Linear
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Mask, Values
 from uldp.schemas.specs.variable import Variable
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp.mechanisms.channel import normal_quantile
-from uldp.mechanisms.decoder import Linear
+from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.protocol.decoder import Linear
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
 

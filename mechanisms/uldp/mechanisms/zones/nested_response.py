@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp.mechanisms.cells import Cells, count_symbols
-from uldp.mechanisms.channel import Channel
-from uldp.mechanisms.mechanism import Guarantee, Mechanism, PayloadForm, Randomness
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Randomness
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, number_of_points, primes
-from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Counts, Floats, Mask, Symbols, Values
 
 

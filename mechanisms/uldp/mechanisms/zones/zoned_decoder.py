@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from uldp.mechanisms.channel import normal_quantile
-from uldp.mechanisms.decoder import Decoder, require_reports
 from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
+from uldp.mechanisms.protocol.channel import normal_quantile
+from uldp.mechanisms.protocol.decoder import Decoder, require_reports
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.zone_shares import ZoneShares, learn

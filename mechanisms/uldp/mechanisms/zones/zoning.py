@@ -7,8 +7,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from uldp.mechanisms.encoding import Encoding, Held
-from uldp.mechanisms.mechanism import Randomness
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.arrays import Floats, Mask, Symbols, Values

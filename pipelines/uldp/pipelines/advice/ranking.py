@@ -9,53 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoder import SharesDecoder
-from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.inference.forecast import Errors, forecast_errors
-from uldp.mechanisms.mechanism import Mechanism, PayloadForm, UniformNoise
-from uldp.mechanisms.protocol import LdpProtocol
+from uldp.mechanisms.protocol.decoder import SharesDecoder
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.epsilon import MAX_EPSILON
-from uldp.schemas.specs.mechanism_names import MechanismName
+from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.specfile import SpecError
-from uldp.schemas.specs.value_mechanisms import MAX_DESIGNS
 
-#: The mechanisms that are compared: those that protect all values alike, and those that protect sensitive ones.
-PLAIN: tuple[MechanismName, ...] = (
-    "rr",
-    "sue",
-    "oue",
-    "the",
-    "ss",
-    "olh",
-    "linear-olh",
-    "pgr",
-    "hrr",
-    "she",
-    "bit-flip",
-)
-UTILITY_OPTIMIZED: tuple[MechanismName, ...] = ("urr", "urap", "uoue", "uhr", "uss", "ubd")
-#: The mechanisms that are not, and why.
-NOT_RANKED: Mapping[MechanismName, str] = {
-    "identity": "no privacy",
-    "warner": "rr of two values",
-    "mangat": "urr of two values",
-    "rappor": "sue and oue have its best theta",
-    "blh": "the same as hrr",
-    "idue": "an epsilon for each group of values",
-    "metric": "an epsilon for a unit of distance",
-    "levels": "an epsilon for each level of users",
-    "bloom": "for strings",
-    "cohort-olh": "for strings",
-    "duchi": "for numbers",
-    "block": "for numbers",
-    "sample-one": "for records",
-}
-#: The bits of a report of bit-flip, unless so few make too many designs; fewer would cost accuracy, and with a bit for
-#: each value it is sue.
-_BITS = 64
 #: A simulation has about so many symbols in all, in so many windows at least and at most.
 _SYMBOLS, _LEAST_WINDOWS, _MOST_WINDOWS = 1 << 12, 8, 256
 #: A search ends where its bounds differ by this factor.
@@ -79,7 +45,7 @@ class Advice:
         kept: Whether devices may keep their responses, and whether these would link the reports of a device.
     """
 
-    mechanism: MechanismName
+    mechanism: str
     spec: dict[str, Any]
     epsilon: float
     users: int
@@ -94,7 +60,7 @@ class Advice:
 class LeftOut:
     """A mechanism that does not suit the question, and why."""
 
-    mechanism: MechanismName
+    mechanism: str
     reason: str
 
 
@@ -127,20 +93,28 @@ class _UnsuitableError(Exception):
     """A mechanism cannot be built at this epsilon, or no epsilon or number of users reaches the error."""
 
 
-def _candidates(question: Question) -> Iterator[MechanismName]:
+def ranked_mechanisms(*, utility_optimized: bool) -> list[str]:
+    """Return the mechanisms that are compared: those that protect all values alike, or those of sensitive ones."""
+    models = {name: family(name) for name in mechanism_names()}
+    return [
+        name for name, model in models.items() if model.utility_optimized == utility_optimized and not model.not_ranked
+    ]
+
+
+def _candidates(question: Question) -> Iterator[str]:
     """Yield the mechanisms to try: with tags, only those that PUM can use."""
     if not question.keys.get("tags"):
-        yield from PLAIN
+        yield from ranked_mechanisms(utility_optimized=False)
     if question.keys.get("sensitive", "all") != "all":
-        yield from UTILITY_OPTIMIZED
+        yield from ranked_mechanisms(utility_optimized=True)
 
 
-def _advise(question: Question, mechanism: MechanismName) -> Advice:
-    plain = mechanism in PLAIN
+def _advise(question: Question, mechanism: str) -> Advice:
+    model = family(mechanism)
+    plain = not model.utility_optimized
 
     def keys(epsilon: float) -> dict[str, Any]:
-        own = {"bits": _bits(question.size)} if mechanism == "bit-flip" else {}
-        return {"name": mechanism, "epsilon": epsilon, **own}
+        return {"name": mechanism, "epsilon": epsilon, **model.example(question.size)}
 
     def build(epsilon: float) -> _Simulated:
         return _Simulated(question, question.spec(keys(epsilon), plain=plain))
@@ -177,10 +151,6 @@ def _advise(question: Question, mechanism: MechanismName) -> Advice:
         simulated.decoder.weight,
         _kept(simulated.protocol.mechanism, question, advised, users, plain=plain),
     )
-
-
-def _bits(size: int) -> int:
-    return min(max(_BITS, -(-size // MAX_DESIGNS)), size)
 
 
 class _Simulated:

@@ -8,7 +8,9 @@ from itertools import groupby
 import yaml
 
 from uldp.pipelines.advice.question import Question
-from uldp.pipelines.advice.ranking import NOT_RANKED, Advice, LeftOut
+from uldp.pipelines.advice.ranking import Advice, LeftOut
+from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mechanism_family import family
 
 #: A mechanism whose error is within this part of the least is as good.
 _SAME = 0.02
@@ -56,7 +58,8 @@ def _reasons(left_out: Sequence[LeftOut]) -> list[str]:
 
 def _not_ranked() -> list[str]:
     """Return lines that say why the other mechanisms of a spec are not compared."""
-    grouped = groupby(NOT_RANKED, key=lambda name: NOT_RANKED[name])
+    left_out = [name for name in mechanism_names() if family(name).not_ranked]
+    grouped = groupby(left_out, key=lambda name: family(name).not_ranked)
     reasons = (f"{' and '.join(names)} ({reason})" for reason, names in grouped)
     return textwrap.wrap(f"not ranked: {', '.join(reasons)}", 120)
 

@@ -9,9 +9,7 @@ import numpy as np
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
 from uldp.collector.judge import COUNTED, Judged, judge, reason_of
 from uldp.collector.parse import MessageParser, Unparsed
-from uldp.mechanisms.protocol import LdpProtocol
-from uldp.mechanisms.randomizers.memoized import Memoized
-from uldp.mechanisms.randomizers.randomized_response import RandomizedResponse
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks
 from uldp.schemas.codec.packed import Bodies
 from uldp.schemas.codec.registry import RegistryIds
@@ -173,9 +171,8 @@ def _report(of: Judged, row: int) -> Iterator[str]:
 
 def _name(served: ServedCollection, payload: int | bytes) -> str:
     """Return the label or the tag of a payload, if payloads are the symbols of Z; else an empty text."""
-    mechanism = served.mechanism.once if isinstance(served.mechanism, Memoized) else served.mechanism
     variable = served.spec.variables.get("")
-    if variable is None or not isinstance(mechanism, RandomizedResponse) or any(variable.zones):
+    if variable is None or not served.mechanism.bare.reports_symbols or any(variable.zones):
         return ""
     assert isinstance(payload, int)
     names = [f"the tag {quote(tag.name)}" for tag in variable.tags]

@@ -6,10 +6,9 @@ from typing import cast
 
 import numpy as np
 
-from uldp.mechanisms.encoding import Held
 from uldp.mechanisms.inference.goodness_of_fit import Check, checks
-from uldp.mechanisms.pooling.levels import at_level
-from uldp.mechanisms.strings.string_fit import string_checks
+from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.pipelines.clients.inspection import Inspection
 from uldp.pipelines.clients.sent import archived_messages, in_chunks
 from uldp.pipelines.results.text import number_of
@@ -72,7 +71,7 @@ def verify(
         ValueError: if the archive cannot show anything; says what to do.
     """
     inspection = Inspection([spec], registry_ids)
-    protocol = at_level(inspection.protocol(spec), level)
+    protocol = inspection.protocol(spec).at(level)
     if protocol.mechanism.memory:
         raise ValueError(
             f"{spec.collection} has lasting_epsilon, and reports of one permanent response depend on each other; copy"
@@ -100,9 +99,10 @@ def verify(
             f"{archive}: {number_of(repeated, 'report')} of {n:,} repeat the report_id of another; give each report"
             " 16 fresh random bytes"
         )
-    if strings:
+    mechanism = protocol.mechanism.bare
+    if isinstance(mechanism, StringMechanism):
         (symbol,) = protocol.encoding.encode(held, np.random.default_rng(0)).tolist()  # it draws nothing
-        return Verification(n, list(string_checks(protocol.mechanism, symbol, payloads)))
+        return Verification(n, list(mechanism.string_checks(symbol, payloads)))
     r = protocol.encoding.law(held, protocol.mechanism.size)
     return Verification(n, list(checks(protocol.mechanism, r, payloads)))
 

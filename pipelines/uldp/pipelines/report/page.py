@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.mechanism import Privacy
+from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.aside import written_aside
 from uldp.pipelines.report.shares import TOP, Shares, shares_of
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
@@ -35,10 +35,7 @@ from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import count_reasons, missing_messages
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
-from uldp.schemas.specs.mechanism_names import MECHANISM_TITLES
 from uldp.schemas.specs.mistakes import printable
-from uldp.schemas.specs.utility_optimized import UrapSpec
-from uldp.schemas.specs.value_mechanisms import RapporSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 
@@ -208,10 +205,9 @@ def _chapter(
 ) -> Chapter:
     if truth is not None:
         _check_truth(truth, spec)
-    theta = spec.mechanism.theta if isinstance(spec.mechanism, RapporSpec | UrapSpec) else None
     return Chapter(
         spec,
-        mechanism=MECHANISM_TITLES[spec.mechanism.name] + ("" if theta is None else f", θ = {theta:g}"),
+        mechanism=spec.mechanism.text,
         guarantee=guarantee(spec),
         truth=truth is not None,
         sections=[

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoder import Decoder
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
+from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.read import Current
 from uldp.pipelines.results.tables import tables_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from uldp.mechanisms.catalog import build_protocol
-from uldp.mechanisms.decoder import DEPENDS_ON_N
+from uldp.mechanisms.protocol.decoder import DEPENDS_ON_N
 from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
@@ -14,7 +14,7 @@ from uldp.schemas.records import iso
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
-from uldp.schemas.specs.mechanism_names import SEVERAL_EPSILONS
+from uldp.schemas.specs.mechanism_family import several_epsilons
 from uldp.schemas.specs.mistakes import printable
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
@@ -129,7 +129,7 @@ def mechanism_text(estimate: Estimate) -> str:
     """Return the mechanism of an estimate and its epsilon."""
     if estimate.epsilon is None:
         return f"{estimate.mechanism}, no privacy"
-    most = "up to " if estimate.mechanism in SEVERAL_EPSILONS else ""
+    most = "up to " if several_epsilons(estimate.mechanism) else ""
     return f"{estimate.mechanism}, {most}epsilon {estimate.epsilon:g}"
 
 

@@ -22,7 +22,7 @@ from typing import Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from uldp.mechanisms.encoding import Held
+from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec

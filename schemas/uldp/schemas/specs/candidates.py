@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from uldp.schemas.specs.cohorts import MOST_CANDIDATE_BYTES
 from uldp.schemas.specs.domains import Strings
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import plain, quote
 from uldp.schemas.specs.tables import read_column
+
+#: The strings that a spec asks about have at most so many bytes together, because each estimate holds them.
+MOST_CANDIDATE_BYTES = 1 << 18
 
 
 def read_candidates(

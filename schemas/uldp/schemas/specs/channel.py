@@ -11,11 +11,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from uldp.schemas.specs.mechanisms import MechanismSpec
+from uldp.schemas.specs.mechanism_family import MechanismFamily
 from uldp.schemas.specs.variable import Variable
 
 
-def device_half(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> dict[str, Any]:
+def device_half(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> dict[str, Any]:
     """Return the facts that devices need, by the keys of the spec, such as ``mechanism.epsilon``.
 
     Each default is written out, labels take the place of the file that names them, and sensitive values are indices.
@@ -24,7 +24,7 @@ def device_half(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> 
     return dict(_facts(mechanism, variables))
 
 
-def _facts(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> Iterator[tuple[str, Any]]:
+def _facts(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> Iterator[tuple[str, Any]]:
     if "" not in variables:
         yield "domain.record", list(variables)
         yield "mechanism.name", mechanism.name
@@ -47,11 +47,7 @@ def _facts(mechanism: MechanismSpec, variables: Mapping[str, Variable]) -> Itera
             if zones is not None:
                 yield f"{beside}tags.{tag.name}.zones", zones.of_value.tolist()
                 yield f"{beside}tags.{tag.name}.zone_epsilon", tag.zone_epsilon
-        # The expected shares of levels are for forecasts alone.
-        expected = {"levels": {"__all__": {"share"}}} if variable.mechanism.name == "levels" else None
-        parameters = variable.parameters.model_dump(exclude_none=True, exclude=expected) | (
-            {"share": variable.share} if name else {}
-        )
+        parameters = variable.parameters.device_parameters() | ({"share": variable.share} if name else {})
         yield from _under(f"mechanism.of.{name}." if name else "mechanism.", parameters)
 
 

@@ -7,26 +7,24 @@ value and remedy.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from uldp.schemas.arrays import Floats, Mask, Times
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.channel import device_half, digest
 from uldp.schemas.specs.domains import Domain, Sensitive, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
+from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.mechanism_family import PrivateSpec
-from uldp.schemas.specs.mechanism_names import EstimatorName
-from uldp.schemas.specs.mechanisms import LevelsSpec, MechanismSpec, SampleOneSpec, not_a_name
+from uldp.schemas.specs.mechanism_family import AnyMechanism, MisfitError
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
-from uldp.schemas.specs.other_domains import MAX_EMS_BINS, BlockSpec
 from uldp.schemas.specs.specfile import SpecError, read_spec
 from uldp.schemas.specs.strict import Strict
-from uldp.schemas.specs.value_mechanisms import InputDiscriminativeSpec, MetricSpec
 from uldp.schemas.specs.variable import Variable, read_variable
 
 #: A collection and one of its versions.
@@ -111,7 +109,7 @@ class CollectionSpec(Strict):
     version: int = Field(ge=1, lt=1 << 31)
     domain: Domain
     sensitive: Sensitive = "all"
-    mechanism: Annotated[MechanismSpec, Field(discriminator="name"), BeforeValidator(not_a_name)]
+    mechanism: AnyMechanism
     tags: list[Tag] = Field(default_factory=list)
     #: The strings whose shares are asked for, of a domain of strings.
     candidates: list[str] | None = None
@@ -146,16 +144,12 @@ class CollectionSpec(Strict):
     def _check_budget(self) -> None:
         if self.budget is None:
             return
-        if isinstance(self.mechanism, MetricSpec):
-            raise ValueError(
-                "budget: the epsilon of metric is for a unit of distance, and a budget is for all values; remove budget"
-            )
+        if self.mechanism.no_budget:
+            raise ValueError(f"budget: {self.mechanism.no_budget}; remove budget")
         spent, key = self.mechanism.epsilon, "epsilon"
-        if isinstance(self.mechanism, PrivateSpec | LevelsSpec) and self.mechanism.lasting_epsilon is not None:
+        if self.mechanism.lasting_epsilon is not None:
             spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"
-        if spent is None:
-            raise ValueError("budget: identity gives no privacy, so nothing bounds what it spends; remove budget")
-        if self.budget.epsilon < spent:
+        if spent is not None and self.budget.epsilon < spent:
             raise ValueError(
                 f"budget.epsilon must be {spent:.16g} or more, which is mechanism.{key}: a first report spends this"
                 " much"
@@ -223,7 +217,7 @@ class CollectionSpec(Strict):
         if mechanism.share is not None:
             raise ValueError("mechanism.share: only the attributes of a record have shares; remove it")
         if record is None:
-            if isinstance(mechanism, SampleOneSpec):
+            if mechanism.parts:
                 raise ValueError("mechanism: sample-one is for a record; give domain.record, or another mechanism")
             only = read_variable(
                 self.domain,
@@ -236,7 +230,7 @@ class CollectionSpec(Strict):
                 candidates_file=self.candidates_file,
             )
             return {"": only}
-        if not isinstance(mechanism, SampleOneSpec):
+        if not mechanism.parts:
             raise ValueError(
                 f"mechanism: a record needs sample-one, not {mechanism.name}; give each attribute a mechanism in of"
             )
@@ -244,17 +238,17 @@ class CollectionSpec(Strict):
         if self.sensitive != "all" or beside:
             key = beside[0] if beside else "sensitive"
             raise ValueError(f"{key}: the attributes of a record have their own; move {key} to domain.record")
-        if others := [name for name in mechanism.of if name not in record]:
+        if others := [name for name in mechanism.parts if name not in record]:
             suggestion = notes(near(others[0], record))
             raise ValueError(f"mechanism.of.{others[0]}: not an attribute of domain.record; remove it{suggestion}")
-        if missing := [name for name in record if name not in mechanism.of]:
+        if missing := [name for name in record if name not in mechanism.parts]:
             raise ValueError(f"mechanism.of.{missing[0]}: missing; add the mechanism of this attribute")
         return {
             name: read_variable(
                 attribute,
                 attribute.sensitive,
                 attribute.tags,
-                mechanism.of[name],
+                mechanism.parts[name],
                 folder,
                 attribute=name,
                 share=mechanism.share_of(name),
@@ -292,20 +286,17 @@ class CollectionSpec(Strict):
             fitting = ", ".join(name for name in get_args(EstimatorName) if name in known)
             raise ValueError(f"estimator {estimator} does not fit {names}; choose from {fitting}")
         for variable in self.variables.values() if self.estimators[0] == "norm-sub" else ():
-            some_only = variable.mechanism.name in {"urap", "uoue"} and not variable.sensitive_mask.all()
-            if some_only or isinstance(variable.mechanism, InputDiscriminativeSpec):
-                precise = "are not sensitive" if some_only else "have little noise"
+            if precise := variable.mechanism.uneven_noise(variable.sensitive_mask):
                 raise ValueError(
                     f"estimator norm-sub cannot be the first of {variable.mechanism.name}: it shifts values that"
                     f" {precise} as far as the noisy ones, out of their own intervals; write wls first, and norm-sub"
                     " behind it to compare"
                 )
-        for name, variable in self.variables.items() if "ems" in self.estimators else ():
-            if isinstance(variable.mechanism, BlockSpec) and variable.mechanism.bins > MAX_EMS_BINS:
-                raise ValueError(
-                    f"mechanism.{f'of.{name}.' if name else ''}bins: estimator ems takes at most {MAX_EMS_BINS:,} bins,"
-                    f" got {variable.mechanism.bins:,}; write bins: {MAX_EMS_BINS}, or remove estimator ems"
-                )
+        for (name, variable), estimator in product(self.variables.items(), self.estimators):
+            try:
+                variable.mechanism.check_estimator(estimator)
+            except MisfitError as error:
+                raise ValueError(f"mechanism.{f'of.{name}.' if name else ''}{error}") from error
 
     @property
     def key(self) -> CollectionKey:

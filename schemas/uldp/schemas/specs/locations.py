@@ -43,8 +43,8 @@ def locate(model: type[BaseModel], location: tuple[int | str, ...], unions: Coll
 def _enter(place: Place, kinds: list[Any], part: int | str, unions: Collection[str]) -> list[Any]:
     """Go one step along a location, and return the alternatives for the type of the value there."""
     models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
-    if len(models) > 1:  # the step chooses a model by its name
-        return [kind for kind in models if part in get_args(kind.model_fields["name"].annotation)]
+    if models and hasattr(models[0], "by_name") and (chosen := models[0].by_name(part)) is not None:
+        return [chosen]  # the step is the name of a mechanism
     if part == "[key]":  # the error is about the key before
         return []
     inner = next((kind for kind in kinds if get_origin(kind) in {dict, list}), None)

@@ -1,33 +1,64 @@
-"""What every model of a mechanism in a spec has: its capabilities, and its budget."""
+"""What every model of a mechanism in a spec has: its capabilities, its budget, and the protocol that it builds."""
 
-import math
-from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, ClassVar, Self, get_args
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from uldp.schemas.specs.domains import DomainKind
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.domains import DomainKind, Tag
 from uldp.schemas.specs.epsilon import Epsilon, covers
-from uldp.schemas.specs.mechanism_names import OF_COUNTS, EstimatorName, MechanismName
+from uldp.schemas.specs.estimators import OF_COUNTS, EstimatorName
+from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.values import Values
 
-#: The most buckets of a hash, and the most bins of a number.
-MOST_BUCKETS = 1 << 16
+if TYPE_CHECKING:
+    from uldp.schemas.specs.variable import Variable
 
-
+#: What a family needs, if it needs an epsilon.
 NEEDS_EPSILON = {"epsilon": "for example epsilon: 1.0"}
 
-#: The models by the names of their mechanisms; each model adds itself.
-_FAMILIES: "dict[str, type[MechanismFamily]]" = {}
+
+class MisfitError(ValueError):
+    """A mechanism does not fit the domain, the sensitive values or the tags.
+
+    Attributes:
+        key: ``domain``, ``sensitive``, ``tags``, or a parameter of the mechanism.
+        text: What is wrong, and the remedy.
+    """
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(f"{key}: {text}")
+        self.key, self.text = key, text
 
 
 class MechanismFamily(Strict):
-    """A mechanism.
+    """A mechanism, as a spec names it.
 
     Attributes:
+        title: What it is called on a page.
+        literature: What a spec says, beginning with the name of the mechanism, in place of names of the literature.
         utility_optimized: Whether it protects only sensitive values, so that a spec may list these.
         takes_tags: Whether it can be the common mechanism of PUM.
+        like_with_tags: The mechanism that is most like it, of those that take tags.
+        answers_zones: Whether it reports the zone behind a tag with a budget of its own.
+        protects: What it protects, in the words of an error.
+        several_epsilons: Whether the epsilon of two values, or of a user, may be less than that of an estimate.
+        no_budget: Why its epsilon cannot be counted against a budget of the user; empty if it can.
+        not_in_levels: Why levels do not take it, and what to do; None if they do, or if it is not for values.
+        not_ranked: Why ``uldp advise`` does not compare it; empty if it does.
         domain_kind: The kind of domain that it is for.
         estimators: The estimators for its statistic; the first is the default.
         largest_size: The most values that its domain may have.
@@ -37,8 +68,17 @@ class MechanismFamily(Strict):
         name: Its name in specs.
     """
 
+    title: ClassVar[str]
+    literature: ClassVar[Mapping[str, str]] = {}
     utility_optimized: ClassVar[bool] = False
     takes_tags: ClassVar[bool] = False
+    like_with_tags: ClassVar[str] = "ubd"
+    answers_zones: ClassVar[bool] = False
+    protects: ClassVar[str] = "every value alike"
+    several_epsilons: ClassVar[bool] = False
+    no_budget: ClassVar[str] = ""
+    not_in_levels: ClassVar[str | None] = None
+    not_ranked: ClassVar[str] = ""
     domain_kind: ClassVar[DomainKind] = "values"
     estimators: ClassVar[tuple[EstimatorName, ...]] = OF_COUNTS
     largest_size: ClassVar[int] = 1 << 24
@@ -48,10 +88,77 @@ class MechanismFamily(Strict):
 
     name: str
 
+    if TYPE_CHECKING:  # each model has these as a field, as a constant, or as a property
+
+        @property
+        def epsilon(self) -> float | None:
+            """The largest budget of one report, in nats; None without privacy."""
+
+        @property
+        def lasting_epsilon(self) -> float | None:
+            """The largest budget of all reports of one value, in nats; None if devices keep no response."""
+
+        @property
+        def share(self) -> float | None:
+            """In a record, the share of the reports about this attribute; None for equal shares."""
+
     @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
-        _FAMILIES.update(dict.fromkeys(get_args(cls.model_fields["name"].annotation), cls))
+    def by_name(cls, name: object) -> "type[MechanismFamily] | None":
+        """Return the model of this name, if a key takes mechanisms of any family; None otherwise."""
+        return family(name) if cls is MechanismFamily and isinstance(name, str) and name in registered() else None
+
+    @classmethod
+    def is_part(cls) -> bool:
+        """Return whether it can be the mechanism of an attribute of a record."""
+        return "share" in cls.model_fields and cls.domain_kind != "record"
+
+    @classmethod
+    def is_level(cls) -> bool:
+        """Return whether it can be the mechanism of levels."""
+        return cls.domain_kind == "values" and "epsilon" in cls.model_fields and cls.not_in_levels is None
+
+    @classmethod
+    def example(cls, size: int) -> dict[str, Any]:
+        """Return the parameters beside epsilon that it must have, as ``uldp advise`` takes them for ``size`` values."""
+        return {}
+
+    @property
+    def obfuscates(self) -> "MechanismFamily":
+        """The mechanism whose capabilities matter: that of each of the levels, or this one."""
+        return self
+
+    @property
+    def parts(self) -> "Mapping[str, MechanismFamily]":
+        """The mechanisms of the attributes of a record; empty for others."""
+        return {}
+
+    @property
+    def most_candidates(self) -> int:
+        """The most strings whose shares the statistic tells apart; 0 if it is not for strings."""
+        return 0
+
+    @property
+    def text(self) -> str:
+        """What it is called on a page, with the parameters that its reader may know."""
+        return self.title
+
+    def share_of(self, attribute: str) -> float:
+        """Return the share of the reports about an attribute of a record; equal shares are the default."""
+        share = self.parts[attribute].share
+        return 1 / len(self.parts) if share is None else share
+
+    def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
+        """Return this mechanism for these values.
+
+        Args:
+            values: The values of the domain.
+            sensitive: Shape (|X|,): whether each value is sensitive.
+            tags: The tags.
+
+        Raises:
+            MisfitError: if it is not for them.
+        """
+        return self
 
     def resolved(self, sensitive: int, size: int) -> Self:
         """Return this mechanism with numbers in place of auto.
@@ -65,6 +172,33 @@ class MechanismFamily(Strict):
         """
         return self
 
+    def uneven_noise(self, sensitive: Mask) -> str:
+        """Return which values have less noise than others, so that norm-sub cannot be first; empty if none have.
+
+        Args:
+            sensitive: Shape (|X|,): whether each value is sensitive.
+        """
+        return ""
+
+    def check_estimator(self, estimator: str) -> None:
+        """Raise MisfitError if a parameter is not for one of its estimators."""
+
+    def device_parameters(self) -> dict[str, Any]:
+        """Return what devices need of it, with each default written out."""
+        return self.model_dump(exclude_none=True)
+
+    def protocol(self, variable: "Variable") -> object:
+        """Build the encoding, mechanism and decoder for a variable, an ``LdpProtocol`` of ``uldp.mechanisms``.
+
+        Raises:
+            ValueError: if it cannot be built for this domain or epsilon.
+        """
+        raise NotImplementedError(f"{self.name} is the mechanism of no single variable")
+
+    def joined(self, variables: "Mapping[str, Variable]", parts: Mapping[str, Any]) -> object:
+        """Build the ``LdpProtocol`` of a record from those of its attributes."""
+        raise NotImplementedError(f"{self.name} is for one variable")
+
     @model_validator(mode="before")
     @classmethod
     def _takes_its_parameters(cls, data: Any) -> Any:
@@ -77,8 +211,8 @@ class MechanismFamily(Strict):
             if data.get(key) is None:
                 raise ValueError(f"{data['name']} needs {key}, {example}{_unknown(data, cls.model_fields)}")
         for key in data:
-            takers = _takers(key)
-            if takers and key not in cls.model_fields:
+            takers = _takers(key) if key not in cls.model_fields else ""
+            if takers:
                 raise ValueError(f"{data['name']} takes no {key}; only {takers} {'do' if ',' in takers else 'does'}")
         return data
 
@@ -120,10 +254,29 @@ def _inside(theta: float) -> float:
 Theta = Annotated[float, AfterValidator(_inside)]
 
 
-def best_buckets(data: dict[str, Any]) -> int:
-    """Return the number of buckets with the least variance (Wang et al., USENIX Security 2017, section 4.4)."""
-    # Older versions of pydantic ask even if epsilon is wrong and missing here; the error about it is enough.
-    return min(round(math.exp(data.get("epsilon", 1.0))) + 1, MOST_BUCKETS)
+@cache
+def family(name: str) -> type[MechanismFamily]:
+    """Return the model of a mechanism.
+
+    Raises:
+        KeyError: if no mechanism has this name.
+        TypeError: if what the name stands for is no model.
+    """
+    point = registered()[name]
+    found = point.load()
+    if not (isinstance(found, type) and issubclass(found, MechanismFamily)):
+        raise TypeError(f"{point.value}, the mechanism {name}, is no MechanismFamily; see docs/own_mechanism.md")
+    return found
+
+
+def names_where(holds: Callable[[type[MechanismFamily]], bool]) -> str:
+    """Return the names of all mechanisms for whose models ``holds`` returns true, as text."""
+    return ", ".join(name for name in mechanism_names() if holds(family(name)))
+
+
+def several_epsilons(name: str) -> bool:
+    """Return whether the epsilon of an estimate by this mechanism is the largest of several."""
+    return name in registered() and family(name).several_epsilons
 
 
 def _unknown(data: Mapping[object, object], known: Collection[str]) -> str:
@@ -136,6 +289,45 @@ def _takers(parameter: str) -> str:
     return names_where(lambda family: parameter in family.model_fields)
 
 
-def names_where(holds: Callable[[type[MechanismFamily]], bool]) -> str:
-    """Return the names of all mechanisms for whose models ``holds`` returns true, as text."""
-    return ", ".join(name for name in get_args(MechanismName) if holds(_FAMILIES[name]))
+def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:
+    """Read a mechanism by the model of its name.
+
+    Raises:
+        ValidationError: the errors of pydantic, with the name of the mechanism in their location, as for a union.
+        ValueError: if ``data`` is the name alone.
+    """
+    if isinstance(data, str) and data in mechanism_names():
+        keys = "".join(f", {example.removeprefix('for example ')}" for example in family(data).needs.values())
+        raise ValueError(f"must be a mapping; write {{name: {data}{keys}}}")
+    if not isinstance(data, dict):
+        return data
+    if "name" not in data:
+        raise _error("union_tag_not_found", data, discriminator="'name'")
+    name = data["name"]
+    if not (isinstance(name, str) and name in registered() and fits(family(name))):
+        expected = ", ".join(repr(known) for known in names_where(fits).split(", "))
+        raise _error("union_tag_invalid", data, discriminator="'name'", tag=str(name), expected_tags=expected)
+    try:
+        return family(name).model_validate(data)
+    except ValidationError as error:
+        problems: list[Any] = [{**each, "loc": (name, *each["loc"])} for each in error.errors(include_url=False)]
+        raise ValidationError.from_exception_data(name, problems) from None
+
+
+def _error(kind: str, data: object, **context: str) -> ValidationError:
+    details: Any = {"type": kind, "loc": (), "input": data, "ctx": context}
+    return ValidationError.from_exception_data("mechanism", [details])
+
+
+def _any(model: type[MechanismFamily]) -> bool:
+    return True
+
+
+#: A mechanism of any family; one for an attribute of a record; one that levels of privacy have.
+AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=_any))]
+PartMechanism = Annotated[
+    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_part()))
+]
+LevelMechanism = Annotated[
+    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_level()))
+]

@@ -1,6 +1,7 @@
 """One thing that a device holds: the only one of a collection, or an attribute of a record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,29 +11,13 @@ from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.specs.candidates import read_candidates
 from uldp.schemas.specs.domains import Sensitive, Tag, VariableDomain
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.groups import read_groups
-from uldp.schemas.specs.mechanism_family import PrivateSpec, names_where
-from uldp.schemas.specs.mechanisms import LevelsSpec, VariableMechanism
+from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.specs.other_domains import BloomSpec, CohortHashingSpec
-from uldp.schemas.specs.value_mechanisms import MAX_DESIGNS, BitFlipSpec, InputDiscriminativeSpec, MetricSpec
 from uldp.schemas.specs.values import Values, read_values
 from uldp.schemas.specs.zones import Zones, read_zones
 
 #: A collector has a table of the values behind each zone that has a bot of its own; it has at most so many entries.
 _MOST_PLACES = 1 << 24
-
-#: The mechanism for tags that is most like one that takes none; ubd for others.
-_NEAREST: Mapping[str, str] = {
-    "identity": "urr",
-    "rr": "urr",
-    "warner": "urr",
-    "mangat": "urr",
-    "rappor": "urap",
-    "sue": "urap",
-    "oue": "uoue",
-    "ss": "uss",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +38,7 @@ class Variable(Values):
     """
 
     domain: VariableDomain
-    mechanism: VariableMechanism
+    mechanism: MechanismFamily
     share: float
     tags: Sequence[Tag]
     sensitive_mask: Mask
@@ -64,7 +49,7 @@ class Variable(Values):
     candidates: Sequence[str] = ()
 
     @cached_property
-    def parameters(self) -> VariableMechanism:
+    def parameters(self) -> MechanismFamily:
         """The mechanism with numbers in place of auto, as devices know it; these follow from Z."""
         if self.domain.kind != "values":
             return self.mechanism
@@ -86,7 +71,7 @@ def read_variable(
     domain: VariableDomain,
     sensitive: Sensitive,
     tags: Sequence[Tag],
-    mechanism: VariableMechanism,
+    mechanism: MechanismFamily,
     folder: SpecFolder,
     *,
     attribute: str = "",
@@ -112,71 +97,27 @@ def read_variable(
     Raises:
         ValueError: if the parts do not fit, or a file is not as it must be. The message begins with the key.
     """
-    in_record = f"domain.record.{attribute}"
-    # The keys of an attribute are beside those of its domain; those of a collection are around its domain.
-    of_domain, beside = (in_record, f"{in_record}.") if attribute else ("domain", "")
-    where = f"{in_record}: " if attribute else ""
-    if domain.kind != mechanism.domain_kind:
-        key = f"mechanism.of.{attribute}" if attribute else "mechanism"
-        fitting = names_where(
-            lambda family: family.domain_kind == domain.kind and (not attribute or "share" in family.model_fields)
-        )
-        holds = {"values": "several values", "number": "a number", "strings": "strings", "record": "a record"}
-        raise ValueError(
-            f"{key}: {mechanism.name} is for {holds[mechanism.domain_kind]}, and the domain is {holds[domain.kind]};"
-            f" choose one of {fitting}"
-        )
-    if domain.kind != "values" and (sensitive != "all" or tags):
-        held = "number" if domain.number is not None else "string"
-        raise ValueError(
-            f"{where}{mechanism.name} protects every {held} alike; remove {'tags' if tags else 'sensitive'}"
-        )
-    asked: Sequence[str] = ()
-    if domain.strings is not None and isinstance(mechanism, BloomSpec | CohortHashingSpec):
-        try:
-            asked = read_candidates(candidates, candidates_file, domain.strings, mechanism.most_candidates, folder)
-        except ValueError as error:
-            raise ValueError(f"{beside}{error}") from error
-    elif candidates is not None or candidates_file is not None:
-        key = "candidates" if candidates is not None else "candidates_file"
-        raise ValueError(f"{beside}{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}")
-    # The mechanism that obfuscates, whose capabilities matter.
-    own = mechanism.of if isinstance(mechanism, LevelsSpec) else mechanism
-    if own is not mechanism and any(tag.zones is not None for tag in tags):
-        raise ValueError("tags: levels have no zones; remove zones, or choose urr")
-    _check_sensitive(own, sensitive, tags, where)
-    try:
+    keys = _Keys(attribute)
+    _check_kind(domain, sensitive, tags, mechanism, keys)
+    asked = _read_candidates(domain, mechanism, candidates, candidates_file, folder, keys)
+    own = mechanism.obfuscates
+    _check_sensitive(own, sensitive, tags, keys.where)
+    with keys.under(f"{keys.of_domain}."):
         values = read_values(domain, folder)
-    except ValueError as error:
-        raise ValueError(f"{of_domain}.{error}") from error
-    try:
+    with keys.under(f"{keys.beside}sensitive: "):
         mask = values.mask(sensitive)
-    except ValueError as error:
-        raise ValueError(f"{beside}sensitive: {error}") from error
-    if own.name in {"warner", "mangat"} and values.size != 2:
-        raise ValueError(f"{of_domain}: {own.name} is for two values, got {values.size}; use rr or urr")
-    if own.name == "mangat" and mask.sum() != 1:
-        raise ValueError(f"{beside}sensitive: mangat needs exactly one sensitive value; name one")
+    try:
+        mechanism = mechanism.fitted(values, mask, tags)
+    except MisfitError as error:
+        raise ValueError(f"{keys.of(error.key)}: {error.text}") from error
     if values.size > own.largest_size:
         reason, other = own.large_domains
         raise ValueError(
-            f"{of_domain}: {own.name} {reason}, so it takes at most {own.largest_size:,} values, got"
+            f"{keys.of_domain}: {own.name} {reason}, so it takes at most {own.largest_size:,} values, got"
             f" {values.size:,}; {f'use {other}, or merge values' if other else 'merge values'}"
         )
-    if isinstance(mechanism, BitFlipSpec):
-        _check_bits(mechanism.bits, values.size, f"mechanism.of.{attribute}.bits" if attribute else "mechanism.bits")
-    if isinstance(mechanism, MetricSpec) and values.size % (mechanism.columns or 1):
-        raise ValueError(
-            f"mechanism.columns: {mechanism.columns} columns do not divide {values.size:,} values into full rows"
-            f"{_divisor_near(values.size, mechanism.columns or 1)}"
-        )
-    if isinstance(mechanism, InputDiscriminativeSpec):
-        try:
-            mechanism = mechanism.model_copy(update={"groups": read_groups(mechanism.groups, values)})
-        except ValueError as error:
-            raise ValueError(f"mechanism.groups: {error}") from error
-    background, strength = _read_backgrounds(values, mask, tags, folder, f"{beside}tags")
-    zones = _read_zones(values, tags, folder, f"{beside}tags")
+    background, strength = _read_backgrounds(values, mask, tags, folder, f"{keys.beside}tags")
+    zones = _read_zones(values, tags, folder, f"{keys.beside}tags")
     variable = Variable(
         values.size,
         values.names,
@@ -191,45 +132,99 @@ def read_variable(
         simultaneous,
         asked,
     )
-    try:
+    with keys.under(f"{keys.mechanism}."):
         assert variable.parameters
-    except ValueError as error:
-        raise ValueError(f"{f'mechanism.of.{attribute}' if attribute else 'mechanism'}.{error}") from error
     return variable
 
 
-def _check_bits(bits: int, size: int, key: str) -> None:
-    least = -(-size // MAX_DESIGNS)
-    if bits > size:
-        raise ValueError(f"{key}: there are only {size:,} values; write {size} or less, or choose sue for all bits")
-    if bits < least:
+@dataclass(frozen=True)
+class _Keys:
+    """The keys of a variable in its spec: those of an attribute are beside its domain; others are around the domain."""
+
+    attribute: str
+
+    @property
+    def of_domain(self) -> str:
+        return f"domain.record.{self.attribute}" if self.attribute else "domain"
+
+    @property
+    def beside(self) -> str:
+        return f"{self.of_domain}." if self.attribute else ""
+
+    @property
+    def where(self) -> str:
+        return f"{self.of_domain}: " if self.attribute else ""
+
+    @property
+    def mechanism(self) -> str:
+        return f"mechanism.of.{self.attribute}" if self.attribute else "mechanism"
+
+    def of(self, key: str) -> str:
+        """Return the place of the domain, of a key beside it, or of a parameter of the mechanism."""
+        if key == "domain":
+            return self.of_domain
+        return f"{self.beside}{key}" if key in ("sensitive", "tags") else f"{self.mechanism}.{key}"
+
+    @contextmanager
+    def under(self, prefix: str) -> Iterator[None]:
+        """Put a prefix before the message of an error."""
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(f"{prefix}{error}") from error
+
+
+def _check_kind(
+    domain: VariableDomain, sensitive: Sensitive, tags: Sequence[Tag], mechanism: MechanismFamily, keys: _Keys
+) -> None:
+    """Raise ValueError if the mechanism is not for this kind of domain, or the spec has keys of another kind."""
+    if domain.kind != mechanism.domain_kind:
+        fitting = names_where(
+            lambda family: family.domain_kind == domain.kind and (not keys.attribute or family.is_part())
+        )
+        holds = {"values": "several values", "number": "a number", "strings": "strings", "record": "a record"}
         raise ValueError(
-            f"{key}: {bits:,} bits of {size:,} values need more than {MAX_DESIGNS:,} designs; write {least} or more"
+            f"{keys.mechanism}: {mechanism.name} is for {holds[mechanism.domain_kind]}, and the domain is"
+            f" {holds[domain.kind]}; choose one of {fitting}"
+        )
+    if domain.kind != "values" and (sensitive != "all" or tags):
+        held = "number" if domain.number is not None else "string"
+        raise ValueError(
+            f"{keys.where}{mechanism.name} protects every {held} alike; remove {'tags' if tags else 'sensitive'}"
         )
 
 
-def _divisor_near(size: int, columns: int) -> str:
-    """Return the remedy for a number of columns that leaves a row incomplete."""
-    divisors = [number for number in range(2, size + 1) if not size % number]
-    if divisors == [size]:  # a single row, which is the line that the values are without columns
-        return "; remove columns, because no number does"
-    return f"; the nearest number that does is {min(divisors, key=lambda number: abs(number - columns))}"
+def _read_candidates(
+    domain: VariableDomain,
+    mechanism: MechanismFamily,
+    candidates: Sequence[str] | None,
+    file: str | None,
+    folder: SpecFolder,
+    keys: _Keys,
+) -> Sequence[str]:
+    if domain.strings is not None:
+        with keys.under(keys.beside):
+            return read_candidates(candidates, file, domain.strings, mechanism.most_candidates, folder)
+    if candidates is not None or file is not None:
+        key = "candidates" if candidates is not None else "candidates_file"
+        raise ValueError(
+            f"{keys.beside}{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}"
+        )
+    return ()
 
 
-def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
-    for_tags = names_where(lambda family: family.takes_tags)
-    alike = "every value" if isinstance(mechanism, InputDiscriminativeSpec) else "every value alike"
+def _check_sensitive(mechanism: MechanismFamily, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
+    for_tags, protects = names_where(lambda family: family.takes_tags), mechanism.protects
     if tags and not mechanism.takes_tags:
-        reason = "is for two values" if mechanism.utility_optimized else f"protects {alike}, hidden or not"
-        nearest = _NEAREST.get(mechanism.name, "ubd")
+        reason = "is for two values" if mechanism.utility_optimized else f"protects {protects}, hidden or not"
         raise ValueError(
-            f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose {nearest}, or"
-            f" another of {for_tags}"
+            f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose"
+            f" {mechanism.like_with_tags}, or another of {for_tags}"
         )
-    if mechanism.name == "mangat" and sensitive == "all":
-        raise ValueError(f"{where}mangat needs exactly one sensitive value, for example sensitive: [1]")
     if not mechanism.utility_optimized and sensitive != "all":
-        raise ValueError(f"{where}{mechanism.name} protects {alike}; write sensitive: all, or choose one of {for_tags}")
+        raise ValueError(
+            f"{where}{mechanism.name} protects {protects}; write sensitive: all, or choose one of {for_tags}"
+        )
     for index, tag in enumerate(tags):
         _check_zone_epsilon(mechanism, tag, f"{where}tags.{index}.zone_epsilon")
     names = [tag.name for tag in tags]
@@ -237,14 +232,14 @@ def _check_sensitive(mechanism: VariableMechanism, sensitive: Sensitive, tags: S
         raise ValueError(f"{where}tag names must differ, got {names}")
 
 
-def _check_zone_epsilon(mechanism: VariableMechanism, tag: Tag, key: str) -> None:
-    if tag.zone_epsilon is None or not isinstance(mechanism, PrivateSpec):
+def _check_zone_epsilon(mechanism: MechanismFamily, tag: Tag, key: str) -> None:
+    if tag.zone_epsilon is None:
         return
-    if mechanism.name != "urr":
+    if not mechanism.answers_zones:
         raise ValueError(f"{key}: {mechanism.name} takes zones without a budget of their own; choose urr, or remove it")
     if mechanism.lasting_epsilon is not None:
         raise ValueError(f"{key}: a device keeps no answer about a zone; remove it, or mechanism.lasting_epsilon")
-    if tag.zone_epsilon > mechanism.epsilon:
+    if mechanism.epsilon is not None and tag.zone_epsilon > mechanism.epsilon:
         raise ValueError(f"{key}: must be at most epsilon, the budget of the report ({mechanism.epsilon:.16g})")
 
 

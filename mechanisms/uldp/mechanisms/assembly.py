@@ -1,0 +1,99 @@
+"""The protocol of a mechanism that is given as a function of its epsilon."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from uldp.mechanisms.decoders.folded_decoder import FoldedDecoder
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
+from uldp.mechanisms.randomizers.fold import FoldedMechanism
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.mechanisms.strings.candidate_decoder import CandidateDecoder
+from uldp.mechanisms.strings.cohorts import StringEncoding
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.mechanisms.tags.pum import Pum
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
+from uldp.mechanisms.zones.zoning import Zoning
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
+from uldp.schemas.specs.variable import Variable
+
+
+def kept(spec: MechanismFamily, once: Mechanism, build: Callable[[float], Mechanism]) -> Mechanism:
+    """Return a mechanism; with ``lasting_epsilon`` in its spec, that of devices that keep their responses.
+
+    Args:
+        spec: The spec of the mechanism.
+        once: The mechanism.
+        build: Builds it with another epsilon, but with all else as the epsilon of the spec has it.
+    """
+    return once if spec.lasting_epsilon is None else Memoized(build(spec.lasting_epsilon), once)
+
+
+def of_shares(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, float], PureMechanism]) -> LdpProtocol:
+    """Return the protocol of a mechanism for shares of values.
+
+    The common mechanism Q_cmn of PUM is over Z = X and then one bot for each tag. The bots are sensitive: Z_S = X_S and
+    all bots (Murakami & Kawamoto, section 5.1).
+
+    Args:
+        variable: The values and tags.
+        spec: The spec of the mechanism.
+        build: Builds it from the mask of sensitive symbols, and an epsilon: that of the spec, or its lasting one.
+    """
+    if any(variable.zones):
+        return _zoned(variable, spec, build)
+    pum = Pum.of(variable)
+    sensitive = _with_bots(pum.sensitive, len(pum.tags))
+    mechanism = build(sensitive, _budget(spec))
+    decoder = PureDecoder(
+        mechanism.channel, pum, chance_support=mechanism.chance_support, simultaneous=variable.simultaneous
+    )
+    return LdpProtocol(pum, kept(spec, mechanism, partial(build, sensitive)), decoder)
+
+
+def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float], FoldedMechanism]) -> LdpProtocol:
+    """Return the protocol of a mechanism with a fold. ``build`` gets |X| and an epsilon, as for ``of_shares``."""
+    pum, mechanism = Pum.of(variable), build(variable.size, spec.epsilon)
+    decoder = FoldedDecoder(mechanism, pum, simultaneous=variable.simultaneous)
+    return LdpProtocol(pum, kept(spec, mechanism, partial(build, variable.size)), decoder)
+
+
+def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], StringMechanism]) -> LdpProtocol:
+    """Return the protocol of a mechanism for strings. ``build`` gets its epsilon, or the lasting one."""
+    assert variable.domain.strings is not None  # the spec has checked this
+    longest, mechanism = variable.domain.strings.longest, build(spec.epsilon)
+    decoder = CandidateDecoder(mechanism, variable.candidates, longest, simultaneous=variable.simultaneous)
+    return LdpProtocol(StringEncoding(longest), kept(spec, mechanism, build), decoder)
+
+
+def _budget(spec: MechanismFamily) -> float:
+    """Return epsilon; without privacy, any likelihood ratio is allowed."""
+    return math.inf if spec.epsilon is None else spec.epsilon
+
+
+def _with_bots(values: Mask, bots: int) -> Mask:
+    """Return which symbols are sensitive: some of the values, and the bots behind them."""
+    return np.concatenate([values, np.ones(bots, dtype=np.bool_)])
+
+
+def _zoned(variable: Variable, spec: MechanismFamily, build: Callable[[Mask, float], PureMechanism]) -> LdpProtocol:
+    """Build the protocol of tags with zones, of which some may be nested."""
+    zoning, epsilon = Zoning.of(variable), _budget(spec)
+    values, bots = zoning.pum.sensitive, zoning.bots
+    nested: NestedResponse | None = None
+    mechanism: NestedResponse | PureMechanism
+    lasting: Mechanism
+    if any(zoning.nests):
+        mechanism = lasting = nested = NestedResponse(values, epsilon, [bot.nest for bot in bots])
+    else:
+        sensitive = _with_bots(values, len(bots))
+        mechanism = build(sensitive, epsilon)
+        lasting = kept(spec, mechanism, partial(build, sensitive))
+    read = partial(PureDecoder, mechanism.channel, simultaneous=variable.simultaneous)
+    return LdpProtocol(zoning, lasting, ZonedDecoder(zoning, nested, read))

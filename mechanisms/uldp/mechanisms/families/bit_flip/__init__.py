@@ -1,0 +1,1 @@
+"""A few bits of a unary encoding."""

@@ -1,0 +1,135 @@
+"""A few bits of a unary encoding: a device reports those of one of several fixed designs.
+
+Source: Ding, Kulkarni & Yekhanin, "Collecting Telemetry Data Privately" (NeurIPS 2017), section 3 (dBitFlip); Wang,
+Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data Statistics and Analysis" (Sensors
+20, 2020), equations (53) and (54). There, each device draws w of the k symbols for ever: such a set is a fingerprint of
+the device. Here it draws one of ceil(k/w) sets that are the same for all devices, with the same variance.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, PureMechanism, Randomness
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, tally_bits
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
+
+# perturb holds a float and two bytes for each bit; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 17
+
+
+class FlippedBits(PureMechanism, BitNoise):
+    """The bits of one design: whether the true symbol is each of w symbols, each flipped with probability f.
+
+    With E = e^epsilon, f = 1/(sqrt(E) + 1) (53). The inputs are 0, ..., w-1 for the symbols of the design, and w for
+    all others, whose bits are all false before the flips.
+
+    Guarantee: one report is epsilon-LDP. Two inputs differ in two bits at most, and each has the factor (1-f)/f =
+    sqrt(E). ``SystemRandomness`` draws a flip with a probability that is rounded up, which lowers this factor.
+
+    A payload is the w bits, most significant bit first, padded with zeros to whole bytes.
+    """
+
+    partitions = False
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        """Build the mechanism.
+
+        Args:
+            width: w.
+            epsilon: Budget of one report in nats.
+
+        Raises:
+            ValueError: if the design has no symbol, or epsilon is not positive.
+        """
+        if width < 1:
+            raise ValueError(f"a design has one symbol or more, got {width}")
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        self.size, self.statistic_size, self.bits = width + 1, width, width
+        self.form = PayloadForm(width=-(-width // 8))
+        self.sensitive = np.ones(width, dtype=np.bool_)
+        self._flipped = 1 / (math.exp(epsilon / 2) + 1)
+        flipped = np.full(width, self._flipped)
+        self.channel = Channel(1 - flipped, flipped, independent_bits=True)
+        self._padding_bits = ~np.packbits(self.sensitive)[-1]
+
+    @property
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """The probability of a flip, for both bits that are set and others, shape (w,)."""
+        return self.channel.q, self.channel.q
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb inputs of shape (n,) into packed bits of shape (n, ceil(w/8)); the draws are the same for all inputs.
+
+        Raises:
+            ValueError: if an input is outside of 0 to w.
+        """
+        self.check_symbols(symbols)
+        width = self.statistic_size
+        return pack_rows(len(symbols), width, lambda block: self._bits(symbols[block], randomness), _BITS_AT_ONCE)
+
+    def _bits(self, symbols: Values, randomness: Randomness) -> Mask:
+        true: Mask = symbols[:, np.newaxis] == np.arange(self.statistic_size)
+        flipped: Mask = randomness.random(true.shape) < self._flipped
+        return true ^ flipped
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads have zero padding."""
+        possible: Mask = cast(Packed, payloads)[:, -1] & self._padding_bits == 0
+        return possible
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols of the design whose bits are set, from 0."""
+        return describe_bits(cast(bytes, payload), self.bits)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports with each bit set."""
+        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.statistic_size)
+
+
+def design_widths(size: int, bits: int) -> list[int]:
+    """Return the number of symbols of each design: ``bits`` neighbours each, and fewer in the last one."""
+    return [min(bits, size - first) for first in range(0, size, bits)]
+
+
+class DesignEncoding(Encoding):
+    """Draws one design for each device, whatever it holds, and says which of its symbols the device holds.
+
+    The designs are public. With a permanent response, a device keeps its draw, so that it has one design for ever.
+
+    Args:
+        values: The encoding of the values.
+        bits: The number of symbols of a design; the last one may have fewer.
+        strata: The mechanism: ``FlippedBits`` for each design.
+    """
+
+    def __init__(self, values: Pum, bits: int, strata: Strata) -> None:
+        self._values, self._bits, self._strata = values, bits, strata
+
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the symbol of each device in its drawn design, shape (n,).
+
+        Raises:
+            ValueError: if a value is outside of the domain.
+        """
+        values = self._values.encode(columns, randomness)
+        drawn = self._strata.draw(len(values), randomness)
+        widths = np.array([part.size for part in self._strata.parts])[drawn] - 1
+        place = values - drawn * self._bits
+        inside = (place >= 0) & (place < widths)
+        return np.where(inside, place, widths) + self._strata.first_symbols[drawn]
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distribution of the input of each design, times its share; see ``Encoding``."""
+        parts, shares = self._strata.parts, self._strata.shares
+        of_designs = np.split(self._values.law(columns, size - len(parts)), np.arange(1, len(parts)) * self._bits)
+        return np.concatenate([share * np.append(r, 1 - r.sum()) for share, r in zip(shares, of_designs, strict=True)])

@@ -1,0 +1,1 @@
+"""The distribution of a number, by outputs near its bin."""

@@ -1,0 +1,208 @@
+"""The mean, the distribution and the quantiles of a number, from the cells of ``Block``."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from uldp.mechanisms.estimators.ems import BinChannel, EmsErrors, ems
+from uldp.mechanisms.families.block.randomizer import Block
+from uldp.mechanisms.kernels.intervals import lower_tail
+from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
+from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
+
+#: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
+MAX_EMS_BINS = 1024
+#: The levels of the published quantiles.
+QUANTILE_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+class BlockDecoder(NumberDecoder):
+    """Estimates the mean, or the mean, the distribution and the quantiles of a number in [low, high].
+
+    - "auto" and "empirical": the table ``mean``, unbiased, with its normal interval. Not cut to [low, high].
+    - "ems": also the table ``share``, of the G bins of the range in ascending order, and the table ``quantile``, both
+      from the shares of ``ems``. The intervals of shares are normal. Those of quantiles map the interval of the share
+      below the quantile through the estimated distribution (Woodruff, "Confidence Intervals for Medians and Other
+      Position Measures", JASA 47, 1952), and the standard error is that which a normal interval of this length has.
+      Both contain the measured part of the bias of EMS. The other part makes intervals too short where the numbers
+      have peaks that EMS widens, and with few bins, because smoothing then reaches farther. 95 % intervals of quantiles
+      of a beta(2, 5) distribution covered .90 to 1.00 with 256 and 1024 bins, but .84 in the worst case with 128 (level
+      0.1, epsilon 1, 10^4 reports). With a peak whose standard deviation is .03 of the range, 256 bins and epsilon 1,
+      they covered .5 near the peak.
+
+    Numbers are drawn i.i.d.: errors contain the spread of the numbers themselves.
+    """
+
+    def __init__(self, block: Block, low: float, high: float) -> None:
+        """Build the decoder.
+
+        Args:
+            block: The mechanism of the reports.
+            low: The number of the input 0.
+            high: The number of the input G.
+
+        Raises:
+            ValueError: if the range is empty or not finite.
+        """
+        check_range(low, high)
+        self.block, self.low, self.high = block, low, high
+        self.estimators = ("auto", "empirical", "ems") if block.grid <= MAX_EMS_BINS else ("auto", "empirical")
+
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if the cells are not the outputs of n reports."""
+        if cells.shape != (self.block.statistic_size,):
+            raise ValueError(f"cells have shape {cells.shape}, but a block needs {self.block.statistic_size} cells")
+        if cells.min() < 0 or cells.sum() != n:
+            raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
+
+    def linear(self, cells: Counts, n: int) -> "BlockMean":
+        """Return the unbiased estimate of the mean.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+        self.check(cells, n)
+        require_reports(n)
+        outputs = np.arange(self.block.statistic_size)
+        mean = int(cells @ outputs) / n
+        sample = float(cells @ (outputs - mean) ** 2) / max(n - 1, 1) / (1 - self.block.noise) ** 2
+        # The noise alone has at least the variance at the middle of the range, though a small sample may have less.
+        least = float(self.block.variance(np.array(self.block.grid / 2)))
+        step = (self.high - self.low) / self.block.grid
+        return BlockMean(self.low + step * self.block.input_at(mean), step**2 * max(sample, least) / n, n)
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return how probable it is that some run of outputs has so few or so many of n honest reports.
+
+        Noise gives a run of L outputs a share of noise L/(G+W) or more, and at most 1 - noise of the reports, or L/W of
+        these, come on top. So under all inputs, given or drawn, the number of reports in a run is stochastically
+        between binomial ones. The test takes all runs of 1, 2, 4, ... outputs, with Bonferroni's bound, at every n.
+        """
+        self.check(cells, n)
+        if n <= 0:
+            return {}
+        outputs, noise = self.block.statistic_size, self.block.noise
+        below = np.concatenate([[0], np.cumsum(cells)])
+        tails, tests = [], 0
+        for length in (1 << np.arange((outputs - 1).bit_length())).tolist():
+            runs = below[length:] - below[:-length]
+            least = noise * length / outputs
+            most = least + (1 - noise) * min(length / self.block.width, 1)
+            tails += [lower_tail(int(runs.min()), n, least), lower_tail(n - int(runs.max()), n, max(1 - most, 0))]
+            tests += 2 * len(runs)
+        return {Flag.IMPROBABLE_COUNTS: min(1.0, tests * min(tails))}
+
+    def forecast(self, n: int) -> Floats:
+        """Return the standard error of the mean of n uniform numbers, shape (1,)."""
+        inputs = np.arange(self.block.size)
+        variance = self.block.variance(inputs) + (inputs - self.block.grid / 2) ** 2
+        step = (self.high - self.low) / self.block.grid
+        return np.array([step * math.sqrt(np.trapezoid(variance) / self.block.grid / n)])
+
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield the sizes of the mechanism, and the error at n reports."""
+        block = self.block
+        yield (
+            "outputs",
+            f"{block.statistic_size:,} symbols; noise {block.noise:.6g}, else one of {block.width:,} in a row",
+        )
+        yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
+
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the table ``mean``, and with "ems" also ``share`` and ``quantile``.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """
+        if estimator not in self.estimators:
+            names = ", ".join(self.estimators)
+            raise ValueError(f"a block of {self.block.grid} bins has the estimators {names}, not {estimator!r}")
+        table = mean_table(self.linear(cells, n), n, Basis.NORMAL)
+        return (table, *self._ems_tables(cells, n)) if estimator == "ems" else (table,)
+
+    def _ems_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
+        channel = BinChannel(self.block.grid, self.block.width, self.block.noise)
+        fit = ems(channel, cells, n)
+        errors = EmsErrors(channel, cells, n, fit)
+        z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
+
+        error = errors.root_mean_square(np.eye(channel.bins))
+        share = Table(
+            name=TableName.SHARE,
+            values=fit.shares,
+            stderr=error,
+            n=n,
+            shape=(channel.bins,),
+            low=np.maximum(fit.shares - z * error, 0),
+            high=fit.shares + z * error,
+            level=INTERVAL_LEVEL,
+            whole=True,
+            basis=Basis.NORMAL,
+        )
+
+        ends = np.linspace(self.low, self.high, channel.bins + 1)
+        below = np.concatenate([[0], np.cumsum(fit.shares)])
+        levels = np.array(QUANTILE_LEVELS)
+        values = np.interp(levels, below, ends)
+        # The part of each bin that is below each quantile.
+        parts = np.clip((values[:, None] - ends[:-1]) / np.diff(ends), 0, 1)
+        half = z * errors.root_mean_square(parts)
+        low, high = np.interp(levels - half, below, ends), np.interp(levels + half, below, ends)
+        quantile = Table(
+            name=TableName.QUANTILE,
+            values=values,
+            stderr=(high - low) / (2 * z),
+            n=n,
+            shape=levels.shape,
+            keys=tuple(map(str, QUANTILE_LEVELS)),
+            low=low,
+            high=high,
+            level=INTERVAL_LEVEL,
+            basis=Basis.NORMAL,
+        )
+        return share, quantile
+
+
+@dataclass(frozen=True)
+class BlockMean:
+    """The unbiased estimate of one mean; see ``Linear``.
+
+    Attributes:
+        mean: The estimate.
+        squared_error: Its variance.
+        reports: The number of reports.
+    """
+
+    mean: float
+    squared_error: float
+    reports: int
+
+    @property
+    def values(self) -> Floats:
+        """The mean, shape (1,)."""
+        return np.array([self.mean])
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of the mean, shape (1,)."""
+        return np.array([self.squared_error])
+
+    @property
+    def n(self) -> Counts:
+        """The number of reports, shape (1,)."""
+        return np.array([self.reports], dtype=np.int64)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return ends of shape (1,) of the normal interval."""
+        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(self.variance)
+        return self.values - half, self.values + half
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w for w of shape (1, j)."""
+        return self.variance[:, None] * w

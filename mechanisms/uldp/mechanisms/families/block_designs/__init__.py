@@ -1,0 +1,1 @@
+"""A block of a symmetric design, or a value that is not sensitive."""

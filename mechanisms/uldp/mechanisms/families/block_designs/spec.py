@@ -1,0 +1,67 @@
+"""The mechanisms over block designs in specs."""
+
+from typing import Literal, Self
+
+from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.families.auto import BlockSize
+from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
+from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
+from uldp.mechanisms.kernels.designs import MOST_POINTS, best_design, design_of
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.variable import Variable
+
+
+class UtilityOptimizedHadamardSpec(PrivateSpec):
+    """Utility-optimized Hadamard response."""
+
+    title = "utility-optimized Hadamard response (uHR)"
+    utility_optimized = True
+    takes_tags = True
+
+    name: Literal["uhr"]
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+
+        def build(sensitive: Mask, epsilon: float) -> BlockResponse:
+            return BlockResponse(sensitive, epsilon, HadamardDesign(int(sensitive.sum())))
+
+        return of_shares(variable, self, build)
+
+
+class BlockDesignSpec(PrivateSpec):
+    """Utility-optimized block designs: a report is a block of ``w`` sensitive values, or a value that is not."""
+
+    title = "utility-optimized block designs (uBD)"
+    utility_optimized = True
+    takes_tags = True
+    largest_size = MOST_POINTS // 2
+
+    name: Literal["ubd"]
+    w: BlockSize = None
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism with the number for which auto stands.
+
+        Raises:
+            ValueError: if no design has blocks of ``w`` points.
+        """
+        if self.w is None:
+            return self.model_copy(update={"w": best_design(self.epsilon, sensitive, size).block})
+        try:
+            design_of(self.w, sensitive, size)
+        except ValueError as error:
+            raise ValueError(f"w: {error}") from error
+        return self
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        assert self.w is not None  # this mechanism is resolved
+        w = self.w
+
+        def build(sensitive: Mask, epsilon: float) -> BlockResponse:
+            return BlockResponse(sensitive, epsilon, CyclicDesign(design_of(w, int(sensitive.sum()), len(sensitive))))
+
+        return of_shares(variable, self, build)

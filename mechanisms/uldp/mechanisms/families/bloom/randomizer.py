@@ -1,0 +1,192 @@
+"""RAPPOR with Bloom filters and cohorts: bits about a string that nobody lists beforehand.
+
+Sources: Erlingsson, Pihur & Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response" (CCS 2014);
+equations (30) to (32) of Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data
+Statistics and Analysis" (Sensors 20, 2020).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from uldp.mechanisms.families.unary_encoding.randomizer import sue_theta
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, smallest
+from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, tally_bits
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
+
+if TYPE_CHECKING:
+    from uldp.mechanisms.inference.goodness_of_fit import Check
+
+_COHORT_BYTES = 2
+# perturb holds a float and a byte for each bit; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 17
+
+
+class BloomFilter(StringMechanism, BitNoise):
+    """Bits of a Bloom filter of the string, each with noise of its own; devices of a cohort share hash functions.
+
+    With M cohorts of H hash functions into h bits, the device draws a cohort, uniform and independent of its string.
+    The string's filter has the bits set to which the H functions of this cohort hash the string (32). With
+    E' = e^(epsilon/H), the device draws each bit of the report independently:
+
+        Pr(bit = 1) = theta                             if the bit of the filter is set
+        Pr(bit = 1) = q = theta / ((1-theta)E' + theta)   if it is not
+
+    By default, theta = 1 - f/2 is that of RAPPOR, where q = f/2 and epsilon = 2H ln((1 - f/2) / (f/2)).
+
+    Guarantee: one report is epsilon-LDP for every user and every two strings. The filters of two strings differ in at
+    most H bits that the first alone sets, and H that the second alone sets. Each pair of these changes the likelihood
+    of a report by at most a factor theta (1-q) / (q (1-theta)) = E'. Strings without a common bit reach the bound, so
+    epsilon is exact. The cohort is public; it says nothing about the string, because it is drawn independently of it.
+
+    A payload is the cohort in 2 bytes, little-endian, and then the bits, most significant bit first. The cells of each
+    cohort follow each other: the number of its reports, and of these the number with each bit set.
+
+    Attributes:
+        cohorts: M.
+        hashes: H.
+        bits: h, a multiple of 8, and at least 2H.
+        theta: The probability that a bit of the filter stays set.
+        q: The probability that another bit is set.
+    """
+
+    partitions = False
+
+    def __init__(self, epsilon: float, bits: int, hashes: int, cohorts: int, theta: float | None = None) -> None:
+        """Build the mechanism.
+
+        Args:
+            epsilon: Budget of one report in nats.
+            bits: h.
+            hashes: H.
+            cohorts: M, up to 2^16.
+            theta: Inside (0, 1); by default that of RAPPOR, where bits are cleared as often as set.
+
+        Raises:
+            ValueError: if a parameter is out of its range.
+        """
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        if bits % 8 or not 2 <= 2 * hashes <= bits:
+            raise ValueError(f"a filter has a multiple of 8 bits, and half as many hashes or fewer: {bits}, {hashes}")
+        if not 1 <= cohorts <= 1 << 16:
+            raise ValueError(f"there are 1 to 65,536 cohorts, got {cohorts}")
+        self.theta = sue_theta(epsilon / hashes) if theta is None else theta
+        if not 0 < self.theta < 1:
+            raise ValueError(f"theta must be inside (0, 1), got {theta}")
+        self.q = self.theta / ((1 - self.theta) * math.exp(epsilon / hashes) + self.theta)
+        self.bits, self.hashes, self.cohorts = bits, hashes, cohorts
+        self.size, self.statistic_size = STRING_SYMBOLS, cohorts * (bits + 1)
+        self.form = PayloadForm(width=_COHORT_BYTES + bits // 8)
+        self.structure = cohorts, bits, hashes
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
+
+    @property
+    def cohort_channel(self) -> CohortChannel:
+        """The probabilities theta and q of each position."""
+        return CohortChannel(self.cohorts, self.bits, self.hashes, self.theta, self.q, one_position=False)
+
+    @property
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """1 - theta and q, for each bit."""
+        return np.full(self.bits, 1 - self.theta), np.full(self.bits, self.q)
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into payloads. The draws are the same for all symbols.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        n = len(symbols)
+        cohorts = randomness.integers(0, self.cohorts, n)
+        positions = hash_positions(cohorts, symbols, self.hashes, self.bits)
+        packed = pack_rows(n, self.bits, lambda block: self._bits(positions[block], randomness), _BITS_AT_ONCE)
+        head = cohorts.astype("<u2")[:, np.newaxis].view(np.uint8)
+        return np.concatenate([head, packed], axis=1)
+
+    def _bits(self, positions: Symbols, randomness: Randomness) -> Mask:
+        """Draw the bits of the reports, shape (n, h)."""
+        n = len(positions)
+        bits = randomness.random((n, self.bits)) < self.q
+        # Where two functions give one position, the second draw replaces the first.
+        kept = randomness.random((n, self.hashes)) >= 1 - self.theta
+        bits[np.arange(n)[:, np.newaxis], positions] = kept
+        return bits
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads name a cohort; all bits are possible."""
+        possible: Mask = self.cohorts_of(cast(Packed, payloads)) < self.cohorts
+        return possible
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the cohort, and the bits that are set."""
+        row = cast(bytes, payload)
+        cohort = int.from_bytes(row[:_COHORT_BYTES], "little")
+        return f"cohort {cohort:,} of {self.cohorts:,}, {describe_bits(row[_COHORT_BYTES:], self.bits)}"
+
+    def cohorts_of(self, payloads: Packed) -> Symbols:
+        """Return the cohort of each of n payloads, shape (n,)."""
+        return np.ascontiguousarray(payloads[:, :_COHORT_BYTES]).view("<u2")[:, 0].astype(np.int64)
+
+    def bits_of(self, payloads: Packed) -> Packed:
+        """Return the bits of n payloads, shape (n, h), a byte each."""
+        return np.unpackbits(payloads[:, _COHORT_BYTES:], axis=1)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports of each cohort, and of these the reports with each bit set, in each of k groups."""
+        payloads = cast(Packed, np.concatenate(parts))
+        of_cohort = groups * self.cohorts + self.cohorts_of(payloads)
+        found, which, reports = np.unique(of_cohort, return_inverse=True, return_counts=True)
+        # Without payloads, there is a count nevertheless.
+        counts = tally_bits([payloads[:, _COHORT_BYTES:]], which, len(found), self.bits)[: len(found)]
+        supports = np.array(counts, dtype=np.int64).reshape(len(found), self.bits)
+        cells = np.column_stack([reports, supports])
+        first = found % self.cohorts * (self.bits + 1)
+        ends = np.searchsorted(found, np.arange(1, k) * self.cohorts)
+        return [
+            self._cells(of_group, values)
+            for of_group, values in zip(np.split(first, ends), np.split(cells, ends), strict=True)
+        ]
+
+    def _cells(self, first: Symbols, values: Counts) -> Cells:
+        """Return the cells of a statistic, given the first cell of some cohorts and the cells of each."""
+        indices = (first[:, np.newaxis] + np.arange(self.bits + 1)).ravel()
+        differ = values.ravel() != 0
+        return smallest(SparseCells(self.statistic_size, indices[differ], values.ravel()[differ]))
+
+    def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
+        """Test the reports of one string; see ``StringMechanism``.
+
+        The number of set bits at the position of each function is binomial with theta. The number of set bits with each
+        number, over the cohorts in which it is no position, is binomial with q.
+        """
+        from uldp.mechanisms.inference.goodness_of_fit import binomial  # needs SciPy, and devices need none
+
+        rows = cast(Packed, payloads)
+        cohorts = self.cohorts_of(rows)
+        yield self.check_of_cohorts(cohorts)
+        bits = self.bits_of(rows)
+        positions = hash_positions(cohorts, np.array(symbol), self.hashes, self.bits)
+        yield binomial(
+            "bits of the string",
+            lambda function: f"the bit of function {function} is set",
+            np.take_along_axis(bits, positions, axis=1).sum(axis=0, dtype=np.int64),
+            len(rows),
+            np.full(self.hashes, self.theta),
+        )
+        others = np.ones_like(bits)
+        np.put_along_axis(others, positions, 0, axis=1)
+        yield binomial(
+            "other bits",
+            lambda bit: f"bit {bit} is set, where it is none of the string,",
+            (bits & others).sum(axis=0, dtype=np.int64),
+            others.sum(axis=0, dtype=np.int64),
+            np.full(self.bits, self.q),
+        )

@@ -1,0 +1,1 @@
+"""Local hashing of strings, by cohorts."""

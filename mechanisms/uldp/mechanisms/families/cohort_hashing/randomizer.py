@@ -1,0 +1,125 @@
+"""Optimized local hashing with a fixed number of hash functions, the cohorts: for strings that nobody lists.
+
+Sources: Wang et al., "Locally Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017),
+section 4.4, for local hashing; Kairouz, Bonawitz & Ramage, "Discrete Distribution Estimation under Local Privacy" (ICML
+2016), for cohorts with randomized response (O-RR), equation (33) of the survey of Wang et al. (Sensors 20, 2020).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, Randomness, UniformNoise
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.schemas.arrays import Mask, Payloads, Symbols, Values
+
+if TYPE_CHECKING:
+    from uldp.mechanisms.inference.goodness_of_fit import Check
+
+
+class CohortHashing(StringMechanism, UniformNoise):
+    """Randomized response on a hash of the string, with the hash function of a cohort that the device draws.
+
+    With M cohorts, g buckets and E = e^epsilon, the device draws a cohort c, uniform and independent of its string. It
+    hashes the string into one of g buckets with the function of this cohort. It reports the cohort and
+
+        the bucket of the string     with probability p = E/(E+g-1)
+        any other bucket, each       with probability q = 1/(E+g-1)
+
+    The payload is the symbol c g + y, for the bucket y. The cells count the payloads, so their number does not depend
+    on the strings, and the collector may ask about any string later.
+
+    Guarantee: one report is epsilon-LDP for every user and every two strings, whatever the cohort is. The cohort is
+    public; it says nothing about the string, because it is drawn independently of it.
+
+    Attributes:
+        cohorts: M.
+        buckets: g.
+        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the string.
+    """
+
+    partitions = True
+    noise_probability: float
+
+    def __init__(self, epsilon: float, buckets: int, cohorts: int) -> None:
+        """Build the mechanism.
+
+        Args:
+            epsilon: Budget of one report in nats.
+            buckets: g, 2 or more.
+            cohorts: M, 1 or more.
+
+        Raises:
+            ValueError: if epsilon is not positive, or a number is too small.
+        """
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        if buckets < 2 or cohorts < 1:
+            raise ValueError(f"hashing needs 2 buckets and 1 cohort or more, got {buckets} and {cohorts}")
+        self.buckets, self.cohorts = buckets, cohorts
+        self.size, self.statistic_size = STRING_SYMBOLS, cohorts * buckets
+        self.form = PayloadForm(symbols=self.statistic_size)
+        self.structure = cohorts, buckets
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        self.noise_probability = (buckets - 1) / (buckets + math.expm1(epsilon))
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Perturb true symbols of shape (n,) into payloads of shape (n,). The draws are the same for all symbols.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        n = len(symbols)
+        cohorts = randomness.integers(0, self.cohorts, n)
+        noisy = randomness.random(n) < self.noise_probability
+        shifts = randomness.integers(1, self.buckets, n)
+        own = hash_positions(cohorts, symbols, 1, self.buckets)[:, 0]
+        return (cohorts * self.buckets + (own + noisy * shifts) % self.buckets).astype(np.uint32)
+
+    @property
+    def cohort_channel(self) -> CohortChannel:
+        """The probabilities p and q of each bucket."""
+        noise, g = self.noise_probability, self.buckets
+        return CohortChannel(self.cohorts, g, 1, 1 - noise, noise / (g - 1), one_position=True)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform bucket: g/(E+g-1), because one of the uniform buckets is the true one."""
+        return self.noise_probability * self.buckets / (self.buckets - 1)
+
+    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Draw n uniform payloads."""
+        return randomness.integers(0, self.statistic_size, n).astype(np.uint32)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads name a cohort and a bucket."""
+        return payloads < self.statistic_size
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the cohort and the bucket."""
+        assert isinstance(payload, int)
+        cohort, bucket = divmod(payload, self.buckets)
+        return f"cohort {cohort:,} of {self.cohorts:,}, bucket {bucket} of {self.buckets}"
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the payloads of each group."""
+        return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
+
+    def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
+        """Test the buckets, each less that of the string modulo g, by Pearson's chi-square; see ``StringMechanism``."""
+        from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
+
+        cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
+        yield self.check_of_cohorts(cohorts)
+        own = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0]
+        law = np.full(self.buckets, self.noise_probability / (self.buckets - 1))
+        law[0] = 1 - self.noise_probability
+        counts = np.bincount((buckets - own) % self.buckets, minlength=self.buckets)
+        yield chi_square("buckets, less that of the string", "bucket", counts, law)

@@ -1,0 +1,1 @@
+"""A column of a Hadamard matrix."""

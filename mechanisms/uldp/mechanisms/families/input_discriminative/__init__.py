@@ -1,0 +1,1 @@
+"""Unary encoding with an epsilon for each group of values."""

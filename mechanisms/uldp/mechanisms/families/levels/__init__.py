@@ -1,0 +1,1 @@
+"""Levels of privacy that users choose from."""

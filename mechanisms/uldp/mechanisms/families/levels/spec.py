@@ -1,0 +1,130 @@
+"""Levels of privacy in specs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import ValidationInfo, field_validator
+
+from uldp.mechanisms.catalog import build_variable
+from uldp.mechanisms.decoders.pure import PureDecoder
+from uldp.mechanisms.families.levels.decoder import LevelsDecoder
+from uldp.mechanisms.families.levels.encoding import LevelEncoding
+from uldp.mechanisms.families.levels.level import Level, LevelName, check_levels
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.mechanisms.tags.pum import Pum
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.domains import Tag
+from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mechanism_family import LevelMechanism, MechanismFamily, MisfitError, family
+from uldp.schemas.specs.values import Values
+from uldp.schemas.specs.variable import Variable
+
+
+class LevelsSpec(MechanismFamily):
+    """Levels of privacy that users choose from: the same mechanism, each with an epsilon of its own.
+
+    Attributes:
+        levels: The levels, by name.
+        of: The mechanism, with the largest epsilon; ``at`` has that of a level.
+    """
+
+    title = "a mechanism with levels of privacy to choose from"
+    literature: ClassVar = {"levels": "PLDP PCE"}
+    several_epsilons = True
+    not_ranked = "an epsilon for each level of users"
+    estimators = ("auto", "empirical")
+    refuses: ClassVar = {
+        key: f"each of the levels has its own {key}; move {key} there" for key in ("epsilon", "lasting_epsilon")
+    }
+    share: ClassVar[None] = None
+
+    name: Literal["levels"]
+    levels: dict[LevelName, Level]
+    of: LevelMechanism
+
+    @field_validator("levels")
+    @classmethod
+    def _fit(cls, levels: dict[str, Level]) -> dict[str, Level]:
+        check_levels(levels)
+        return levels
+
+    @field_validator("of", mode="before")
+    @classmethod
+    def _with_budget(cls, of: object, info: ValidationInfo) -> object:
+        if not isinstance(of, dict):
+            return of
+        name = of.get("name")
+        if isinstance(name, str) and name in mechanism_names() and (reason := family(name).not_in_levels):
+            raise ValueError(f"levels do not take {name}: {reason}")
+        # If the levels are wrong, they are missing here, and the error about them is enough.
+        most = max((level.epsilon for level in info.data.get("levels", {}).values()), default=1.0)
+        for key in ("epsilon", "lasting_epsilon", "share"):
+            if of.get(key, most) != most:
+                raise ValueError(f"each of the levels has its own {key}; move {key} there")
+        return {**of, "epsilon": most}
+
+    @property
+    def epsilon(self) -> float:
+        """The largest budget of one report, in nats."""
+        return max(level.epsilon for level in self.levels.values())
+
+    @property
+    def lasting_epsilon(self) -> float | None:
+        """The largest budget of all reports of one value; None if devices keep no response."""
+        return max((level.lasting_epsilon for level in self.levels.values() if level.lasting_epsilon), default=None)
+
+    @property
+    def obfuscates(self) -> MechanismFamily:
+        """The mechanism of each of the levels."""
+        return self.of
+
+    def at(self, level: Level) -> MechanismFamily:
+        """Return the mechanism of a level, with the parameters that are best for its epsilon."""
+        budgets = {"epsilon": level.epsilon, "lasting_epsilon": level.lasting_epsilon}
+        return type(self.of).model_validate(self.of.model_dump(exclude_unset=True) | budgets)
+
+    def fitted(self, values: Values, sensitive: Mask, tags: Sequence[Tag]) -> Self:
+        """See ``MechanismFamily``."""
+        if any(tag.zones is not None for tag in tags):
+            raise MisfitError("tags", "levels have no zones; remove zones, or choose urr")
+        self.of.fitted(values, sensitive, tags)
+        return self
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism; ``at`` has the parameters of a level.
+
+        Raises:
+            ValueError: if a parameter does not fit at some level.
+        """
+        for level in self.levels.values():
+            try:
+                self.at(level).resolved(sensitive, size)
+            except ValueError as error:
+                raise ValueError(f"of.{error}") from error
+        return self
+
+    def share_at(self, level: Level) -> float:
+        """Return the expected share of users at a level; equal shares are the default."""
+        return 1 / len(self.levels) if level.share is None else level.share
+
+    def device_parameters(self) -> dict[str, Any]:
+        """Return what devices need: all but the expected shares of levels, which are for forecasts alone."""
+        return self.model_dump(exclude_none=True, exclude={"levels": {"__all__": {"share"}}})
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        protocols = [build_variable(replace(variable, mechanism=self.at(level))) for level in self.levels.values()]
+        kind = Strata if self.lasting_epsilon is None else MemoizedStrata
+        shares = [self.share_at(level) for level in self.levels.values()]
+        strata = kind([each.mechanism for each in protocols], shares, "level")
+        budgets = ", ".join(f"{level.epsilon:g} at {name}" for name, level in self.levels.items())
+        terms = f"users choose their level of privacy, whatever they hold, and a report names it: epsilon {budgets}"
+        strata.guarantee = replace(strata.guarantee, terms=terms)
+        names, decoders = (
+            tuple(self.levels),
+            [each.decoder for each in protocols if isinstance(each.decoder, PureDecoder)],
+        )
+        encoding = LevelEncoding(Pum.of(variable), strata, names)
+        return LdpProtocol(encoding, strata, LevelsDecoder(strata, names, decoders))

@@ -1,0 +1,1 @@
+"""Local hashing by linear functions."""

@@ -1,0 +1,135 @@
+"""A mechanism that reports a linear hash function and the perturbed hash of the value, for large domains.
+
+Source: Wang et al., "Locally Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017),
+section 4.4, for optimized local hashing. Linear functions over a finite field collide by the same chance for any two
+values (Carter & Wegman, "Universal Classes of Hash Functions", 1979), so the mechanism is exactly pure.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.kernels.projective_space import ProjectiveSpace, best_space, number_of_points
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import Randomness
+from uldp.mechanisms.randomizers.fold import Fold, FoldedMechanism
+from uldp.schemas.arrays import Floats, Symbols, Values
+
+
+class LinearHashing(FoldedMechanism):
+    """Optimized local hashing with the functions h_a(z) = a.z, over the integers modulo a prime g.
+
+    A symbol is a number in base g, with m digits. A hash function is a point a of the ``ProjectiveSpace`` of g and m:
+    h_a(z) is the sum of the products of the digits of a and z, modulo g. The device draws a, uniform and independent of
+    its symbol z, and hashes z into one of g buckets. With E = e^epsilon, it reports a and the bucket, or with the
+    probability of noise (g-1)/(E+g-1) a uniform other bucket. A report supports the symbols that its function hashes
+    into its bucket. Two symbols collide under the share c of the functions, whichever they are, so with r = E/(E+g-1),
+
+        p = r    for z,    q = c r + (1-c) (1-r)/(g-1)    for any other symbol,    c = (g^(m-1) - 1)/(g^m - 1).
+
+    g and m are those of ``best_space``. If m is 1, this is randomized response on g symbols.
+
+    Guarantee: one report is epsilon-LDP. Whatever the function, the likelihoods of a bucket under two symbols differ by
+    at most the factor E. The function says nothing about the symbol.
+
+    A payload is the symbol a g + b, for point number a and bucket b.
+
+    Attributes:
+        space: g, m and the points.
+        noise_probability: (g-1)/(E+g-1), the probability that ``perturb`` replaces the bucket of the true symbol.
+    """
+
+    noise_probability: float
+
+    def __init__(self, size: int, epsilon: float, space: ProjectiveSpace | None = None) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+            space: With at least |Z| vectors; the best one if it is None.
+
+        Raises:
+            ValueError: if size or epsilon is not positive, or the space is too small.
+        """
+        super().__init__(size, epsilon)
+        self.space = best_linear_space(size, epsilon) if space is None else space
+        g, m = self.space.g, self.space.m
+        if g**m < size:
+            raise ValueError(f"a space of {g**m:,} vectors has no room for {size:,} symbols")
+        self.fold = _HashFold(self.space, size)
+        self._of_payloads(self.space.points * g)
+        self.chance_support = (g ** (m - 1) - 1) / (g**m - 1)
+        self.noise_probability = (g - 1) / (g + math.expm1(epsilon))
+        p, q = _law(g, m, epsilon)
+        self.channel = Channel(np.full(size, p), np.full(size, q), independent_bits=True)
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Perturb true symbols of shape (n,) into payloads of shape (n,). The draws are the same for all symbols.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        n, g = len(symbols), self.space.g
+        points = randomness.integers(0, self.space.points, n)
+        noisy = randomness.random(n) < self.noise_probability
+        shifts = randomness.integers(1, g, n)
+        buckets = (self.space.products(self.space.vectors(points), symbols) + noisy * shifts) % g
+        return (points * g + buckets).astype(np.uint32)
+
+    @property
+    def payload_text(self) -> str:
+        """The points, with a bucket each."""
+        g, m = self.space.g, self.space.m
+        return f"a point of m = {m} digits modulo g = {g}, and one of g buckets: {self.statistic_size:,} payloads"
+
+    def parts_of(self, payload: int) -> str:
+        """Return the point and the bucket."""
+        g = self.space.g
+        return f"{self.space.point_text(payload // g)}, bucket {payload % g} of {g}"
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform payload: g/(E+g-1), because one of the uniform buckets is the true one."""
+        return self.noise_probability * self.space.g / (self.space.g - 1)
+
+
+def best_linear_space(size: int, epsilon: float) -> ProjectiveSpace:
+    """Return the space of ``LinearHashing`` for |Z| symbols.
+
+    Raises:
+        ValueError: if there are too many symbols.
+    """
+
+    def law(g: int, m: int) -> tuple[float, float, int]:
+        return *_law(g, m, epsilon), number_of_points(g, m) * g if g**m >= size else 0
+
+    return best_space(size, epsilon, law)
+
+
+def _law(g: int, m: int, epsilon: float) -> tuple[float, float]:
+    """Return p and q."""
+    other = 1 / (g + math.expm1(epsilon))
+    p, c = 1 - (g - 1) * other, (g ** (m - 1) - 1) / (g**m - 1)
+    return p, c * p + (1 - c) * other
+
+
+class _HashFold(Fold):
+    """A payload supports the symbols that its function hashes into its bucket."""
+
+    def __init__(self, space: ProjectiveSpace, size: int) -> None:
+        self._space, self._size, self.numbers = space, size, space.g**space.m
+
+    def supported(self, payload: int) -> Symbols:
+        vector = self._space.vectors(np.array([payload // self._space.g]))
+        return np.flatnonzero(self._space.products(vector, np.arange(self._size)) == payload % self._space.g)
+
+    def apply(self, cells: Floats) -> Floats:
+        of_buckets = cells.reshape(self._space.points, self._space.g, -1)
+        return self._space.sum_over_hyperplanes(of_buckets)[: self._size]
+
+    def transpose(self, weights: Floats) -> Floats:
+        numbers = np.pad(weights, ((0, self._space.g**self._space.m - self._size), (0, 0)))
+        return self._space.sum_over_vectors(numbers, self._space.g).reshape(-1, weights.shape[1])

@@ -1,0 +1,1 @@
+"""Randomized response on a hash of the value."""

@@ -1,0 +1,1 @@
+"""The exponential mechanism for a distance."""

@@ -1,0 +1,1 @@
+"""A point of a projective geometry."""

@@ -1,0 +1,1 @@
+"""Randomized response, and its utility-optimized form."""

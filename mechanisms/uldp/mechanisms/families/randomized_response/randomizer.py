@@ -1,0 +1,106 @@
+"""Mechanisms that report one symbol: all forms of randomized response.
+
+Sources: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
+(USENIX Security 2019), section 2.4 for RR, Definition 4 for uRR; Warner (1965); Mangat (1994).
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.protocol.cells import Cells, count_symbols
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
+
+
+class RandomizedResponse(PureMechanism, UniformNoise):
+    """The utility-optimized randomized response, uRR (Definition 4), with the cases RR, Warner, Mangat and identity.
+
+    With E = e^epsilon and v = |Z_S|, the mechanism reports y for the true symbol z with probability
+
+                y = z           y in Z_S, y != z    y in Z_N, y != z
+    z in Z_S    E/(v+E-1)       1/(v+E-1)           0
+    z in Z_N    (E-1)/(v+E-1)   1/(v+E-1)           0
+
+    Both rows follow one rule: with probability v/(v+E-1) report a uniform symbol of Z_S, otherwise the true symbol. RR
+    has v = |Z|, Warner's mechanism has v = |Z| = 2, and Mangat's has |Z| = 2 and v = 1.
+
+    Guarantee: one report is (Z_S, Z_S, epsilon)-ULDP (Proposition 4). For every report in Z_S, its likelihoods under
+    any two true symbols differ by at most a factor E. A report in Z_N reveals its true symbol, which is in Z_N too. If
+    all symbols are sensitive, this is epsilon-LDP.
+
+    Without epsilon, every report is the true symbol: NO PRIVACY, only a baseline for comparisons.
+
+    Attributes:
+        noise_probability: v/(v+E-1), the probability that ``perturb`` replaces the true symbol; 0 without epsilon.
+    """
+
+    noise_probability: float
+    partitions = True
+    reports_symbols = True
+
+    def __init__(self, sensitive: Mask, epsilon: float | None) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            sensitive: Shape (|Z|,): whether each symbol is in Z_S. Without epsilon, only its length |Z| matters.
+            epsilon: Budget of one report in nats, or None for no privacy.
+
+        Raises:
+            ValueError: if epsilon is not positive, or is given although no symbol is sensitive.
+        """
+        if epsilon is not None and not np.any(sensitive):
+            raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
+        self.sensitive = np.array(sensitive, dtype=np.bool_) & (epsilon is not None)
+        self.size = self.statistic_size = len(self.sensitive)
+        self.form = PayloadForm(symbols=self.size)
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
+        self._noise_symbols = np.flatnonzero(self.sensitive).astype(np.uint32)
+        v = len(self._noise_symbols)
+        c2 = 1 / (v + (math.inf if epsilon is None else math.expm1(epsilon)))
+        self.noise_probability = v * c2
+        self.channel = Channel(
+            p=np.where(self.sensitive, 1 - (v - 1) * c2, 1 - v * c2),
+            q=np.where(self.sensitive, c2, 0.0),
+            independent_bits=False,
+        )
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Perturb true symbols of shape (n,) into symbols of shape (n,).
+
+        The method draws the same numbers for each report, whatever its symbol and whether noise replaces it. Otherwise
+        the time that a report takes would tell noise from truth.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        if not self.noise_probability:
+            return symbols.astype(np.uint32)
+        noisy = randomness.random(len(symbols)) < self.noise_probability
+        return np.where(noisy, self.uniform(len(symbols), randomness), symbols).astype(np.uint32)
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform symbol of Z_S."""
+        return self.noise_probability
+
+    def uniform(self, n: int, randomness: Randomness) -> npt.NDArray[np.uint32]:
+        """Draw n symbols uniformly from Z_S."""
+        drawn: npt.NDArray[np.uint32] = self._noise_symbols[randomness.integers(0, len(self._noise_symbols), n)]
+        return drawn
+
+    def law(self, r: Floats) -> Floats:
+        """Return the probability of each symbol, shape (|Z|,)."""
+        return self.channel.support_probability(r)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports of each symbol, in all groups at once."""
+        return count_symbols(np.concatenate(parts), groups, k, self.size)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads are symbols of Z."""
+        return payloads < self.size

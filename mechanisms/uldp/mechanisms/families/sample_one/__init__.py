@@ -1,0 +1,1 @@
+"""The mechanism of a record: one attribute, drawn by the device."""

@@ -1,0 +1,188 @@
+"""A mechanism that reports a set of symbols of a fixed size: subset selection.
+
+Sources: Ye & Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy" (IEEE
+Transactions on Information Theory 64, 2018); Wang et al., "Mutual Information Optimally Local Private Discrete
+Distribution Estimation" (2016). Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward
+Data Statistics and Analysis" (Sensors 20, 2020), section 3.1.5, has p and q as here. In the probabilities of its
+equation (48) the factor w must be k, so that they sum to 1.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, PureMechanism, Randomness, UniformNoise
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
+from uldp.schemas.arrays import Mask, Packed, Payloads, Symbols, Values
+
+# perturb holds a byte for each bit until it packs the bits; those for this many bits fit a core's cache.
+_BITS_AT_ONCE = 1 << 20
+
+
+def best_chosen(size: int, epsilon: float) -> int:
+    """Return about the number of symbols in a set with the least variance: |Z|/(e^epsilon + 1), rounded."""
+    return max(round(size / (math.exp(epsilon) + 1)), 1)
+
+
+class SubsetSelection(PureMechanism, UniformNoise):
+    """Subset selection, also called the w-subset mechanism, and its utility-optimized form, uSS.
+
+    A report is a set of w of the v symbols of Z_S, or a symbol of Z_N. With E = e^epsilon, the device draws a set of w
+    symbols of Z_S, uniform and independent of its true symbol z. With probability v/(wE+v-w) it reports this set.
+    Otherwise, for z in Z_S, it reports it too if z is in it, and if not, with z in place of a uniform member; for z in
+    Z_N, it reports z. So each set with z is E times as probable as each set without z. A report supports the symbols
+    of its set, or the symbol of Z_N, with
+
+        p = wE/(wE+v-w)    q = (p (w-1) + (1-p) w)/(v-1)    q' = w/(wE+v-w)    on Z_S
+        p = w(E-1)/(wE+v-w)                                                    on Z_N
+
+    where p is for the true symbol, q for another one of Z_S, and q' if the true symbol is in Z_N. With w = 1 this is
+    (utility-optimized) randomized response.
+
+    Guarantee: one report is (Z_S, Y_P, epsilon)-ULDP, where Y_P are the sets. For any set, its likelihoods under two
+    true symbols differ by at most a factor E. A symbol of Z_N reveals itself. If all symbols are sensitive, this is
+    epsilon-LDP. The drawn set is independent of z, and the device rounds the probability of reporting it up, so the
+    finite resolution of the noise keeps the guarantee (``SystemRandomness``).
+
+    A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes; exactly w bits of Z_S
+    are set, or one of Z_N. Do not send the members as a list in the order of their choice: Algorithm 2 of the survey
+    inserts the true symbol first, so such a list reveals it.
+
+    Attributes:
+        chosen: w.
+        noise_probability: v/(wE+v-w), the probability that the report is independent of the true symbol.
+    """
+
+    chosen: int
+    noise_probability: float
+    partitions = False
+
+    def __init__(self, size: int, epsilon: float, chosen: int | None = None, *, sensitive: Mask | None = None) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+            chosen: w, from 1 to v - 1, or 1 for v = 1; ``best_chosen`` of v if it is None.
+            sensitive: Shape (|Z|,): whether each symbol is in Z_S; all are by default.
+
+        Raises:
+            ValueError: if Z has fewer than two symbols, epsilon is not positive, or w is out of range.
+        """
+        self.sensitive = np.ones(size, dtype=np.bool_) if sensitive is None else np.array(sensitive, dtype=np.bool_)
+        v = int(self.sensitive.sum())
+        if size < 2:
+            raise ValueError(f"subset selection needs two symbols or more, got size {size}")
+        if not epsilon > 0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        self.size = self.statistic_size = size
+        self.chosen = w = best_chosen(v, epsilon) if chosen is None else chosen
+        if not 1 <= w <= max(v - 1, min(v, 1)):
+            raise ValueError(f"a set has 1 to {v - 1} of {v} symbols, got {w}")
+        self.chance_support = (w - 1) / max(v - 1, 1)
+        self.form = PayloadForm(width=-(-size // 8))
+        self.guarantee = Guarantee.of(self.sensitive, epsilon)
+        self._members = np.flatnonzero(self.sensitive)
+        self._place = np.where(self.sensitive, np.cumsum(self.sensitive) - 1, 0)
+        self.noise_probability = v / (w * math.expm1(epsilon) + v)
+        missed = self.noise_probability * (v - w) / v
+        # With one sensitive symbol there is no other, and q is that of a true symbol of Z_N.
+        q = ((1 - missed) * (w - 1) + missed * w) / (v - 1) if v > 1 else self.noise_probability
+        self.channel = Channel(
+            np.where(self.sensitive, 1 - missed, 1 - self.noise_probability),
+            np.where(self.sensitive, q, 0.0),
+            independent_bits=False,
+            supported=w,
+            q_non_sensitive=np.where(self.sensitive, min(self.noise_probability * w / v, q), 0.0),
+        )
+        self._non_sensitive_bits = np.packbits(~self.sensitive)
+        self._padding_bits = ~np.packbits(np.ones(size, dtype=np.bool_))[-1]
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
+
+        The method draws the same numbers for each report, whatever its symbol.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        return pack_rows(len(symbols), self.size, lambda block: self._sets(symbols[block], randomness), _BITS_AT_ONCE)
+
+    def _sets(self, symbols: Values, randomness: Randomness) -> Mask:
+        """Draw the sets of the reports, shape (n, |Z|)."""
+        reports, places = np.arange(len(symbols)), self._place[symbols]
+        sets, members = self._uniform_sets(len(symbols), randomness)
+        noisy = randomness.random(len(symbols)) < self.noise_probability
+        replaced = members[reports, randomness.integers(0, self.chosen, len(symbols))]
+        sets[reports, replaced] = noisy | sets[reports, places]
+        sets[reports, places] |= ~noisy
+        named = ~(noisy | self.sensitive[symbols])
+        sets &= ~named[:, np.newaxis]
+        bits = self._over_symbols(sets)
+        bits[reports, symbols] |= named
+        return bits
+
+    def _over_symbols(self, sets: Mask) -> Mask:
+        """Return the bits of sets of Z_S over Z, shape (n, |Z|)."""
+        if self.sensitive.all():
+            return sets
+        bits = np.zeros((len(sets), self.size), dtype=np.bool_)
+        bits[:, self._members] = sets
+        return bits
+
+    @property
+    def uniform_probability(self) -> float:
+        """The probability of a uniform set; otherwise a set is uniform among those with the true symbol."""
+        return self.noise_probability
+
+    @property
+    def log_payloads(self) -> float:
+        """The logarithm of the number of sets of w symbols."""
+        w, v = self.chosen, len(self._members)
+        return math.lgamma(v + 1) - math.lgamma(w + 1) - math.lgamma(v - w + 1)
+
+    def uniform(self, n: int, randomness: Randomness) -> Packed:
+        """Draw n sets of w symbols, shape (n, ceil(|Z|/8)), uniformly from all of them."""
+
+        def bits(block: slice) -> Mask:
+            return self._over_symbols(self._uniform_sets(len(range(n)[block]), randomness)[0])
+
+        return pack_rows(n, self.size, bits, _BITS_AT_ONCE)
+
+    def _uniform_sets(self, n: int, randomness: Randomness) -> tuple[Mask, Symbols]:
+        """Draw n uniform sets of Z_S, and return their bits, shape (n, v), and their members, shape (n, w).
+
+        Each set is drawn by Floyd's algorithm (Bentley & Floyd, "Programming Pearls: A Sample of Brilliance", 1987):
+        step j adds a uniform symbol of the first j+1, or symbol j if that is in the set. All sets are equally probable.
+        """
+        reports, v = np.arange(n), len(self._members)
+        sets = np.zeros((n, v), dtype=np.bool_)
+        members = np.empty((n, self.chosen), dtype=np.int64)
+        for step, last in enumerate(range(v - self.chosen, v)):
+            drawn = randomness.integers(0, last + 1, n)
+            members[:, step] = np.where(sets[reports, drawn], last, drawn)
+            sets[reports, members[:, step]] = True
+        return sets, members
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols whose bits are set."""
+        return describe_bits(cast(bytes, payload), self.size)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports with each bit set."""
+        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads have zero padding and exactly w bits of Z_S set, or one of Z_N."""
+        sets = cast(Packed, payloads)
+        totals, named = row_totals(sets), np.zeros(len(sets), dtype=np.int64)
+        if not self.sensitive.all():
+            named = row_totals(sets & self._non_sensitive_bits)
+        fitting = ((named == 0) & (totals == self.chosen)) | ((named == 1) & (totals == 1))
+        possible: Mask = (sets[:, -1] & self._padding_bits == 0) & fitting
+        return possible

@@ -1,0 +1,1 @@
+"""Histogram encoding that is summed."""

@@ -1,0 +1,178 @@
+"""Summation with histogram encoding, SHE: a report is a noisy histogram of one user, and the statistic its sum.
+
+Source: Wang et al., "Locally Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017),
+section 4.2, with Laplace noise. The two-sided geometric distribution in its place is of Ghosh, Roughgarden &
+Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (STOC 2009).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
+from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness, WithMemory
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
+
+#: The least epsilon. Below it, entries of a report could exceed two bytes.
+MIN_EPSILON = 0.0025
+#: The largest entry of a payload.
+LARGEST_ENTRY = (1 << 15) - 1
+
+# perturb holds some floats for each entry; those of so many entries fit a core's cache.
+_ENTRIES_AT_ONCE = 1 << 15
+
+
+def noise_variance(epsilon: float) -> float:
+    """Return the variance of an entry of a payload, 2a/(1-a)^2 with a = e^(-epsilon/2)."""
+    a = math.exp(-epsilon / 2)
+    return 2 * a / (1 - a) ** 2
+
+
+class Summation(Mechanism):
+    """SHE with integers: a 1 for the true symbol and a 0 for each other one, all plus two-sided geometric noise.
+
+    With a = e^(-epsilon/2), the noise is x with probability (1-a)/(1+a) a^|x|. It has the variance 2a/(1-a)^2, which is
+    less than that of Laplace noise with the scale 2/epsilon: .98 of it at epsilon 1, .72 at epsilon 4.
+
+    The device draws an entry in two parts that are independent of each other. It flips the 0 or 1 with the probability
+    of noise a/(1+a), and draws a magnitude M, which is j with probability (1-a) a^j. It sends 1 + M for a 1, and -M for
+    a 0. This is the law above, and draws integers alone: the bits of M are independent, and bit i is set with the
+    probability a^(2^i)/(1 + a^(2^i)).
+
+    Guarantee: one report is epsilon-LDP. The magnitudes are independent of the symbol, whatever their law, so a report
+    says of it what the flipped bits say, and their likelihoods under two symbols differ by at most the factor (1/a)^2 =
+    e^epsilon. So reports are symmetric unary encoding (``sue``) and then noise without use: SHE is for comparisons.
+
+    A payload has two bytes for each symbol: an integer with sign, little-endian, cut to -32767 and 32767.
+
+    Attributes:
+        flip_probability: a/(1+a).
+        bit_probabilities: The probability that each bit of M is set, the lowest bit first. Those below 2^-53 are left
+            out, and those above 15 bits.
+    """
+
+    partitions = False
+    largest_step = LARGEST_ENTRY
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+
+        Raises:
+            ValueError: if size is not positive, or epsilon is below ``MIN_EPSILON``.
+        """
+        if size < 1:
+            raise ValueError(f"a domain has at least one symbol, got size {size}")
+        if not epsilon >= MIN_EPSILON:
+            raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")
+        self.size = self.statistic_size = size
+        self.form = PayloadForm(width=2 * size)
+        self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        self._flipped = FlippedBits(size, epsilon)
+        self.flip_probability = 1 / (1 + math.exp(epsilon / 2))
+        bits = [1 / (1 + math.exp(min(epsilon / 2 * 2**bit, 700.0))) for bit in range(15)]
+        self.bit_probabilities = tuple(probability for probability in bits if probability >= 2**-53)
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into payloads of shape (n, 2 |Z|). The draws are the same for all symbols.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        return self._enlarged(len(symbols), lambda block: self._flipped.perturb(symbols[block], randomness), randomness)
+
+    def _enlarged(self, n: int, flipped: Callable[[slice], Payloads], randomness: Randomness) -> Packed:
+        """Draw a magnitude for each flipped bit of n reports; ``flipped`` gives the packed bits of a slice of them."""
+        payloads = np.empty((n, self.size), dtype="<i2")
+        rows = max(1, _ENTRIES_AT_ONCE // self.size)
+        for start in range(0, n, rows):
+            block = slice(start, start + rows)
+            ones = np.unpackbits(cast(Packed, flipped(block)), axis=1, count=self.size)
+            magnitudes = np.zeros(ones.shape, dtype=np.int64)
+            for bit, probability in enumerate(self.bit_probabilities):
+                magnitudes |= (randomness.random(ones.shape) < probability).astype(np.int64) << bit
+            payloads[block] = np.minimum(np.where(ones, 1 + magnitudes, -magnitudes), LARGEST_ENTRY)
+        return payloads.view(np.uint8)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads have no entry of -32768."""
+        return np.asarray((_entries(payloads) >= -LARGEST_ENTRY).all(axis=1))
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Sum the entries of each symbol, for each of k groups of payloads."""
+        order = np.argsort(groups, kind="stable")
+        entries, groups = _entries(np.concatenate(cast(Sequence[Packed], parts)))[order], groups[order]
+        sums: Counts = np.zeros((k, self.size), dtype=np.int64)
+        runs = np.flatnonzero(np.diff(groups, prepend=-1))
+        for group, run in zip(groups[runs], np.split(entries, runs[1:]), strict=False):
+            sums[group] = run.sum(axis=0, dtype=np.int64)
+        return list(sums)
+
+
+class MemoizedSummation(Summation, WithMemory):
+    """SHE whose device keeps flipped bits, and no magnitude.
+
+    The permanent response is the 0s and the 1, flipped as under the lasting budget. Each report flips the kept bits
+    again, such that they are flipped as under epsilon (see ``Memoized``), and draws new magnitudes. So a report has the
+    law of ``Summation``, and an estimate its variance.
+
+    Kept magnitudes would protect nothing, for they are independent of the symbol, and would stay in the mean over all
+    reports of a device. An entry of this mean is (B - f)/(1 - 2f) for a kept bit B that is flipped with probability
+    f = a/(1+a), where a = e^(-lasting/2). Its variance is f(1-f)/(1-2f)^2 = a/(1-a)^2, which is half of that of a kept
+    histogram with its magnitudes. A response takes a bit for each symbol, where a payload takes two bytes.
+
+    Guarantee: one report is epsilon-LDP, by its flips (see ``Summation``). All reports of one symbol follow from the
+    kept bits and from draws that are independent of it. So together they have the budget of these bits, the lasting
+    one, however many they are.
+
+    Attributes:
+        noise: Shape (2, |Z|): the probability that each kept bit is set, and cleared, in a report.
+    """
+
+    def __init__(self, size: int, epsilon: float, lasting: float) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            size: |Z|.
+            epsilon: Budget of one report in nats.
+            lasting: Budget of all reports of one symbol together in nats.
+
+        Raises:
+            ValueError: if size is not positive, epsilon is below ``MIN_EPSILON``, or lasting below epsilon.
+        """
+        super().__init__(size, epsilon)
+        self._kept = Memoized(FlippedBits(size, lasting), self._flipped)
+        self.noise: Floats = self._kept.noise
+        self.guarantee = replace(self.guarantee, lasting=lasting)
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into payloads, each from a permanent response of its own."""
+        return cast(Packed, WithMemory.perturb(self, symbols, randomness))
+
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the bits that devices keep, packed: shape (n, ceil(|Z|/8)).
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        return self._kept.permanent(symbols, randomness)
+
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Flip kept bits again, and draw magnitudes."""
+        bits = cast(Packed, permanent)[:, : -(-self.size // 8)]  # strata pad them to the width of a payload
+        return self._enlarged(len(bits), lambda block: self._kept.again(bits[block], randomness), randomness)
+
+
+def _entries(payloads: Payloads) -> npt.NDArray[np.int16]:
+    return np.ascontiguousarray(cast(Packed, payloads)).view("<i2")

@@ -1,0 +1,1 @@
+"""Histogram encoding with a threshold."""

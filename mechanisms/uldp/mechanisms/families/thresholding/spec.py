@@ -1,0 +1,39 @@
+"""Thresholding with histogram encoding in specs."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
+from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.mechanism_family import PrivateSpec
+from uldp.schemas.specs.variable import Variable
+
+
+def _between(theta: float) -> float:
+    # Wang et al. (USENIX Security 2017), section 4.2: the variance is least inside of (1/2, 1).
+    if not 0.5 < theta < 1:
+        raise ValueError("must be more than 0.5 and less than 1, such as 0.75: the best threshold is always between")
+    return theta
+
+
+class ThresholdingSpec(PrivateSpec):
+    """Thresholding with histogram encoding; ``theta`` is by default the best one, for each epsilon."""
+
+    title = "thresholding with histogram encoding (THE)"
+    largest_size = 100_000
+    large_domains = ("sends a bit for each value", "linear-olh, pgr or hrr")
+
+    name: Literal["the"]
+    theta: Annotated[float, AfterValidator(_between)] | None = None
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+
+        def build(sensitive: Mask, epsilon: float) -> UnaryEncoding:
+            return thresholding(sensitive, epsilon, best_threshold(epsilon) if self.theta is None else self.theta)
+
+        return of_shares(variable, self, build)

@@ -1,0 +1,1 @@
+"""A bit for each value."""

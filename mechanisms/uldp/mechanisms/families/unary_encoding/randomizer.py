@@ -1,0 +1,178 @@
+"""Mechanisms that report one bit per symbol: all forms of unary encoding.
+
+Sources: Murakami & Kawamoto, "Utility-Optimized Local Differential Privacy Mechanisms for Distribution Estimation"
+(USENIX Security 2019), section 2.4 for the generalized RAPPOR, Definition 5 for uRAP; Wang et al., "Locally
+Differentially Private Protocols for Frequency Estimation" (USENIX Security 2017), section 4 for SUE and OUE.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from uldp.mechanisms.protocol.cells import Cells
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import (
+    IMPROBABLE_TAIL,
+    BitNoise,
+    Guarantee,
+    PayloadForm,
+    PureMechanism,
+    Randomness,
+)
+from uldp.mechanisms.randomizers.packed_bits import (
+    BYTES_AT_ONCE,
+    column_bits,
+    describe_bits,
+    pack_rows,
+    tally_bits,
+    word_columns,
+)
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
+
+#: theta of OUE, which minimizes the variance of the estimate of a rare symbol (Wang et al., section 4.3).
+OUE_THETA = 0.5
+
+# perturb holds up to a float and a byte for each bit until it packs the bits; those for this many bits fit a core's
+# cache.
+_BITS_AT_ONCE = 1 << 17
+
+
+def sue_theta(epsilon: float) -> float:
+    """Return the theta of SUE (basic one-time RAPPOR), the default for uRAP: sqrt(E)/(sqrt(E)+1), E = e^epsilon."""
+    return 1 / (1 + math.exp(-epsilon / 2))
+
+
+class UnaryEncoding(PureMechanism, BitNoise):
+    """The utility-optimized RAPPOR, uRAP (Definition 5), with the cases generalized RAPPOR, SUE and OUE.
+
+    The mechanism reports a bit y_j for each symbol j. With true symbol z and E = e^epsilon, it draws each bit
+    independently:
+
+                Pr(y_j = 1 | z = j)         Pr(y_j = 1 | z != j)
+    j in Z_S    theta                       d1 = theta / ((1-theta)E + theta)
+    j in Z_N    1 - d2 = theta (1 - 1/E)    0
+
+    If all symbols are sensitive, this is the generalized RAPPOR: SUE with ``sue_theta``, OUE with ``OUE_THETA``. If
+    some symbols are not sensitive, ``sue_theta`` gives uRAP as the paper evaluates it, and ``OUE_THETA`` gives uOUE.
+
+    Guarantee: one report is (Z_S, Y_P, epsilon)-ULDP, where Y_P are the reports with no bit of Z_N set (Proposition
+    5). For every report in Y_P, its likelihoods under any two true symbols differ by at most a factor E. A report with
+    a bit of Z_N set reveals its true symbol, which is in Z_N too. If all symbols are sensitive, this is epsilon-LDP.
+
+    Attributes:
+        theta: Probability that the device sets the own bit of a sensitive true symbol.
+        cleared_probability: Shape (|Z|,): probability that the device clears a true symbol's own bit, 1 - theta on Z_S
+            and d2 on Z_N.
+    """
+
+    theta: float
+    partitions = False
+
+    def __init__(self, sensitive: Mask, epsilon: float, theta: float) -> None:
+        """Build the mechanism over Z.
+
+        Args:
+            sensitive: Shape (|Z|,): whether each symbol is in Z_S.
+            epsilon: Budget of one report in nats.
+            theta: Between 0 and 1; see the class docstring.
+
+        Raises:
+            ValueError: if epsilon is not positive, theta is not inside (0, 1), or no symbol is sensitive.
+        """
+        if not np.any(sensitive):
+            raise ValueError("no symbol is sensitive, so epsilon would protect nothing")
+        if not 0 < theta < 1:
+            raise ValueError(f"theta must be inside (0, 1), got {theta}")
+        self.theta = theta
+        sensitive = np.array(sensitive, dtype=np.bool_)
+        d1 = theta / ((1 - theta) * math.exp(epsilon) + theta)
+        d2 = (1 - theta) + theta * math.exp(-epsilon)
+        self._set(
+            Guarantee.of(sensitive, epsilon), sensitive, np.where(sensitive, 1 - theta, d2), np.where(sensitive, d1, 0)
+        )
+
+    def _set(self, guarantee: Guarantee, sensitive: Mask, cleared: Floats, q: Floats) -> None:
+        """Set all attributes but theta, from the probabilities of the bits."""
+        self.guarantee, self.sensitive = guarantee, sensitive
+        self.size = self.bits = self.statistic_size = len(sensitive)
+        self.form = PayloadForm(width=-(-self.size // 8))
+        self._sensitive_symbols = np.flatnonzero(sensitive)
+        # Keep this beside p = 1 - cleared_probability, because a float p close to 1 lacks the digits that the guarantee
+        # needs.
+        self.cleared_probability = cleared
+        self.channel = Channel(p=1 - cleared, q=q, independent_bits=True)
+        self._non_sensitive_words = word_columns(np.packbits(~sensitive)[np.newaxis])
+        self._padding_bits = ~np.packbits(np.ones(self.size, dtype=np.bool_))[-1]
+
+    @property
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """The probability that the device clears the bit of a true symbol, and that it sets another, shape (|Z|,)."""
+        return self.cleared_probability, self.channel.q
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
+        """Perturb true symbols of shape (n,) into packed bits of shape (n, ceil(|Z|/8)).
+
+        A payload is one bit per symbol, most significant bit first, padded with zeros to whole bytes.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        self.check_symbols(symbols)
+        return pack_rows(len(symbols), self.size, lambda block: self._bits(symbols[block], randomness), _BITS_AT_ONCE)
+
+    def _bits(self, symbols: Values, randomness: Randomness) -> Mask:
+        """Draw the bits of the reports, shape (n, |Z|)."""
+        n = len(symbols)
+        bits = np.zeros((n, self.size), dtype=np.bool_)
+        # q is 0 on Z_N, so only the sensitive columns need noise. The true symbol's own bit then replaces its noise.
+        noise = randomness.random((n, len(self._sensitive_symbols)))
+        bits[:, self._sensitive_symbols] = noise < self.channel.q[self._sensitive_symbols]
+        bits[np.arange(n), symbols] = randomness.random(n) >= self.cleared_probability[symbols]
+        return bits
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return the symbols whose bits are set."""
+        return describe_bits(cast(bytes, payload), self.size)
+
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Count the reports with each bit set, without copying if payloads come in runs of a group."""
+        return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
+
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which payloads have zero padding and at most one bit of Z_N set."""
+        return self.possible_totals(payloads)[0]
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which have an improbable number of set bits, in one pass."""
+        possible, totals = self.possible_totals(payloads)
+        fewest, most = self._plausible_totals
+        return possible, (totals < fewest) | (totals > most)
+
+    @cached_property
+    def _plausible_totals(self) -> tuple[int, int]:
+        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
+        from uldp.mechanisms.families.unary_encoding.plausible_totals import plausible_bit_totals
+
+        return plausible_bit_totals(self, IMPROBABLE_TAIL)
+
+    def possible_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
+        """Return which payloads are ``possible``, and the number of set bits in each, in one pass over the bits.
+
+        Returns:
+            Two arrays of shape (n,). If a payload is not possible, its number of set bits may include padding.
+        """
+        bits = cast(Packed, payloads)
+        possible: Mask = bits[:, -1] & self._padding_bits == 0
+        totals = np.empty(len(bits), dtype=np.int64)
+        rows = max(1, BYTES_AT_ONCE // bits.shape[1])
+        for start in range(0, len(bits), rows):
+            block = slice(start, start + rows)
+            words = word_columns(bits[block])
+            totals[block] = column_bits(words)
+            if not self.sensitive.all():
+                words &= self._non_sensitive_words
+                possible[block] &= column_bits(words) <= 1
+        return possible, totals

@@ -1,0 +1,118 @@
+"""Unary encoding in specs: a bit for each value."""
+
+from typing import ClassVar, Literal, Self
+
+from uldp.mechanisms.assembly import of_shares
+from uldp.mechanisms.families.auto import AutoTheta
+from uldp.mechanisms.families.unary_encoding.best_theta import best_theta
+from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.mechanism_family import NEEDS_EPSILON, PrivateSpec, Theta
+from uldp.schemas.specs.variable import Variable
+
+
+class _Encoding(PrivateSpec):
+    def theta_at(self, epsilon: float) -> float:
+        """Return the probability that the bit of the true value is set."""
+        raise NotImplementedError
+
+    def protocol(self, variable: Variable) -> LdpProtocol:
+        """See ``MechanismFamily``."""
+        return of_shares(
+            variable, self, lambda sensitive, epsilon: UnaryEncoding(sensitive, epsilon, self.theta_at(epsilon))
+        )
+
+
+class RapporSpec(_Encoding):
+    """Basic RAPPOR: unary encoding in which the true bit is set with probability ``theta``."""
+
+    title = "generalized RAPPOR"
+    like_with_tags = "urap"
+    not_ranked = "sue and oue have its best theta"
+    needs: ClassVar = {"theta": "for example theta: 0.5 (sue and oue set theta themselves)", **NEEDS_EPSILON}
+
+    name: Literal["rappor"]
+    theta: Theta
+
+    @property
+    def text(self) -> str:
+        """See ``MechanismFamily``."""
+        return f"{self.title}, θ = {self.theta:g}"
+
+    def theta_at(self, epsilon: float) -> float:
+        """See ``_Encoding``."""
+        return self.theta
+
+
+class SymmetricUnaryEncodingSpec(_Encoding):
+    """Symmetric unary encoding."""
+
+    title = "symmetric unary encoding (SUE)"
+    literature: ClassVar = {"sue": "UE", "sue, or another mechanism, with lasting_epsilon": "PRR IRR"}
+    like_with_tags = "urap"
+
+    name: Literal["sue"]
+
+    def theta_at(self, epsilon: float) -> float:
+        """See ``_Encoding``."""
+        return sue_theta(epsilon)
+
+
+class OptimizedUnaryEncodingSpec(_Encoding):
+    """Optimized unary encoding."""
+
+    title = "optimized unary encoding (OUE)"
+    like_with_tags = "uoue"
+
+    name: Literal["oue"]
+
+    def theta_at(self, epsilon: float) -> float:
+        """See ``_Encoding``."""
+        return OUE_THETA
+
+
+class _UtilityOptimized(_Encoding):
+    utility_optimized = True
+    takes_tags = True
+
+    def uneven_noise(self, sensitive: Mask) -> str:
+        """See ``MechanismFamily``."""
+        return "" if sensitive.all() else "are not sensitive"
+
+
+class UrapSpec(_UtilityOptimized):
+    """Utility-optimized RAPPOR; ``theta`` is by default that of sue, and auto is the best one for the domain."""
+
+    title = "utility-optimized RAPPOR (uRAP)"
+
+    name: Literal["urap"]
+    theta: AutoTheta = None
+
+    @property
+    def text(self) -> str:
+        """See ``MechanismFamily``."""
+        theta: object = self.theta  # the word auto, too
+        return f"{self.title}, θ = {theta:g}" if isinstance(theta, float) else self.title
+
+    def resolved(self, sensitive: int, size: int) -> Self:
+        """Return this mechanism with the number for which auto stands; see ``best_theta``."""
+        return self.model_copy(
+            update={"theta": best_theta(self.epsilon, sensitive, size)} if isinstance(self.theta, str) else {}
+        )
+
+    def theta_at(self, epsilon: float) -> float:
+        """See ``_Encoding``."""
+        return sue_theta(epsilon) if self.theta is None else self.theta
+
+
+class UoueSpec(_UtilityOptimized):
+    """Utility-optimized optimized unary encoding."""
+
+    title = "utility-optimized OUE (uOUE)"
+
+    name: Literal["uoue"]
+
+    def theta_at(self, epsilon: float) -> float:
+        """See ``_Encoding``."""
+        return OUE_THETA

@@ -1,0 +1,358 @@
+"""A mechanism as a known linear channel; this module defines how all estimates follow from support counts.
+
+A report supports a set of symbols. If C_z of n reports support symbol z,
+
+    E[C_z / n] = m_z = p_z r_z + q_z (1 - r_z)            r-hat_z = (C_z / n - q_z) / (p_z - q_z)
+
+Wang et al. (USENIX Security 2017, section 3) call the channel pure if p and q are scalars. Vectors also cover the
+utility-optimized mechanisms of Murakami & Kawamoto (USENIX Security 2019), where q is 0 on the non-sensitive symbols.
+
+Some utility-optimized mechanisms support a sensitive symbol less often from behind a non-sensitive one than from behind
+another sensitive one. With R_N for the sum of r over the non-sensitive symbols, which have the same p,
+
+    m_z = p_z r_z + q_z (1 - R_N - r_z) + q'_z R_N      r-hat_z = (C_z / n - q_z + (q_z - q'_z) R-hat_N) / (p_z - q_z)
+
+on Z_S. R-hat_N follows from the counts of the non-sensitive symbols, whose reports name them.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.kernels.intervals import clopper_pearson
+from uldp.schemas.arrays import Counts, Floats, Mask
+
+#: Numbers of either kind; the result has the kind of the argument.
+NumbersT = TypeVar("NumbersT", Counts, Floats)
+#: The product of a matrix, shape (|Z|, |Z|), with vectors, shape (|Z|, j).
+Product = Callable[[Floats], Floats]
+
+
+def _readonly(values: npt.ArrayLike) -> Floats:
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+class Blocks(Protocol):
+    """The incidence of cells and symbols, where each report is in one cell, and a cell supports a set of symbols.
+
+    Attributes:
+        cells: The number of cells.
+        fixed: Whether there are weights with which the supports of each report sum to one.
+        incidence: Shape (cells, |Z|): 1 where a cell supports a symbol, else 0; it may be large.
+    """
+
+    @property
+    def cells(self) -> int:
+        """See the class."""
+
+    @property
+    def fixed(self) -> bool:
+        """See the class."""
+
+    @property
+    def incidence(self) -> Floats:
+        """See the class."""
+
+    def fold(self, cells: Counts) -> Counts:
+        """Return the support counts of cells, exactly; shape (|Z|,)."""
+
+    def supports(self, cells: Floats) -> Floats:
+        """Sum vectors over the cells that support each symbol; shape (cells, j) becomes (|Z|, j)."""
+
+    def supported(self, symbols: Floats) -> Floats:
+        """Sum vectors over the symbols that each cell supports: the transpose of ``supports``."""
+
+    def law(self, r: Floats) -> Floats:
+        """Return the probability of each cell, shape (cells,), if true symbols are distributed as ``r``."""
+
+    def joined(self) -> "Blocks":
+        """Return those of the sensitive symbols, and of one more in place of all others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """The vectors p and q of a mechanism over Z.
+
+    Attributes:
+        p: Shape (|Z|,): probability that a report supports z, if its true symbol is z.
+        q: Shape (|Z|,): probability that a report supports z, if its true symbol is a sensitive one, but not z. It is 0
+            for the non-sensitive symbols.
+        independent_bits: Whether a report holds one independent bit per symbol.
+        supported: The number w of sensitive symbols that a report supports, unless it supports one non-sensitive symbol
+            alone. If it is 1, the counts are multinomial. If it is more, all sensitive symbols have the same p and q,
+            and apart from the true symbol, all sets of w of them are equally probable.
+        q_non_sensitive: Shape (|Z|,): q', the probability that a report supports z, if its true symbol is a
+            non-sensitive one, but not z. It is q unless given.
+        blocks: The symbols that each cell supports, if a report is in one cell that supports several of them.
+    """
+
+    p: Floats
+    q: Floats
+    independent_bits: bool
+    supported: int = 1
+    q_non_sensitive: Floats | None = None
+    blocks: Blocks | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", _readonly(self.p))
+        object.__setattr__(self, "q", _readonly(self.q))
+        if self.p.ndim != 1 or self.p.shape != self.q.shape:
+            raise ValueError(f"p and q must be vectors of one length, got shapes {self.p.shape} and {self.q.shape}")
+        if not ((self.q >= 0) & (self.q < self.p) & (self.p <= 1)).all():
+            raise ValueError("a channel needs 0 <= q < p <= 1 for every symbol; raise epsilon, which is 0 or too small")
+        p, q = self.p[self._sensitive], self.q[self._sensitive]
+        if self.supported > 1 and (self.independent_bits or np.ptp(p) or np.ptp(q)):
+            raise ValueError(
+                "a channel of several supported symbols needs dependent bits, and the same p and q for all"
+            )
+        if self.q_non_sensitive is not None:
+            if not ((self.q_non_sensitive >= 0) & (self.q_non_sensitive <= self.q)).all():
+                raise ValueError("a non-sensitive symbol must not support another one more often than a sensitive one")
+            if self.independent_bits or (self.p[~self._sensitive] != self._named).any():
+                raise ValueError("a channel with q' needs dependent bits, and the same p for all non-sensitive symbols")
+
+    @property
+    def size(self) -> int:
+        """|Z|."""
+        return len(self.p)
+
+    @property
+    def one_symbol(self) -> bool:
+        """Whether each report supports one symbol, so that the counts determine the likelihood."""
+        return not self.independent_bits and self.supported == 1 and self.blocks is None
+
+    @cached_property
+    def gain(self) -> Floats:
+        """p - q, by which a true symbol raises the probability of its own support."""
+        return _readonly(self.p - self.q)
+
+    @cached_property
+    def least_noise(self) -> float:
+        """The least q (1 - q), or q' (1 - q'), of a symbol with q > 0; infinite if there is none."""
+        q = self.q if self.q_non_sensitive is None else self.q_non_sensitive
+        return float((q * (1 - q))[self._sensitive].min(initial=np.inf))
+
+    @cached_property
+    def _sensitive(self) -> Mask:
+        """Shape (|Z|,): whether noise supports each symbol."""
+        return self.q > 0
+
+    @cached_property
+    def _named(self) -> float:
+        """The probability that a report names its true symbol, if that is not sensitive."""
+        return float(self.p[~self._sensitive].max(initial=0.0)) or 1.0
+
+    @cached_property
+    def _loss(self) -> Floats:
+        """q - q', by which a non-sensitive true symbol lowers the probability of supporting each symbol."""
+        if self.q_non_sensitive is None or self._sensitive.all():
+            return _readonly(np.zeros(self.size))
+        return _readonly(self.q - self.q_non_sensitive)
+
+    @cached_property
+    def joined(self) -> "Channel":
+        """The channel of the sensitive symbols, and of one more in place of all others, if there are any."""
+        inside = self._sensitive
+        if inside.all():
+            return self
+        p, q, noise = (np.append(each[inside], 0.0) for each in (self.p, self.q, self.q - self._loss))
+        p[-1] = self._named
+        blocks = None if self.blocks is None else self.blocks.joined()
+        return Channel(p, q, self.independent_bits, self.supported, noise, blocks)
+
+    def non_sensitive(self, r: Floats) -> float:
+        """Return R_N, the sum of ``r`` over the non-sensitive symbols, cut to [0, 1]."""
+        return float(np.clip(r[~self._sensitive].sum(), 0.0, 1.0))
+
+    def noise(self, r: Floats) -> Floats:
+        """Return the probability that a report supports each symbol, if nobody held it, but else r was as it is."""
+        if self.q_non_sensitive is None:
+            return self.q
+        return self.q - self._loss * self.non_sensitive(r)
+
+    def support_probability(self, r: Floats) -> Floats:
+        """Return m, the probability that a report supports each symbol, if true symbols are distributed as ``r``."""
+        return self.noise(r) + self.gain * r
+
+    def unbiased(self, counts: Counts, n: int) -> Floats:
+        """Estimate r without bias from support counts (eq. 3, solved for r); entries may be negative.
+
+        Raises:
+            ValueError: as ``check`` does.
+        """
+        self.check(counts, n)
+        if self.q_non_sensitive is None:
+            return (counts / n - self.q) / self.gain
+        return (counts / n - self.q + self._loss * self._names(counts) / (n * self._named)) / self.gain
+
+    def check(self, counts: Counts, n: int) -> None:
+        """Raise ValueError if ``n`` is not positive, or ``counts`` does not have the shape of p."""
+        if n <= 0:
+            raise ValueError(f"an estimate needs one report or more, got n={n}")
+        if counts.shape != self.p.shape:
+            raise ValueError(f"counts have shape {counts.shape}, but the channel has {self.size} symbols")
+
+    def _names(self, counts: Counts) -> int:
+        """Return the number of reports that name a non-sensitive symbol."""
+        return int(counts[~self._sensitive].sum())
+
+    def variance(self, r: Floats, n: int) -> Floats:
+        """Return Var[r-hat_z], for users' values that are drawn i.i.d. from ``r``: m (1 - m) / (n (p - q)^2) if q' = q.
+
+        Otherwise let f be the probability of a report that names a non-sensitive symbol, which then supports no
+        sensitive one, and t = (q - q') R_N / f its weight in r-hat_z: m (1 - m) + t^2 f (1 - f) - 2 t m f in place of
+        m (1 - m).
+        """
+        m, t = self.support_probability(r), self._loss / self._named
+        f = self._named * self.non_sensitive(r)
+        return (m * (1 - m) + t * f * (t * (1 - f) - 2 * m)) / (n * self.gain**2)
+
+    def variance_given_values(self, r: Floats, n: int, non_sensitive: float | None = None) -> Floats:
+        """Return Var[r-hat_z] from the devices' randomness alone, for users' values with the fixed histogram ``r``.
+
+        Args:
+            r: Shape (|Z|,): the share of each symbol; they need not sum to one, because each entry follows from its own
+                share and R_N.
+            n: The number of reports.
+            non_sensitive: R_N; that of ``r`` if it is None.
+        """
+        free = np.minimum(self.non_sensitive(r) if non_sensitive is None else non_sensitive, 1 - r)
+        own, others = self.p * (1 - self.p), self.q * (1 - self.q)
+        # A report of a non-sensitive symbol either supports z, or it names its symbol and adds t; q is its mean.
+        from_free = self._loss**2 / self._named - self._loss - self.q**2 + self.q
+        return (r * own + (1 - r - free) * others + free * from_free) / (n * self.gain**2)
+
+    def pair_probabilities(self) -> tuple[float, float, float]:
+        """Return E[y_i y_j] of sensitive symbols, where a report supports w > 1 of these, or one non-sensitive symbol.
+
+        A report of a sensitive symbol supports w - 1 of the v - 1 others with probability p, and else w of them. A set
+        from behind a non-sensitive symbol is uniform. So the probabilities are
+
+            p (w-1)/(v-1)      (p (w-1)(w-2) + (1-p) w (w-1)) / ((v-1)(v-2))      q' (w-1)/(v-1)
+
+        if the true symbol is i or j, if it is another sensitive one, and if it is not sensitive.
+        """
+        first = int(np.argmax(self._sensitive))
+        v, w, p = int(self._sensitive.sum()), self.supported, float(self.p[first])
+        alone = (w - 1) / (v - 1)
+        others = (w - 1) * (p * (w - 2) + (1 - p) * w) / ((v - 1) * (v - 2))
+        return p * alone, others, float(self.q[first] - self._loss[first]) * alone
+
+    def moments(self, r: Floats) -> Product:
+        """Return the product with E[y y^T], for the supports y of one report, without the matrix.
+
+        E[y_i^2] = m_i. Of two symbols, a report of one symbol never supports both. Independent bits have
+        E[y_i y_j] = m_i m_j - (p_i - q_i)(p_j - q_j) r_i r_j, which is linear in r. If a report supports several
+        symbols, E[y_i y_j] = b + (a-b)(r_i + r_j) + (c-b) R_N on Z_S, with a, b and c from ``pair_probabilities``.
+        """
+        if self.blocks is not None:
+            blocks, law = self.blocks, self.blocks.law(r)[:, np.newaxis]
+            return lambda w: blocks.supports(law * blocks.supported(w))
+        m = self.support_probability(r)
+        if self.independent_bits:
+            g = self.gain * r
+            own = (m * (1 - m) + g**2)[:, np.newaxis]
+            return lambda w: own * w + np.outer(m, m @ w) - np.outer(g, g @ w)
+        if self.supported == 1:
+            return lambda w: m[:, np.newaxis] * w
+        a, b, c = self.pair_probabilities()
+        inside = self._sensitive.astype(np.float64)
+        r_s, both = inside * r, b + (c - b) * self.non_sensitive(r)
+        alone = (m - both * inside - 2 * (a - b) * r_s)[:, np.newaxis]
+
+        def of_sets(w: Floats) -> Floats:
+            sums = inside @ w
+            pairs = np.outer(inside, both * sums + (a - b) * (r_s @ w)) + (a - b) * np.outer(r_s, sums)
+            return alone * w + pairs
+
+        return of_sets
+
+    def covariance(self, r: Floats) -> Product:
+        """Return the product with n Cov[r-hat], for users' values that are i.i.d., without the matrix.
+
+        r-hat = G (y + l s^T y) + const, with G = diag(1/(p - q)), l = q - q', and s = 1/p on the non-sensitive symbols,
+        0 on others. So Cov[r-hat] = G (I + l s^T) Cov[y] (I + s l^T) G.
+        """
+        m, s = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self._named)
+        moments, gain = self.moments(r), self.gain[:, np.newaxis]
+
+        def times(w: Floats) -> Floats:
+            scaled = w / gain
+            scaled = scaled + np.outer(s, self._loss @ scaled)
+            moved = moments(scaled) - np.outer(m, m @ scaled)
+            product: Floats = (moved + np.outer(self._loss, s @ moved)) / gain
+            return product
+
+        return times
+
+    def covariance_matrix(self, r: Floats, moments: Floats) -> Floats:
+        """Return n Cov[r-hat] as a matrix, given E[y y^T] as one; see ``covariance``."""
+        m, s, loss = self.support_probability(r), np.where(self._sensitive, 0.0, 1 / self._named), self._loss
+        of_supports = moments - np.outer(m, m)
+        shifted = np.outer(loss, of_supports @ s + (s @ of_supports @ s / 2) * loss)
+        covariance: Floats = (of_supports + shifted + shifted.T) / np.outer(self.gain, self.gain)
+        return covariance
+
+    def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return intervals that cover each r_z, one at a time, with probability ``level``.
+
+        The method maps Clopper and Pearson's interval for m (a binomial proportion) through the channel. It covers with
+        ``level`` or more at every count and every n, so that it is too wide for rare symbols: a count of 0 excludes no
+        small share.
+
+        If q' differs from q, r-hat_z is a weighted sum of two proportions: that of the reports that support z, and that
+        of the reports that name a non-sensitive symbol. The squares of the distances from their estimates to their ends
+        add up, with twice the product times the correlation (Zou & Donner, Statistics in Medicine 27, 2008). These
+        intervals cover with about the ``level``.
+
+        Returns:
+            Lower and upper ends, each of shape (|Z|,). They are not cut to [0, 1], so that they may be used as the ends
+            of a part of a sum or of a difference.
+
+        Raises:
+            ValueError: under the same conditions as ``unbiased``, or if a count is not in 0..n.
+        """
+        middle = self.unbiased(counts, n)
+        # Many symbols share a count, and the ends of an interval cost a microsecond or more each.
+        different, place = np.unique(counts, return_inverse=True)
+        low, high = clopper_pearson(different, n, level)
+        if not self._loss.any():
+            return (low[place] - self.q) / self.gain, (high[place] - self.q) / self.gain
+        named, fraction = self._names(counts) / n, counts / n
+        odds = named * fraction / np.maximum((1 - named) * (1 - fraction), 1 / n)
+        correlation = -np.minimum(np.sqrt(odds), 1.0)
+        of_names = clopper_pearson(self._names(counts), n, level)
+
+        def distance(of_counts: Floats, of_named: Floats) -> Floats:
+            one, other = of_counts[place] - fraction, (of_named - named) * self._loss / self._named
+            square: Floats = one**2 + other**2 + 2 * correlation * one * other
+            return np.sqrt(np.maximum(square, 0.0)) / self.gain
+
+        return middle - distance(low, of_names[0]), middle + distance(high, of_names[1])
+
+    def expected_l1(self, r: Floats, n: int) -> float:
+        """Return E[l1(r-hat, r)] of the unbiased estimate for large n: sqrt(2/pi) times the sum of standard deviations.
+
+        Equations (12) for uRR and (17) for uRAP are this sum for their p and q.
+        """
+        return math.sqrt(2 / math.pi) * float(np.sqrt(self.variance(r, n)).sum())
+
+    def expected_l2(self, r: Floats, n: int) -> float:
+        """Return E[l2^2(r-hat, r)] of the unbiased estimate: the sum of variances.
+
+        Equations (46) for uRR and (48) for uRAP (Appendix E) are this sum for their p and q.
+        """
+        return float(self.variance(r, n).sum())
+
+
+def normal_quantile(probability: float) -> float:
+    """Return Phi^-1, the quantile function of the standard normal distribution."""
+    return NormalDist().inv_cdf(probability)

@@ -1,0 +1,171 @@
+"""The interface of everything that reads a statistic: tests of its cells, the unbiased estimate, and the tables."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from numpy.random import Generator
+
+from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.flags import Flag
+from uldp.schemas.table import Table
+
+#: The headings of the facts that depend on the number of reports.
+DEPENDS_ON_N = ("forged", "errors")
+
+
+def require_reports(n: int) -> None:
+    """Raise ValueError if there are no reports to estimate from."""
+    if n <= 0:
+        raise ValueError(f"an estimate needs one report or more, got n={n}")
+
+
+def two_digits(number: float) -> int:
+    """Round a number up to two significant digits, and at least to a whole number.
+
+    >>> two_digits(10_401)
+    11000
+    """
+    step = int(10 ** max(math.floor(math.log10(number)) - 1, 0))
+    return math.ceil(number / step) * step
+
+
+class Linear(Protocol):
+    """An unbiased estimate that is linear in the cells, with its errors; sums and comparisons need no more.
+
+    Attributes:
+        values: Shape (m,): the estimates, over Z or of the numbers asked for.
+        variance: Shape (m,): their variances.
+        n: Shape (m,): the number of reports behind each; strata have numbers of their own.
+    """
+
+    @property
+    def values(self) -> Floats:
+        """See the class."""
+
+    @property
+    def variance(self) -> Floats:
+        """See the class."""
+
+    @property
+    def n(self) -> Counts:
+        """See the class."""
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return lower and upper ends, each of shape (m,), that cover each value alone with probability ``level``."""
+
+    def times(self, w: Floats) -> Floats:
+        """Return Cov @ w for w of shape (m, j), without the matrix of covariances."""
+
+
+class Decoder(ABC):
+    """Reads a statistic: the cells (shape (statistic_size,), int64) and the number n of counted reports.
+
+    A decoder holds the half of a spec that devices need not know. Building another one never changes cells.
+
+    Attributes:
+        estimators: The names of its estimators; the first is the default.
+    """
+
+    estimators: tuple[str, ...]
+
+    def known(self, estimator: str) -> str:
+        """Return this estimator if the decoder has it, or its default."""
+        return estimator if estimator in self.estimators else self.estimators[0]
+
+    def require(self, estimator: str) -> None:
+        """Raise ValueError if the decoder has no such estimator."""
+        if estimator not in self.estimators:
+            raise ValueError(f"no estimator {estimator!r}; choose one of {', '.join(self.estimators)}")
+
+    @abstractmethod
+    def check(self, cells: Counts, n: int) -> None:
+        """Raise ValueError if no n reports give these cells."""
+
+    def reports(self, cells: Counts, n: int) -> tuple[int, ...]:
+        """Return the number of reports behind the tables, or the numbers, if strata have tables of their own.
+
+        Raises:
+            ValueError: if the cells do not fit.
+        """
+        return (n,)
+
+    @abstractmethod
+    def linear(self, cells: Counts, n: int) -> Linear:
+        """Return the unbiased estimate.
+
+        Raises:
+            ValueError: if ``n`` is not positive, or the cells do not fit.
+        """
+
+    def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
+        """Return how probable cells as improbable as these are, by the flag that a small p-value raises.
+
+        Each is an upper bound under every distribution of true values. A test that n is too small for is left out.
+        """
+        return {}
+
+    def p_values_of_each(self, windows: Sequence[tuple[Counts, int]]) -> list[Mapping[Flag, float]]:
+        """Return ``p_values`` of several windows, each its cells and n; a decoder may test them together."""
+        return [self.p_values(*window) for window in windows]
+
+    @abstractmethod
+    def forecast(self, n: int) -> Floats:
+        """Return the standard errors of the values of ``linear`` to expect from n reports of uniform true values."""
+
+    @abstractmethod
+    def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
+        """Yield facts about the estimates for ``uldp check``, each a heading of one word and a text of one line.
+
+        The last facts, under the headings of ``DEPENDS_ON_N``, depend on the number of reports.
+
+        Args:
+            n: The number of reports for which the errors are forecast.
+            estimator: The name of the published estimator.
+        """
+
+    def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
+        """Yield a line for each probable mistake of a spec with this decoder.
+
+        Args:
+            n: The number of reports in a window.
+            users: The number of users in a window: of a record, each reports one attribute.
+            estimator: The name of the published estimator.
+        """
+        yield from ()
+
+    @abstractmethod
+    def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
+        """Return the tables that an estimator publishes.
+
+        Raises:
+            ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
+        """
+
+
+class SharesDecoder(Decoder):
+    """A decoder of shares of values that says beforehand how well it will know them, for a distribution of symbols."""
+
+    @abstractmethod
+    def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
+        """Draw a window of n reports, and return the errors of the published shares, shape (|X|,).
+
+        Args:
+            r: Shape (|Z|,): the distribution of true symbols. Background knowledge is taken as right.
+            n: The number of reports.
+            estimator: The name of the published estimator.
+            rng: The source of the window.
+        """
+
+    @abstractmethod
+    def stderr(self, r: Floats, n: int) -> Floats:
+        """Return the standard errors of the unbiased shares of values, shape (|X|,), for this distribution of symbols.
+
+        What is behind a tag is taken to be known.
+        """
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """The number of users for whom a report counts that names a protected value."""

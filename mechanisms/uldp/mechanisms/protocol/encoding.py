@@ -1,0 +1,76 @@
+"""The step before the mechanism: what a device holds becomes a symbol of Z."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.protocol.mechanism import Guarantee, Randomness
+from uldp.schemas.arrays import Floats, Texts, Values
+
+
+class Held(NamedTuple):
+    """What n devices hold of one variable.
+
+    Attributes:
+        values: Shape (n,): indices of the domain's values, numbers as floats, or strings.
+        tags: Shape (n,): the index of the tag behind which a user hides this value, -1 if the user does not hide it.
+    """
+
+    values: Values | Floats | Texts
+    tags: Values
+
+
+class Encoding(ABC):
+    """Maps what devices hold to symbols of Z, on the device."""
+
+    @abstractmethod
+    def encode(self, columns: Sequence[Held], randomness: Randomness) -> Values:
+        """Return the symbol of each device, shape (n,).
+
+        Args:
+            columns: One for each variable of the collection, in the order of the spec.
+            randomness: For encodings that sample or round; others draw nothing.
+
+        Raises:
+            ValueError: if a value is outside of its domain. The message names no value.
+        """
+
+    def at(self, level: str | None) -> "Encoding":
+        """Return the encoding of a device with a level of privacy; an encoding without levels takes none.
+
+        Raises:
+            ValueError: if there is no such level.
+        """
+        if level is not None:
+            raise ValueError("the mechanism of the collection has no levels")
+        return self
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """The promise to the user of this device, if it is another one than that of the mechanism."""
+        return None
+
+    def law(self, columns: Sequence[Held], size: int) -> Floats:
+        """Return the distribution of the symbol of one device, of which the columns have one row; shape (size,).
+
+        An encoding that draws has its own method.
+
+        Raises:
+            ValueError: if a value is outside of its domain. The message names no value.
+        """
+        r = np.zeros(size)
+        r[self.encode(columns, _NoDraws())] = 1.0
+        return r
+
+
+class _NoDraws:
+    """Randomness for an encoding that draws nothing."""
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        raise NotImplementedError("an encoding that draws needs a law of its own")
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        raise NotImplementedError("an encoding that draws needs a law of its own")

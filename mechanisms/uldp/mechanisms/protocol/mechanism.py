@@ -1,0 +1,258 @@
+"""The interface of every mechanism: a symbol becomes a payload on the device, payloads a statistic at the collector."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.protocol.cells import Cells, as_dense
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+
+
+class Randomness(Protocol):
+    """The randomness for perturb: a ``numpy.random.Generator`` in a simulation, ``SystemRandomness`` on a device."""
+
+    def random(self, size: int | tuple[int, ...]) -> Floats:
+        """Draw floats uniformly from [0, 1)."""
+
+    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Draw integers uniformly from [low, high)."""
+
+
+@dataclass(frozen=True)
+class PayloadForm:
+    """The form of a payload on the wire: a symbol, or bytes that only the mechanism reads. One attribute is None.
+
+    Attributes:
+        symbols: A payload is a number below this, at most 2^31: shape (n,) uint32 for n reports.
+        width: A payload is exactly this many bytes: shape (n, width) uint8 for n reports.
+    """
+
+    symbols: int | None = None
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.symbols is None) == (self.width is None):
+            raise ValueError("a payload is either a symbol or bytes")
+        if self.symbols is not None and not 1 <= self.symbols <= 1 << 31:
+            raise ValueError(f"a payload has 1 to 2^31 symbols, got {self.symbols}")
+
+
+class Privacy(StrEnum):
+    """The definition of privacy that a mechanism meets."""
+
+    NONE = "none"
+    LDP = "ldp"
+    ULDP = "uldp"
+    ID_LDP = "id-ldp"
+    METRIC = "metric"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise to the user of a device about one report, and about all reports of one value.
+
+    Attributes:
+        privacy: The definition that the mechanism meets.
+        epsilon: The budget of one report in nats; None without privacy.
+        lasting: The budget of all reports of one value together, in nats; None if each report spends epsilon anew.
+        terms: A clause about the odds of two values, where epsilon does not say all: epsilon is the most then.
+    """
+
+    privacy: Privacy
+    epsilon: float | None
+    lasting: float | None = None
+    terms: str = ""
+
+    @classmethod
+    def of(cls, sensitive: Mask, epsilon: float | None) -> Self:
+        """Return the guarantee of a mechanism with this budget that protects the symbols in ``sensitive``."""
+        if epsilon is None:
+            return cls(Privacy.NONE, None)
+        return cls(Privacy.LDP if sensitive.all() else Privacy.ULDP, epsilon)
+
+
+#: The most cells of a statistic.
+MOST_CELLS = 1 << 24
+#: A statistic counts up to this many reports. Cells are int64, so a report moves a cell by less than 2^63 / 2^40.
+MOST_REPORTS = 1 << 40
+#: A payload is improbable if at most this share of honest reports is so.
+IMPROBABLE_TAIL = 1e-6
+# describe shows up to this many bytes of a payload.
+_SHOWN_BYTES = 20
+
+
+class Mechanism(ABC):
+    """An obfuscation mechanism over the symbols Z = {0, ..., size-1}, and the statistic of its payloads.
+
+    The statistic is a vector of int64, the cells. Each report adds to it, so the statistics of windows can be added.
+
+    Attributes:
+        guarantee: The promise about one report.
+        size: |Z|.
+        form: The form of a payload.
+        statistic_size: Number of cells, at most ``MOST_CELLS``.
+        largest_step: The most that one report moves a cell; ``largest_step * MOST_REPORTS < 2^63``.
+        partitions: Whether each report is in exactly one cell, so that the cells are 0 or more and sum to n.
+        memory: Whether a device keeps a permanent response, so that its reports depend on each other.
+        reports_symbols: Whether a payload is a symbol of Z.
+        structure: Further sizes in which a permanent response and its reports must agree.
+    """
+
+    guarantee: Guarantee
+    size: int
+    form: PayloadForm
+    statistic_size: int
+    largest_step: int = 1
+    partitions: bool
+    memory: bool = False
+    reports_symbols: bool = False
+    structure: tuple[int, ...] = ()
+
+    @abstractmethod
+    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Perturb true symbols of shape (n,) into n payloads.
+
+        Raises:
+            ValueError: if a symbol is outside of Z. The message names no symbol.
+        """
+
+    @property
+    def bare(self) -> "Mechanism":
+        """The mechanism of one report whose device keeps no response: with memory, that of the same law."""
+        return self
+
+    def warnings(self, n: int) -> Iterator[str]:
+        """Yield a line for each probable mistake of a spec with this mechanism, given n reports in a window."""
+        yield from ()
+
+    @abstractmethod
+    def possible(self, payloads: Payloads) -> Mask:
+        """Return which of n payloads an honest device can produce, in their one canonical form; shape (n,)."""
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which of n payloads are ``possible``, and which fewer than ``IMPROBABLE_TAIL`` of devices send."""
+        return self.possible(payloads), np.zeros(len(payloads), dtype=np.bool_)
+
+    @abstractmethod
+    def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
+        """Return the statistic of each of k groups of payloads. It is deterministic, and additive over payloads.
+
+        Args:
+            parts: n payloads in pieces; they have passed ``possible``.
+            groups: Shape (n,): the group of each payload, below k.
+            k: The number of groups.
+        """
+
+    def law(self, r: Floats) -> Floats | None:
+        """Return the probability of each payload if symbols are distributed as ``r``, shape (symbols,).
+
+        None if payloads are bytes, or the law is not known; tests of a client then know less.
+        """
+        return None
+
+    def describe(self, payload: int | bytes) -> str:
+        """Return what a possible payload says, in one line of bounded length."""
+        if isinstance(payload, int):
+            return f"symbol {payload} of {self.form.symbols}"
+        shown = payload[:_SHOWN_BYTES]
+        return f"{len(payload):,} bytes: {shown.hex()}{'' if shown == payload else '...'}"
+
+    def device_facts(self) -> Iterator[tuple[str, str]]:
+        """Yield numbers that a device needs beside the spec, each a heading of one word and a text of one line."""
+        yield from ()
+
+    def statistic(self, payloads: Payloads) -> Counts:
+        """Return the statistic of payloads that have passed ``possible``, shape (statistic_size,)."""
+        return as_dense(self.tally([payloads], np.zeros(len(payloads), dtype=np.int64), 1)[0])
+
+    def check_symbols(self, symbols: Values) -> None:
+        """Raise ValueError if a symbol is outside of Z; the message holds no symbol."""
+        if symbols.size and (symbols.min() < 0 or symbols.max() >= self.size):
+            raise ValueError(f"a value is outside of the {self.size} symbols of the domain and its tags")
+
+
+class WithMemory(Mechanism):
+    """A mechanism whose device keeps a permanent response to a symbol, and reports it with noise on top."""
+
+    memory = True
+
+    @abstractmethod
+    def permanent(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Draw the permanent responses for true symbols of shape (n,); they have the form of payloads.
+
+        Responses of bytes may be narrower than payloads. ``again`` takes them with zeros up to this width, too.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+
+    @abstractmethod
+    def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
+        """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
+
+    def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
+        """Perturb true symbols of shape (n,) into n payloads, each from a permanent response of its own.
+
+        Raises:
+            ValueError: if a symbol is outside of Z.
+        """
+        return self.again(self.permanent(symbols, randomness), randomness)
+
+
+class PureMechanism(Mechanism):
+    """A mechanism whose cells are, or give, support counts over Z: a report supports some symbols of Z.
+
+    Attributes:
+        sensitive: Shape (|Z|,): whether each symbol is in Z_S. A utility-optimized mechanism protects only Z_S.
+        channel: The probabilities p and q that a report supports a symbol.
+        chance_support: The probability that a report without noise supports a given other symbol than its own.
+    """
+
+    sensitive: Mask
+    channel: Channel
+    chance_support: float = 0.0
+
+
+class UniformNoise(Mechanism):
+    """A mechanism that sends a uniform payload with some probability, and else one that depends on the symbol alone.
+
+    So uniform noise on its reports gives the law of the same mechanism with a smaller epsilon. It is the same mechanism
+    if its symbols and payloads are, and the set of payloads that each symbol makes likelier.
+    """
+
+    @property
+    @abstractmethod
+    def uniform_probability(self) -> float:
+        """The probability of a uniform payload, which is independent of the symbol."""
+
+    @property
+    def log_payloads(self) -> float:
+        """The natural logarithm of the number of payloads."""
+        assert self.form.symbols is not None  # mechanisms that send bytes know it themselves
+        return math.log(self.form.symbols)
+
+    @abstractmethod
+    def uniform(self, n: int, randomness: Randomness) -> Payloads:
+        """Draw n payloads uniformly from those that noise can give."""
+
+
+class BitNoise(Mechanism):
+    """A mechanism that reports bits, of which it draws each alone: whether it is a bit of the symbol decides its law.
+
+    Attributes:
+        bits: The number of bits; a payload ends with them.
+    """
+
+    bits: int
+
+    @property
+    @abstractmethod
+    def bit_law(self) -> tuple[Floats, Floats]:
+        """Shape (bits,) each: the probability that a bit of the symbol is cleared, and that any other bit is set."""

@@ -1,0 +1,67 @@
+"""The sizes of mechanisms with cohorts of devices: which fit each other, and how many candidates they tell apart."""
+
+from typing import Any
+
+from pydantic import ValidationInfo
+
+#: A statistic of cohorts has at most so many cells, and by default a quarter of them.
+MOST_COHORT_CELLS = 1 << 24
+_DEFAULT_CELLS = 1 << 22
+#: The number of cohorts of ``cohort-olh``, unless the buckets of so many are too many cells.
+_DEFAULT_COHORTS = 4096
+
+#: A spec asks about at most so many strings, because each estimate holds them.
+MOST_CANDIDATES = 2048
+#: The candidates are at most this part of the independent cells. Least squares on as many adds 1/(1 - 1/8), which is a
+#: seventh, to the variance.
+_CELLS_OF_A_CANDIDATE = 8
+#: A decoder has a table of the bits of each candidate in each cohort, of at most so many entries.
+_MOST_POSITIONS = 1 << 24
+
+
+def most_candidates(cohorts: int, free: int, hashes: int) -> int:
+    """Return the most candidates whose shares the cells tell apart.
+
+    Args:
+        cohorts: The number of cohorts.
+        free: The number of cells of a cohort that the others do not determine.
+        hashes: The number of hash functions of a cohort.
+    """
+    return max(min(cohorts * free // _CELLS_OF_A_CANDIDATE, _MOST_POSITIONS // (cohorts * hashes), MOST_CANDIDATES), 1)
+
+
+def whole_bytes(bits: int) -> int:
+    """Check the number of bits of a Bloom filter."""
+    if bits % 8:
+        raise ValueError(f"must be a multiple of 8, such as {min(-(-bits // 8) * 8, 1024)}")
+    return bits
+
+
+def fits_bits(hashes: int, info: ValidationInfo) -> int:
+    """Check the number of hash functions against the bits of a Bloom filter."""
+    # If bits is wrong, it is missing here, and the error about it is enough.
+    bits = info.data.get("bits", 1 << 16)
+    if 2 * hashes > bits:
+        raise ValueError(
+            f"must be at most half of bits: two strings differ in up to {2 * hashes:,} bits, and there are {bits:,};"
+            f" write {bits // 2} or fewer, 2 are usual"
+        )
+    return hashes
+
+
+def default_cohorts(data: dict[str, Any]) -> int:
+    """Return the number of cohorts for a number of buckets."""
+    # If buckets is wrong, it is missing here, and the error about it is enough.
+    buckets: int = data.get("buckets", 2)
+    return min(_DEFAULT_COHORTS, _DEFAULT_CELLS // buckets)
+
+
+def fits_statistic(cohorts: int, info: ValidationInfo) -> int:
+    """Check that a statistic can hold the cells of all cohorts."""
+    buckets = info.data.get("buckets", 2)
+    if cohorts * buckets > MOST_COHORT_CELLS:
+        raise ValueError(
+            f"{cohorts:,} cohorts of {buckets:,} buckets have more than {MOST_COHORT_CELLS:,} cells; write"
+            f" {MOST_COHORT_CELLS // buckets} or fewer"
+        )
+    return cohorts

@@ -1,0 +1,48 @@
+"""What mechanisms for strings have in common: cohorts of devices, each with hash functions of its own."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.strings.cohort_channel import CohortChannel
+from uldp.schemas.arrays import Payloads, Symbols
+
+if TYPE_CHECKING:
+    from uldp.mechanisms.inference.goodness_of_fit import Check
+
+
+class StringMechanism(Mechanism):
+    """A mechanism over strings whose devices draw a cohort.
+
+    Attributes:
+        cohorts: The number of cohorts.
+    """
+
+    cohorts: int
+
+    @property
+    @abstractmethod
+    def cohort_channel(self) -> CohortChannel:
+        """The probabilities that a report of each cohort supports a position."""
+
+    @abstractmethod
+    def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
+        """Test whether n reports of one string follow the law of the mechanism.
+
+        A cohort hashes the string by functions of its own, so that payloads of many cohorts are too many to count each.
+        But relative to the positions of the string, all cohorts have one law.
+
+        Args:
+            symbol: The symbol of the string.
+            payloads: n reports that have passed ``possible``.
+        """
+
+    def check_of_cohorts(self, cohorts: Symbols) -> "Check":
+        """Test whether the cohorts of n reports are uniform."""
+        from uldp.mechanisms.inference.goodness_of_fit import chi_square  # needs SciPy, and devices need none
+
+        counts = np.bincount(cohorts, minlength=self.cohorts)
+        return chi_square("cohorts", "cohort", counts, np.full(self.cohorts, 1 / self.cohorts))

@@ -1,0 +1,81 @@
+"""A mechanism that a package from outside of this tree brings, through every command."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent / "forced_response"
+PAGE = Path(__file__).parents[2] / "docs" / "own_mechanism.md"
+SPEC = """
+collection: survey
+version: 1
+domain: {labels: [never, once, often]}
+mechanism: {name: forced-response, epsilon: 2.0}
+window: {size: 1h}
+"""
+SHARES = {"never": 0.5, "once": 0.3, "often": 0.2}
+Run = Callable[..., str]
+
+#: One worker installs the package, and the others do not.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("outside")]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--target", folder, PACKAGE], check=True)
+    return folder
+
+
+@pytest.fixture
+def uldp(installed: Path, tmp_path: Path) -> Run:
+    (tmp_path / "survey.yaml").write_text(SPEC, encoding="utf-8")
+    rows = "".join(f"{label},,{share}\n" for label, share in SHARES.items())
+    (tmp_path / "truth.csv").write_text(f"value,tag,weight\n{rows}", encoding="utf-8")
+
+    def run(*arguments: str) -> str:
+        command = [Path(sys.executable).with_name("uldp"), *arguments]
+        environment = os.environ | {"PYTHONPATH": str(installed)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_page_shows_the_package() -> None:
+    shown = re.findall(r"^```(?:python|toml)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert shown == [(PACKAGE / name).read_text(encoding="utf-8") for name in ("forced_response.py", "pyproject.toml")]
+
+
+def test_every_command_knows_it(uldp: Run) -> None:
+    assert "forced-response, epsilon 2 nats a report" in uldp("check", "survey.yaml", "--users", "20000")
+    uldp("simulate", "survey.yaml", "--truth", "truth.csv", "--users", "20000", "--to", "stream")
+    uldp("backfill", "--spec", "survey.yaml", "--from", "stream", "--to", "one")
+    uldp("stream", "--spec", "survey.yaml", "--from", "stream", "--to", "followed")
+    workers = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+    uldp("backfill", "--spec", "survey.yaml", "--from", "stream", "--to", "two", *workers)
+    shown = [json.loads(uldp("show", "--json", out)) for out in ("one", "followed", "two")]
+    (estimate,) = shown[0]
+    assert estimate["mechanism"] == "forced-response"
+    (table,) = estimate["tables"]
+    assert dict(zip(SHARES, table["values"], strict=True)) == pytest.approx(SHARES, abs=0.03)
+    assert [each["tables"] for (each,) in shown] == 3 * [[table]]
+    uldp("export", "one", "--to", "rows.csv")
+    uldp("report", "one", "--out", "page.html")
+
+
+def test_without_the_package_the_error_names_the_mechanism(tmp_path: Path) -> None:
+    (tmp_path / "survey.yaml").write_text(SPEC, encoding="utf-8")
+    command = [Path(sys.executable).with_name("uldp"), "check", "survey.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "mechanism.name: must be one of" in done.stderr
+    assert "got 'forced-response'" in done.stderr
