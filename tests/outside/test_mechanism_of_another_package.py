@@ -41,13 +41,20 @@ def uldp(installed: Path, tmp_path: Path) -> Run:
     (tmp_path / "truth.csv").write_text(f"value,tag,weight\n{rows}", encoding="utf-8")
 
     def run(*arguments: str) -> str:
-        command = [Path(sys.executable).with_name("uldp"), *arguments]
+        command = [str(Path(sys.executable).with_name("uldp")), *arguments]
         environment = os.environ | {"PYTHONPATH": str(installed)}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     return run
+
+
+def shares(lines: str) -> list[list[float]]:
+    """The shares of each window, from the lines that ``uldp show --json`` prints."""
+    estimates = [json.loads(line) for line in lines.splitlines()]
+    assert {each["mechanism"] for each in estimates} == {"forced-response"}
+    return [each["tables"][0]["values"] for each in estimates]
 
 
 def test_the_page_shows_the_package() -> None:
@@ -62,19 +69,17 @@ def test_every_command_knows_it(uldp: Run) -> None:
     uldp("stream", "--spec", "survey.yaml", "--from", "stream", "--to", "followed")
     workers = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
     uldp("backfill", "--spec", "survey.yaml", "--from", "stream", "--to", "two", *workers)
-    shown = [json.loads(uldp("show", "--json", out)) for out in ("one", "followed", "two")]
-    (estimate,) = shown[0]
-    assert estimate["mechanism"] == "forced-response"
-    (table,) = estimate["tables"]
-    assert dict(zip(SHARES, table["values"], strict=True)) == pytest.approx(SHARES, abs=0.03)
-    assert [each["tables"] for (each,) in shown] == 3 * [[table]]
+    one, followed, two = (shares(uldp("show", "--json", out)) for out in ("one", "followed", "two"))
+    assert two == one
+    for window in (*one, *followed):  # a stream leaves late reports out
+        assert window == pytest.approx(list(SHARES.values()), abs=0.04)
     uldp("export", "one", "--to", "rows.csv")
     uldp("report", "one", "--out", "page.html")
 
 
 def test_without_the_package_the_error_names_the_mechanism(tmp_path: Path) -> None:
     (tmp_path / "survey.yaml").write_text(SPEC, encoding="utf-8")
-    command = [Path(sys.executable).with_name("uldp"), "check", "survey.yaml"]
+    command = [str(Path(sys.executable).with_name("uldp")), "check", "survey.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "mechanism.name: must be one of" in done.stderr

@@ -54,7 +54,10 @@ class Question:
     @property
     def size(self) -> int:
         """The number of values."""
-        return self.spec({"name": "identity"}, plain=True).size
+        keys = {key: value for key, value in self.keys.items() if key != "tags"}  # which few mechanisms take
+        return CollectionSpec.parse(
+            {**keys, "sensitive": "all", "mechanism": {"name": "identity"}}, base=self.base, below=self.below
+        ).size
 
     def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
         """Return the spec with a mechanism; ``plain`` if it protects all values.
