@@ -25,13 +25,13 @@ $(READY): pyproject.toml
 demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/demo/report.html.
 	$(BIN)/uldp demo --out build/demo
 
-test: $(READY) ## Run all tests.
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests/schemas
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ROOMS)
 
-nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, kernels and all Pythons.
+nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, kernels, versions.
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 	ULDP_NIGHTLY=1 $(MAKE) test-cluster
-	$(MAKE) fuzz test-kernels test-pythons
+	$(MAKE) fuzz test-kernels test-lowest test-pythons
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,kafka,gcp]'
@@ -44,7 +44,7 @@ test-kernels: $(READY) ## Run the tests that compute with floats under two kerne
 test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, with the lowest versions that pyproject.toml allows.
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,dev,kafka,gcp]'
-	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks
+	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
 	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
 	build/lowest/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
 
