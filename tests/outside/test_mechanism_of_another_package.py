@@ -1,14 +1,14 @@
 """A mechanism that a package from outside of this tree brings, through every command."""
 
 import json
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.outside.conftest import Run
 
 PACKAGE = Path(__file__).parent / "forced_response"
 PAGE = Path(__file__).parents[2] / "docs" / "own_mechanism.md"
@@ -20,34 +20,9 @@ mechanism: {name: forced-response, epsilon: 2.0}
 window: {size: 1h}
 """
 SHARES = {"never": 0.5, "once": 0.3, "often": 0.2}
-Run = Callable[..., str]
 
 #: One worker installs the package, and the others do not.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("outside")]
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("installed")
-    uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--target", folder, PACKAGE], check=True)
-    return folder
-
-
-@pytest.fixture
-def uldp(installed: Path, tmp_path: Path) -> Run:
-    (tmp_path / "survey.yaml").write_text(SPEC, encoding="utf-8")
-    rows = "".join(f"{label},,{share}\n" for label, share in SHARES.items())
-    (tmp_path / "truth.csv").write_text(f"value,tag,weight\n{rows}", encoding="utf-8")
-
-    def run(*arguments: str) -> str:
-        command = [str(Path(sys.executable).with_name("uldp")), *arguments]
-        environment = os.environ | {"PYTHONPATH": str(installed)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return run
 
 
 def shares(lines: str) -> list[list[float]]:
@@ -62,7 +37,10 @@ def test_the_page_shows_the_package() -> None:
     assert shown == [(PACKAGE / name).read_text(encoding="utf-8") for name in ("forced_response.py", "pyproject.toml")]
 
 
-def test_every_command_knows_it(uldp: Run) -> None:
+def test_every_command_knows_it(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "survey.yaml").write_text(SPEC, encoding="utf-8")
+    rows = "".join(f"{label},,{share}\n" for label, share in SHARES.items())
+    (tmp_path / "truth.csv").write_text(f"value,tag,weight\n{rows}", encoding="utf-8")
     assert "forced-response, epsilon 2 nats a report" in uldp("check", "survey.yaml", "--users", "20000")
     uldp("simulate", "survey.yaml", "--truth", "truth.csv", "--users", "20000", "--to", "stream")
     uldp("backfill", "--spec", "survey.yaml", "--from", "stream", "--to", "one")

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from uldp.transforms.aggregate import Aggregate, Aggregated
     from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
     from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
+    from uldp.transforms.io.chunks import Chunk
+    from uldp.transforms.io.endpoints import Endpoint, Following, Keyed
     from uldp.transforms.io.kafka.source import ReadFromKafka
     from uldp.transforms.io.pubsub.source import ReadSubscription
     from uldp.transforms.io.results import WriteResults
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Aggregate",
     "Aggregated",
+    "Chunk",
+    "Endpoint",
+    "Following",
+    "Keyed",
     "ParseMessages",
     "ReadArchive",
     "ReadFromKafka",
@@ -31,6 +37,10 @@ __all__ = [
 _MODULE_OF = {
     "Aggregate": "aggregate",
     "Aggregated": "aggregate",
+    "Chunk": "io.chunks",
+    "Endpoint": "io.endpoints",
+    "Following": "io.endpoints",
+    "Keyed": "io.endpoints",
     "ParseMessages": "parse",
     "ReadArchive": "io.archive",
     "ReadFromKafka": "io.kafka.source",

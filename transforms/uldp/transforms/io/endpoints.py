@@ -1,7 +1,7 @@
 """Endpoints: where messages come from and where they go, each named by a URI.
 
-A connector is a folder with a subclass of ``Endpoint`` and a function ``parse``, and a line in
-``uldp.transforms.io.schemes``.
+A connector is a subclass of ``Endpoint``, and a function that makes one of a URI and the path of a file of settings, or
+None. ``uldp.transforms.io.schemes`` knows where each is.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.schemes import SCHEMES, scheme_of
+from uldp.transforms.io.schemes import connectors, scheme_of
 
 #: The module of endpoints that no connector has: paths and URLs of files.
 _FILES = "uldp.transforms.io.files"
@@ -179,7 +179,10 @@ def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
         ValueError: if it begins like a URI of a connector, and is none.
     """
     scheme = scheme_of(uri)
-    endpoint: Endpoint = import_module(_FILES if scheme is None else SCHEMES[scheme]).parse(uri, config)
+    parse = import_module(_FILES).parse if scheme is None else connectors()[scheme].load()
+    endpoint = parse(uri, config)
+    if not isinstance(endpoint, Endpoint):
+        raise TypeError(f"the connector of {scheme}: made a {type(endpoint).__name__}, not an Endpoint")
     return endpoint
 
 

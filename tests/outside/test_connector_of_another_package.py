@@ -1,0 +1,31 @@
+"""A connector that a package from outside of this tree brings: a backfill reads what it names."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import build
+from tests.outside.conftest import Run
+
+#: One worker installs the package, and the others do not.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("outside")]
+
+SPEC = """
+collection: c
+version: 1
+domain: {size: 5}
+mechanism: {name: rr, epsilon: 1.0}
+window: {size: 1h}
+limits: {min_reports: 1}
+"""
+
+
+def test_a_backfill_reads_its_messages(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(SPEC, encoding="utf-8")
+    sent = [build.message(build.report(number, number % 5, build.START), build.START) for number in range(2500)]
+    lines = "".join(f"{each.publish_time} {each.data.hex()}\n" for each in sent)
+    (tmp_path / "messages.txt").write_text(lines, encoding="ascii")
+    uldp("backfill", "--spec", "c.yaml", "--from", "hexlines:messages.txt", "--to", "out")
+    (estimate,) = map(json.loads, uldp("show", "--json", "out").splitlines())
+    assert (estimate["n"], estimate["tables"][0]["values"]) == (2500, pytest.approx([0.2] * 5))
