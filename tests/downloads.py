@@ -10,8 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from uldp.schemas.regular_files import is_at
 
 ROOT = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uldp-stream"
@@ -31,15 +34,25 @@ def kept(name: str, key: object, fill: Fill) -> Path:
     """
     folder = CACHE / f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}"
     filled = folder / ".filled"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+    with locked(CACHE / f"{folder.name}.lock"):
         if not filled.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             fill(folder)
             filled.touch()
     return folder
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file; the cache may be removed while a process waits for it."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            if is_at(lock.fileno(), path):
+                yield
+                return
 
 
 def pip(command: str, *arguments: object, python: str | Path = sys.executable) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,9 +84,13 @@ def test_what_is_left_out_is_said_and_kept_beside_the_results(archive: Path, uld
 def test_a_damaged_record_of_what_was_left_out_is_named(archive: Path, uldp: Run) -> None:
     (archive / "_SUCCESS").touch()
     uldp(*BACKFILL)
-    Path("out/left_out.json").write_text('{"hidden": 1}', encoding="utf-8")
-    code, _, err = uldp("show", "out")
-    assert (code, err) == (1, "error: out/left_out.json: damaged; remove it and run its job again\n")
+    for damage in ('{"hidden": 1}', "[" * 200_000, "1e400", "[]"):
+        Path("out/left_out.json").write_text(damage, encoding="utf-8")
+        code, _, err = uldp("show", "out")
+        assert (code, err) == (1, "error: out/left_out.json: damaged; remove it and run its job again\n")
+    Path("out/left_out.json").unlink()
+    os.mkfifo("out/left_out.json")
+    assert uldp("show", "out")[0] == 1
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

@@ -1,5 +1,6 @@
 """Whose results a directory holds: the same job may come again, and another is refused before it writes anything."""
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -154,7 +155,22 @@ def test_an_identity_is_read_as_it_was_written() -> None:
     assert JobIdentity.decode(identity.encode()) == identity
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"\xff", b'{"command": "backfill"}'])
+@pytest.mark.parametrize(
+    "changed",
+    [{"state": "new"}, {"state": None}, {"specs": []}, {"shard_key": 1.5}, {"resumes": "maybe"}, {"command": "remove"}],
+    ids=str,
+)
+def test_an_identity_with_values_of_other_types_is_none(changed: dict[str, Any]) -> None:
+    fields = json.loads(JobIdentity.of("backfill", "stream", "content", [build.spec()]).encode())
+    with pytest.raises(ValueError, match=r"^not the identity of a job$"):
+        JobIdentity.decode(json.dumps(fields | changed).encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{}", b"[]", b"\xff", b'{"command": "backfill"}', b"[" * 200_000],
+    ids=["nothing", "mapping", "list", "no text", "half", "deep"],
+)
 def test_an_identity_that_cannot_be_read_is_named(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "job.json").write_bytes(text)
     identity = JobIdentity.of("backfill", "stream", "content", [build.spec()])

@@ -3,20 +3,31 @@
 import contextlib
 import copy
 import hashlib
-import json
+import math
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Literal, Protocol, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from uldp.mechanisms.devices.spending import Spending
+from uldp.schemas.file_errors import file_error_text
+from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_bounded
 from uldp.schemas.specs.mistakes import plain
 
 #: The format of the file. Files of format 1 are a mapping of keys without a salt to payloads, and nothing else.
 _FORMAT = 2
+#: The largest size of the file in bytes: each change reads and writes all of it. The responses of a device to each of
+#: 16,384 values, in bits, take as much.
+_MAX_BYTES = 64 << 20
+_IN_HEX = ConfigDict(extra="forbid", strict=True, val_json_bytes="hex", ser_json_bytes="hex")
+_PAYLOADS = TypeAdapter(dict[str, bytes], config=ConfigDict(strict=True, val_json_bytes="hex"))
+_Time = Annotated[int, Field(ge=0, lt=1 << 63)]
+_Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass
@@ -82,7 +93,8 @@ class FileLedger:
         path: The file; the first change creates it. Its folder must exist.
 
     Raises:
-        ValueError: if others may read or write the file, or it holds no ledger. The message has no content of it.
+        ValueError: if others may read or write the file, or it holds no ledger: whatever a disk, a backup or another
+            program has made of it. The message is one line, and has no content of it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,70 +110,134 @@ class FileLedger:
 
         Raises:
             OSError: if the file cannot be written.
-            ValueError: if the file holds no ledger any more.
+            ValueError: if the file holds no ledger any more; or at the end, if another process has removed the lock
+                meanwhile, or if the content is none that can be read again. Nothing has changed then.
         """
-        with _locked(self._path.with_name(f"{self._path.name}.lock")):
+        with _locked(self._path.with_name(f"{self._path.name}.lock")) as check:
             content = _read(self._path)
             yield content
-            _write(self._path, content)
+            _write(self._path, content, check)
+
+
+class _Written(BaseModel):
+    """What the file holds, in JSON: bytes in hexadecimal, and null for what a report without privacy spends."""
+
+    model_config = _IN_HEX
+
+    format: Literal[2] = 2
+    salt: bytes
+    kept: dict[str, bytes]
+    spent: list[tuple[_Time, _Epsilon | None]]
+
+    @classmethod
+    def of(cls, content: LedgerContent, path: Path) -> Self:
+        """Return a content as it is written.
+
+        Raises:
+            ValueError: if it could not be read again. The message holds none of it.
+        """
+        spent = [(time, None if epsilon == math.inf else epsilon) for time, epsilon in content.spent]
+        with contextlib.suppress(ValidationError):
+            return cls(salt=content.salt, kept=content.kept, spent=spent)
+        raise ValueError(
+            f"{plain(str(path))}: a ledger takes bytes, times since 1970 and budgets above 0 alone; check the clock"
+        )
+
+    def content(self) -> LedgerContent:
+        """Return the content that was written."""
+        spent = [Spending(time, math.inf if epsilon is None else epsilon) for time, epsilon in self.spent]
+        return LedgerContent(self.salt, self.kept, spent)
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    import fcntl  # here, because Windows has none, and all else of this package runs there
+def _locked(path: Path) -> Iterator[Callable[[], None]]:
+    """Lock a file, which is created; give a function that raises a ValueError if the lock was lost meanwhile."""
+    lock = _lock(path)
 
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    def check() -> None:
+        if not is_at(lock, path):
+            raise ValueError(
+                f"{plain(str(path))}: was removed or replaced while a device held this lock, so the change is not"
+                " made; leave the file there, and report again"
+            )
+
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield check
     finally:
         os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """Return the descriptor of the file that is at ``path`` once its lock is held."""
+    import fcntl  # here, because Windows has none, and all else of this package runs there
+
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if is_at(lock, path):
+                return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)  # removed or replaced since it was opened: another process may hold the lock of the new one
+
+
+class _LaterVersionError(ValueError):
+    """A later version of this project has written a ledger."""
 
 
 def _read(path: Path) -> LedgerContent:
     name = plain(str(path))
     try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & 0o077:
-                raise ValueError(f"{name}: others may read this ledger, or write it; give it the mode 0600")
-            written = file.read()
+        with open_regular(path) as file:
+            if not os.fstat(file.fileno()).st_mode & 0o077:
+                return _parse(read_bounded(file, _MAX_BYTES))
     except FileNotFoundError:
         return LedgerContent()
-    form = None
-    with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
-        value = json.loads(written)
-        form = value.get("format", 1)
-        if form == 1:
-            return LedgerContent(b"", _payloads(value))
-        if form == _FORMAT:
-            spent = [Spending(int(time), float(epsilon)) for time, epsilon in value["spent"]]
-            return LedgerContent(bytes.fromhex(value["salt"]), _payloads(value["kept"]), spent)
-    # Not raised from the error of JSON, because that holds the content.
+    except OSError as error:
+        raise ValueError(file_error_text(error)) from None
+    except _LaterVersionError:
+        raise ValueError(f"{name}: a later version of uldp has written this ledger; use that version") from None
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: this is no ledger, or it is damaged ({error}); restore it, or remove it and spend all budgets"
+            " once more"
+        ) from None
+    raise ValueError(f"{name}: others may read this ledger, or write it; give it the mode 0600")
+
+
+def _parse(written: bytes) -> LedgerContent:
+    """Read what ``_write`` wrote, or an earlier version.
+
+    Raises:
+        ValueError: if it is no ledger. Neither the message nor another error behind it holds any of it.
+        _LaterVersionError: if this version cannot know.
+    """
+    value = parse_json(written)
+    form = value.get("format", 1) if isinstance(value, dict) else None
     if isinstance(form, int) and form > _FORMAT:
-        raise ValueError(f"{name}: a later version of uldp has written this ledger; use that version")
-    raise ValueError(
-        f"{name}: this is no ledger, or it is damaged; restore it, or remove it and spend all budgets once more"
-    )
+        raise _LaterVersionError
+    with contextlib.suppress(ValidationError):
+        if form == 1:
+            return LedgerContent(b"", _PAYLOADS.validate_json(written))
+        return _Written.model_validate_json(written).content()
+    raise ValueError("other keys or values than a ledger has")
 
 
-def _payloads(written: dict[str, str]) -> dict[str, bytes]:
-    return {key: bytes.fromhex(payload) for key, payload in written.items()}
-
-
-def _write(path: Path, content: LedgerContent) -> None:
-    value: dict[str, Any] = {
-        "format": _FORMAT,
-        "salt": content.salt.hex(),
-        "kept": {key: payload.hex() for key, payload in content.kept.items()},
-        "spent": content.spent,
-    }
+def _write(path: Path, content: LedgerContent, check: Callable[[], None]) -> None:
+    """Write a content, and put it at its path if ``check`` raises no error."""
+    text = _Written.of(content, path).model_dump_json()
+    if len(text) > _MAX_BYTES:
+        raise ValueError(f"{plain(str(path))}: a ledger has at most {_MAX_BYTES:,} bytes; use a smaller domain")
     aside = path.with_name(f"{path.name}.new")
     aside.unlink(missing_ok=True)  # a crash may have left it
     try:
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            json.dump(value, file)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        check()
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)

@@ -88,7 +88,7 @@ def _published(pane: PaneHeader, specs: Specs) -> Iterator[str]:
 
 def _identity(out: Path) -> JobIdentity:
     try:
-        return JobIdentity.decode((out / JOB).read_bytes())
+        return JobIdentity.read(out / JOB)
     except (OSError, ValueError):
         raise ResultsError(f"{out / JOB}: missing or damaged; restore it, for it says what job this was") from None
 

@@ -7,10 +7,15 @@ panes and its late and rejected reports with those of the first, and the account
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Self
 
+from pydantic import TypeAdapter, ValidationError
+
+from uldp.schemas.regular_files import open_regular, parse_json, read_bounded
 from uldp.schemas.specs.collection import MAX_AGE, CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 
@@ -25,6 +30,8 @@ Command = Literal["backfill", "stream"]
 STATE = 8
 #: The first version of the state whose jobs write results that this version can read.
 READABLE = 8
+#: The largest size of the file in bytes; it holds the parts of specs, whose files may have as many.
+_MAX_BYTES = 64 << 20
 #: The version of jobs that did not write it down: the packages were not yet parts of ``uldp``.
 _UNNAMED_STATE = 1
 
@@ -86,17 +93,28 @@ class JobIdentity:
         Raises:
             ValueError: if ``text`` is not the identity of a job.
         """
-        try:
-            fields = json.loads(text)
-        except ValueError:
-            fields = None
+        fields = None
+        with suppress(ValueError):
+            fields = parse_json(text)
         if isinstance(fields, dict):
             fields = {"state": _UNNAMED_STATE, "apart": True, "registry_ids": {}} | fields
             if fields["state"] != STATE:
                 fields.setdefault("shard_key", secrets.randbits(128))
-        if not isinstance(fields, dict) or fields.keys() != cls.__dataclass_fields__.keys():
-            raise ValueError("not the identity of a job")
-        return cls(**fields)
+            if fields.keys() == cls.__dataclass_fields__.keys():
+                with suppress(ValidationError):
+                    return TypeAdapter(cls).validate_python(fields)
+        raise ValueError("not the identity of a job")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file of the identity of a job, as ``decode``; one of another kind, or a huge one, is none.
+
+        Raises:
+            OSError: if it cannot be opened.
+            ValueError: if it is not the identity of a job.
+        """
+        with open_regular(path) as file:
+            return cls.decode(read_bounded(file, _MAX_BYTES))
 
     def __str__(self) -> str:
         return f"uldp {self.command} --from {self.source}"

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from uldp.pipelines.results.files import ResultsError
+from uldp.schemas.regular_files import is_at
 
 #: How long to wait for a directory that another process has locked, because a stopped job needs some time to end.
 LOCK_SECONDS = 20.0
@@ -30,7 +31,7 @@ def locked(out: Path, option: str) -> Iterator[None]:
     descriptor = _lock(out, option)
     try:
         yield
-        if not _is_at(descriptor, out):
+        if not is_at(descriptor, out):
             raise ResultsError(
                 f"{out}: was removed or replaced while the job wrote to it, so results are missing; run the job again"
                 " into a new directory"
@@ -46,7 +47,7 @@ def _lock(out: Path, option: str) -> int:
         out.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # removed again since then
             descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-            if _try(descriptor) and _is_at(descriptor, out):
+            if _try(descriptor) and is_at(descriptor, out):
                 return descriptor
             os.close(descriptor)
         if time.monotonic() > deadline:
@@ -60,11 +61,3 @@ def _try(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Return whether a path still leads to an open directory, and not to none or to another one."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False

@@ -231,7 +231,7 @@ def _joined(kept: Path, job: JobIdentity) -> JobIdentity:
 def _kept_identity(kept: Path) -> JobIdentity | None:
     path = kept / JOB
     try:
-        return JobIdentity.decode(path.read_bytes()) if path.exists() else None
+        return JobIdentity.read(path) if path.exists() else None
     except ValueError as error:
         raise ResultsError(f"{path}: {error}; restore the original file, or choose another --to") from error
 

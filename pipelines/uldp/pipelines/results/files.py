@@ -37,7 +37,7 @@ def check_directory(out: Path) -> None:
     if not out.is_dir():
         raise ResultsError(mismatch(out, Kind.RESULTS))
     try:
-        identity = JobIdentity.decode((out / JOB).read_bytes())
+        identity = JobIdentity.read(out / JOB)
     except (OSError, ValueError):
         return  # readers need no identity: the directory may be a copy of a part
     if identity.state < READABLE:

@@ -8,13 +8,11 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
+from uldp.schemas.regular_files import read_json
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.archive_files import LeftOut, Reason, left_out_text
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import LEFT_OUT
-
-#: A record has a few reasons, each with the name of a file.
-_MAX_BYTES = 1 << 20
 
 
 def keep_left_out(out: str, left_out: Mapping[Reason, LeftOut]) -> None:
@@ -33,14 +31,13 @@ def left_out_line(out: Path, damaged: Damaged = refuse) -> str | None:
     """
     path = out / LEFT_OUT
     try:
-        with path.open("rb") as file:
-            record = json.loads(file.read(_MAX_BYTES))
         left_out = {
-            Reason[name.upper()]: LeftOut(int(each["files"]), str(each["first"])) for name, each in record.items()
+            Reason[name.upper()]: LeftOut(int(each["files"]), str(each["first"]))
+            for name, each in read_json(path).items()
         }
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         damaged(ResultsError(f"{plain(str(path))}: damaged; remove it and run its job again"))
         return None
     return f"the job {left_out_text(left_out)}" if left_out else None

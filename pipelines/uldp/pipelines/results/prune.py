@@ -16,6 +16,7 @@ from pathlib import Path
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.read import estimate_key, read_pane_files
 from uldp.pipelines.results.text import number_of
+from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
@@ -37,7 +38,7 @@ def pruned_before(private: Path) -> float:
     """
     path = private / _PRUNED
     try:
-        return float(json.loads(path.read_bytes())["before"])
+        return float(read_json(path)["before"])
     except FileNotFoundError:
         return 0.0
     except (ValueError, TypeError, LookupError):

@@ -9,7 +9,6 @@ block at a time (Avro specification 1.11, "Object Container Files" and "Parsing 
 import io
 import json
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -22,6 +21,7 @@ import fastavro
 from uldp.schemas.codec.inflate import CODECS, InflateError, MissingCodecError, TooLargeError, check_codec, inflate
 from uldp.schemas.codec.layouts import Layout, LayoutError, layout_of, units_of_message
 from uldp.schemas.framing import Schema, load_schema, parse_schema
+from uldp.schemas.regular_files import open_regular
 from uldp.schemas.specs.mistakes import quote
 
 #: The largest block of messages or rejected reports, and the largest compressed block, in bytes when inflated. A writer
@@ -71,12 +71,10 @@ def open_file(path: str | Path) -> IO[bytes]:
         OSError: if the path cannot be opened.
         ContainerError: if it is something else than a regular file.
     """
-    # Without this flag, the process would wait for a writer of the pipe.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise ContainerError("is a pipe or a device, not a file", "copy its content into a file")
-    return file
+    try:
+        return open_regular(path)
+    except ValueError as error:
+        raise ContainerError(str(error), "copy its content into a file") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

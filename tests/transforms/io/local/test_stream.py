@@ -88,7 +88,9 @@ def test_where_there_is_no_stream_the_error_says_how_to_make_one(tmp_path: Path,
     )
 
 
-@pytest.mark.parametrize("settings", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "settings", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe", b"[" * 200_000], ids=lambda each: str(each[:9])
+)
 def test_settings_that_cannot_be_read_are_named(tmp_path: Path, settings: bytes) -> None:
     (tmp_path / "stream.json").write_bytes(settings)
     with pytest.raises(StreamError, match=rf"^{tmp_path}/stream\.json: not the settings of a local stream; restore "):

@@ -4,13 +4,13 @@ If the command fails or is killed before its end, a mark stays in the directory,
 """
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from uldp.schemas.file_errors import named
+from uldp.schemas.regular_files import is_at
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS
 from uldp.transforms.io.local.stream import UNFINISHED, LocalStream, StreamError
 
@@ -50,9 +50,9 @@ def _lock(file: IO[str], mark: Path) -> bool:
     """Lock the open mark; return whether it is locked and still there: the end of another command removes it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(file.fileno()), mark.stat())
-    except (BlockingIOError, FileNotFoundError):
+    except BlockingIOError:
         return False
+    return is_at(file.fileno(), mark)
 
 
 def _clear(path: Path) -> None:

@@ -28,6 +28,7 @@ from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
 from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
+from uldp.schemas.regular_files import read_json
 from uldp.schemas.specs.mistakes import plain, quote
 from uldp.transforms.io.folders import CLOSED, KINDS, STREAM_SETTINGS, Kind, mismatch
 
@@ -108,7 +109,7 @@ class LocalStream:
             StreamError: if ``path`` is not a local stream.
         """
         try:
-            settings = json.loads((path / STREAM_SETTINGS).read_text(encoding="utf-8"))
+            settings = read_json(path / STREAM_SETTINGS)
             first = settings.get("first", 0)
             stream = cls(path, bool(settings["simulated_clock"]), str(settings["id"]), operator.index(first), clock)
         except (FileNotFoundError, NotADirectoryError):

@@ -1,0 +1,93 @@
+"""Regular files: opened without waiting, read up to a bound, and JSON in them read strictly."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+
+def open_regular(path: str | Path) -> IO[bytes]:
+    """Open a regular file; a pipe would never end, and a device could do anything.
+
+    Raises:
+        OSError: if the path cannot be opened, as that of a directory.
+        ValueError: if it is a pipe or a device.
+    """
+    # Without this flag, the process would wait for a writer of the pipe.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ValueError("is a pipe or a device, not a file")
+    return file
+
+
+def read_bounded(file: IO[bytes], limit: int) -> bytes:
+    """Read an open file of at most ``limit`` bytes; a longer one is refused before it is read.
+
+    Raises:
+        ValueError: if it is longer.
+    """
+    too_long = os.fstat(file.fileno()).st_size > limit
+    data = b"" if too_long else file.read(limit + 1)  # one more, because it may have grown
+    if too_long or len(data) > limit:
+        raise ValueError(f"the file has more than {limit:,} bytes")
+    return data
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Return whether a path still leads to an open file or directory, and not to none or to another one.
+
+    Who waits for a lock of ``flock`` asks this when it is held: another process may have removed the file meanwhile,
+    and a third one may hold the lock of the new file at its path.
+    """
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def read_json(path: Path, limit: int = 1 << 20) -> Any:
+    """Read a small file of JSON, which may be damaged or hostile; see ``parse_json``.
+
+    Raises:
+        OSError: if it cannot be opened.
+        ValueError: if it is no regular file of JSON of at most ``limit`` bytes.
+    """
+    with open_regular(path) as file:
+        return parse_json(read_bounded(file, limit))
+
+
+def parse_json(written: bytes) -> Any:
+    """Read a JSON text in UTF-8, and nothing else that Python takes for JSON.
+
+    >>> parse_json(b'{"a": [1, 2.5, null]}')
+    {'a': [1, 2.5, None]}
+
+    Raises:
+        ValueError: if it is none; also if it is nested too deeply, has a key twice, or a number that is not finite or
+            has thousands of digits. The message holds none of it.
+    """
+    try:
+        return json.loads(written.decode(), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        pass
+    raise ValueError("not JSON")  # not from the error above, which holds what was written
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ValueError("NaN and Infinity are not JSON")
