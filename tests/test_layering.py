@@ -139,8 +139,8 @@ def test_no_folders_of_mechanisms_import_each_other_in_a_circle() -> None:
 
 def test_mechanisms_are_numpy_and_special_functions() -> None:
     def others(path: Path) -> set[str]:
-        # The models of specs are pydantic's.
-        of_specs = {"pydantic"} if path.is_relative_to(FAMILIES) or path.stem == "cohort_sizes" else set()
+        # The models of specs and the content of a ledger are pydantic's.
+        of_specs = {"pydantic"} if path.is_relative_to(FAMILIES) or path.stem in ("cohort_sizes", "ledger") else set()
         used = {name for name in imports(path) if name.startswith("scipy")}
         # scipy.stats takes longer to import than all else together. No device and no job reads reports again, so the
         # likelihood of bits may take sparse matrices.
