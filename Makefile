@@ -1,7 +1,7 @@
 # Two commands are all that a newcomer needs: `make demo` and `make test`. Both set up their own environment.
 
 PYTHON ?= python3
-PYTHONS ?= 3.13 3.14
+PYTHONS ?= 3.12 3.13 3.14
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -48,7 +48,7 @@ test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, w
 	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
 	build/lowest/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
 
-test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.13 and 3.14; as root on Debian, these are fetched if need be.
+test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.12, 3.13 and 3.14; as root on Debian, the last two are fetched if need be.
 	tests/pythons.sh $(PYTHONS)
 
 lint: $(READY) ## Check style and types.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Run `make demo` and `make test` of the last commit under other versions of Python: tests/pythons.sh 3.13 3.14
+# Run `make demo` and `make test` of the last commit under other versions of Python: tests/pythons.sh 3.12 3.13 3.14
 #
 # Tests that are marked slow are left out.
 #
-# A version that is not on the PATH is run in a root of the Debian release that has it, which later runs find again.
+# A version is looked for on the PATH and where version managers keep it. One that is nowhere is run in a root of the
+# Debian release that has it, which later runs find again.
 # With --prepare before the versions, the roots are made and nothing is run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,13 +19,13 @@ release_of() { # VERSION
   case $1 in
     3.13) echo trixie ;;
     3.14) echo forky ;;
-    *) fail "Python $1 is not on the PATH, and no Debian release is known for it; install it, or choose 3.13 or 3.14" ;;
+    *) fail "Python $1 is not installed, and no Debian release has it; install it by a version manager, such as: uv python install $1" ;;
   esac
 }
 
 make_root() { # RELEASE
-  [ "$(id -u)" = 0 ] || fail "only root can make a Debian root; become root, or put Python on the PATH"
-  command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap, or put Python on the PATH"
+  [ "$(id -u)" = 0 ] || fail "only root can make a Debian root; become root, or install Python by a version manager"
+  command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap, or install Python by a version manager"
   mkdir -p "$roots"
   (
     flock 9 # two runs at once make it once
@@ -87,13 +88,24 @@ in_checkout() { # FOLDER VERSION
   run python3
 }
 
-on_path() { # VERSION: whether this machine has it, with all that the project needs of it
-  "python$1" -c 'import ensurepip, sqlite3, ssl' 2>/dev/null
+find_python() { # VERSION: print the first Python of it on this machine that has all that the project needs
+  local python
+  for python in "$(command -v "python$1" || true)" \
+    "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/"python$1" \
+    "${UV_PYTHON_INSTALL_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/uv/python}"/cpython-"$1"*/bin/"python$1" \
+    "${ASDF_DATA_DIR:-$HOME/.asdf}"/installs/python/"$1".*/bin/"python$1" \
+    "$HOME"/{.local,miniconda3,anaconda3}/bin/"python$1" /usr/{local/,}bin/"python$1" /opt/{python,homebrew}/bin/"python$1"; do
+    if [ -x "$python" ] && "$python" -c 'import ensurepip, sqlite3, ssl' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+  return 1
 }
 
 prepare() { # VERSION
   local release
-  on_path "$1" && return
+  find_python "$1" >/dev/null && return
   release=$(release_of "$1")
   make_root "$release"
   configure "$roots/$release"
@@ -102,22 +114,22 @@ prepare() { # VERSION
     python3 -m venv --clear /srv/probe
     /srv/probe/bin/python -m pip download --quiet --no-deps --dest /srv/probe packaging
   ' \
-    || fail "the Debian root of Python $1 cannot be used on this machine; put Python $1 on the PATH"
+    || fail "the Debian root of Python $1 cannot be used on this machine; install Python $1 by a version manager"
 }
 
 checkouts=()
 trap 'rm -rf "${checkouts[@]}"' EXIT
 only_prepare=false
 if [ "${1-}" = --prepare ]; then only_prepare=true && shift; fi
-[ $# -gt 0 ] || fail "name versions of Python: tests/pythons.sh 3.13 3.14"
+[ $# -gt 0 ] || fail "name versions of Python: tests/pythons.sh 3.12 3.13 3.14"
 for version in "$@"; do
   prepare "$version"
   if $only_prepare; then
     continue
-  elif on_path "$version"; then
+  elif python=$(find_python "$version"); then
     checkouts+=("$(mktemp -d)")
     git clone --quiet . "${checkouts[-1]}"
-    (cd "${checkouts[-1]}" && "python$version" --version && run "python$version")
+    (cd "${checkouts[-1]}" && "$python" --version && run "$python")
   else
     release=$(release_of "$version")
     run_in_root "$version" "$release"
