@@ -22,7 +22,7 @@ from tests.build import HOUR, START
 from tests.pipelines.results.samples import ESTIMATE
 from uldp.pipelines.results import export
 from uldp.pipelines.results.export import COLUMNS
-from uldp.pipelines.results.export_files import ExportError, write_rows
+from uldp.pipelines.results.export_files import ExportError, _cell, write_rows
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.budget import Budget
@@ -242,6 +242,9 @@ def test_a_failure_leaves_the_older_file_and_nothing_else(ending: str, tmp_path:
         ("-1", "-1"),
         ("+2.5", "+2.5"),
         ("-", "'-"),
+        (" =1+1", "' =1+1"),
+        ("＝1+1", "'＝1+1"),
+        ("＠SUM(A1)", "'＠SUM(A1)"),
         ('a=b, "c"', 'a=b, "c"'),
     ],
 )
@@ -249,6 +252,13 @@ def test_no_label_is_a_formula_of_a_spreadsheet(label: str, cell: str, tmp_path:
     estimate = replace(ESTIMATE, tables=(replace(SHARE, keys=(label, "b", "c")),))
     assert exported(tmp_path / "f.csv", estimate)[0]["label"] == cell
     assert exported(tmp_path / "f.parquet", estimate)[0]["label"] == label
+
+
+@pytest.mark.parametrize("text", ["\t=1+1", "\r=1+1", "\n=1+1"])
+def test_no_cell_begins_with_a_character_that_a_spreadsheet_skips(text: str, tmp_path: Path) -> None:
+    estimate = replace(ESTIMATE, tables=(replace(SHARE, keys=(text, "b", "c")),))
+    assert exported(tmp_path / "f.csv", estimate)[0]["label"] == "\ufffd=1+1"
+    assert _cell(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

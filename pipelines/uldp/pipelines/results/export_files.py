@@ -19,8 +19,8 @@ from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 
-#: How a spreadsheet recognises a formula in a cell.
-_FORMULA = ("=", "+", "-", "@")
+#: How a spreadsheet recognises a formula in a cell, behind spaces too. In East Asian versions, the wide forms do as well.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 class ExportError(ValueError):
@@ -136,7 +136,7 @@ def _cell(text: str) -> str:
     >>> _cell("=1+1"), _cell("-1"), _cell("red")
     ("'=1+1", '-1', 'red')
     """
-    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) and not _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:
