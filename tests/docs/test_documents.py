@@ -7,7 +7,7 @@ a document that uses it has to say how.
 - ``console`` and ``bash``: lines that begin with ``$ `` are commands, and the lines below are what each prints. Without
   such a line, all are commands. A command fails only where what it prints is shown to be an error.
 - ``python``: a program, which ``python`` runs, and which prints no error or warning. ``text``: what it prints.
-- ``yaml`` and ``csv``: a file, of the last name with that ending that the text above says.
+- ``yaml``, ``csv`` and ``toml``: a file, of the last name with that ending that the text above says.
 
 In what is shown, ``...`` stands for anything.
 """
@@ -34,8 +34,10 @@ from uldp.schemas import flags
 from uldp.schemas.framing import load_schema
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import Report, ReportBatch
+from uldp.schemas.specs import families
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.families import mechanism_names
+from uldp.transforms.io import schemes
 from uldp.transforms.metrics import CounterName
 
 ROOT = Path(__file__).parents[2]
@@ -185,7 +187,7 @@ class Reader:
                     assert_shown(block.where, "", (self.folder / ".err").read_text(encoding="utf-8"))
                 case "text":
                     assert_shown(block.where, block.text, printed)
-                case "yaml" | "csv":
+                case "yaml" | "csv" | "toml":
                     (self.folder / block.file_name()).write_text(block.text, encoding="utf-8")
                 case language:
                     assert not language, f"{block.where}: nobody checks a block of {language}"
@@ -221,7 +223,7 @@ def test_commands_options_and_files_that_are_named_exist(document: Path) -> None
     assert set(re.findall(r"(?:^\$ |`)uldp ([a-z]+)", text, flags=re.MULTILINE)) <= cli.commands.keys()
     files = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+\.\w+)`", text)
     assert [file for file in files if not (ROOT / file).exists()] == []
-    for name in re.findall(r"`(uldp(?:\.\w+)+)", text):
+    for name in set(re.findall(r"`(uldp(?:\.\w+)+)", text)) - {families.GROUP, schemes.GROUP}:
         assert pkgutil.resolve_name(name), name
 
 

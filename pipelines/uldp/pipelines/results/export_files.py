@@ -19,7 +19,7 @@ from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 
-#: How a spreadsheet recognises a formula in a cell, behind spaces too. In East Asian versions, the wide forms do as well.
+#: How a spreadsheet recognises a formula in a cell, behind spaces too; East Asian versions know the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
