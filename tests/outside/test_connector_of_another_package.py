@@ -7,6 +7,7 @@ import pytest
 
 from tests import build
 from tests.outside.conftest import Run
+from uldp.transforms.io.local.stream import LocalStream
 
 #: One worker installs the package, and the others do not.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("outside")]
@@ -26,6 +27,20 @@ def test_a_backfill_reads_its_messages(uldp: Run, tmp_path: Path) -> None:
     sent = [build.message(build.report(number, number % 5, build.START), build.START) for number in range(2500)]
     lines = "".join(f"{each.publish_time} {each.data.hex()}\n" for each in sent)
     (tmp_path / "messages.txt").write_text(lines, encoding="ascii")
-    uldp("backfill", "--spec", "c.yaml", "--from", "hexlines:messages.txt", "--to", "out")
+    to = ("--to", "out", "--estimates-to", "hexlines:published")
+    uldp("backfill", "--spec", "c.yaml", "--from", "hexlines:messages.txt", *to)
     (estimate,) = map(json.loads, uldp("show", "--json", "out").splitlines())
     assert (estimate["n"], estimate["tables"][0]["values"]) == (2500, pytest.approx([0.2] * 5))
+    (published,) = (tmp_path / "published").glob("*.json")
+    assert json.loads(published.read_bytes())["tables"][0]["values"] == estimate["tables"][0]["values"]
+
+
+def test_a_stream_publishes_to_it(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(SPEC, encoding="utf-8")
+    stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
+    stream.append([build.message(build.report(number, number % 5, build.START), build.START) for number in range(50)])
+    stream.close()
+    for _ in range(2):  # a job that is started again publishes the same keys
+        uldp("stream", "--spec", "c.yaml", "--from", "stream", "--to", "out", "--estimates-to", "hexlines:published")
+        (published,) = (tmp_path / "published").glob("*.json")
+        assert json.loads(published.read_bytes())["n"] == 50

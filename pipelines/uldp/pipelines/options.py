@@ -108,6 +108,12 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
         for option in (
             KAFKA_CONFIG,
             REGISTRY_IDS,
+            click.option("--rejected-to", metavar="TOPIC", help="Topic for rejected reports too."),
+            click.option(
+                "--estimates-to",
+                metavar="URI",
+                help="Topic or table for estimates too; a table is bigquery:PROJECT.DATASET.TABLE.",
+            ),
             click.option(
                 "--sender-key",
                 type=SPEC,

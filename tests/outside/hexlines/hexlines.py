@@ -1,6 +1,6 @@
 """Messages as lines of text: the publish time in milliseconds, and the data as hexadecimal digits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -8,8 +8,8 @@ from pathlib import Path
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas import Message
-from uldp.transforms import Chunk, Endpoint
+from uldp.schemas import Estimate, Message
+from uldp.transforms import Chunk, Endpoint, Keyed
 
 #: A chunk has so many messages.
 _LINES = 1000
@@ -17,7 +17,7 @@ _LINES = 1000
 
 @dataclass(frozen=True)
 class HexLines(Endpoint):
-    """A file of such lines, as a source."""
+    """A file of such lines as a source, or a folder with a file for each estimate."""
 
     path: Path
 
@@ -38,6 +38,19 @@ class HexLines(Endpoint):
         paths = pipeline | "Name" >> beam.Create([str(self.path)])
         lines: PCollection[Chunk] = paths | "ReadLines" >> beam.FlatMap(chunks).with_output_types(Chunk)
         return lines
+
+    def publish_estimates(
+        self, estimates: PCollection[Estimate], keyed: Callable[[Estimate], Keyed], *, native: bool
+    ) -> None:
+        """Write each estimate to the file of its key, again if its bundle is tried again."""
+        _ = estimates | "Key" >> beam.Map(keyed) | "Write" >> beam.Map(write, str(self.path))
+
+
+def write(record: Keyed, folder: str) -> None:
+    """Write a body to the file of its key."""
+    key, body = record
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    (Path(folder) / f"{sha256(key).hexdigest()}.json").write_bytes(body)
 
 
 def chunks(path: str) -> Iterator[Chunk]:

@@ -12,7 +12,7 @@ from tests.build import HOUR, estimate, pane
 from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
-from uldp.pipelines.jobs.publishing import keyed_estimate, keyed_rejected
+from uldp.pipelines.jobs.publishing import Publishing, keyed_estimate, keyed_rejected
 from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.framing import SchemaStore
 from uldp.schemas.pane import Pane, PaneKind
@@ -94,7 +94,7 @@ def test_every_source_goes_with_every_topic_on_every_runner(
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     stream, to = parse_endpoint(source), parse_endpoint(topic)
     specs = [CollectionSpec.load(SPEC)]
-    BrokerJob(specs, stream, watermark_delay_ms=0, estimates_to=to, rejected_to=to).build(
+    BrokerJob(specs, stream, watermark_delay_ms=0, publishing=Publishing(to, to)).build(
         pipeline, Claim("gs://b/r", "gs://b/r", 0)
     )
     graph = describe_graph(pipeline.to_runner_api())

@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from uldp.pipelines.commands.output import load, say, show_log, summarize
 from uldp.pipelines.options import BEAM, FOLDER, PUBLISHED_BY, duration_ms, job_options
 from uldp.pipelines.process import interrupt, run_apart, stop_on_terminate
+
+if TYPE_CHECKING:
+    from uldp.pipelines.jobs.publishing import Publishing
 
 #: Its log says what a topic has lost, and that no broker answers.
 _KAFKA = "uldp.transforms.io.kafka"
@@ -31,6 +34,7 @@ def backfill(
     registry_ids: Mapping[int, str] | None,
     kafka_config: Path | None,
     published_by: int | None,
+    **topics: str | None,
 ) -> None:
     """Aggregate an archive, or all messages of a stream; each window has one pane. Other options go to Beam.
 
@@ -45,7 +49,14 @@ def backfill(
     archive = published(parse_endpoint(source, kafka_config), published_by)
     options = local.pipeline_options(ctx.args)
     local.backfill(
-        load(specs), archive, out, options, private=private_to, sender_key=sender_key, registry_ids=registry_ids
+        load(specs),
+        archive,
+        out,
+        options,
+        private=private_to,
+        sender_key=sender_key,
+        registry_ids=registry_ids,
+        publishing=_publishing(topics, kafka_config),
     )
     summarize(out, private_to)
 
@@ -72,12 +83,6 @@ def backfill(
     help="Whether a pane's file stays when a newer pane of its window is written.",
 )
 @click.option("--simulated-clock", is_flag=True, help="uldp simulate published the messages of the broker.")
-@click.option(
-    "--estimates-to",
-    metavar="URI",
-    help="Topic or table to which a broker's job publishes estimates too; a table is bigquery:PROJECT.DATASET.TABLE.",
-)
-@click.option("--rejected-to", metavar="TOPIC", help="Topic to which a broker's job publishes rejected reports too.")
 def stream(
     ctx: click.Context,
     specs: tuple[Path, ...],
@@ -111,7 +116,7 @@ def stream(
     stop_on_terminate()
     show_log(_KAFKA, logging.WARNING)
     loaded, followed = load(specs), parse_endpoint(source, kafka_config)
-    named = {name: parse_endpoint(topic, kafka_config) for name, topic in topics.items() if topic is not None}
+    publishing = _publishing(topics, kafka_config)
     folder = followed.path if isinstance(followed, FilesEndpoint) else None
     if isinstance(followed, FilesEndpoint) and folder is None:
         raise click.UsageError(f"{source}: cannot be followed; count its messages with uldp backfill")
@@ -122,18 +127,15 @@ def stream(
             followed,
             watermark_delay,
             simulated_clock,
+            publishing,
             newest_only=keep_panes == "newest",
             registry_ids=registry_ids,
-            **named,
         )
         options = cluster.cluster_options(ctx.args)
         cluster.follow_broker(job, out, options, say, private=private_to, sender_key=sender_key, run_apart=run_apart)
         return
-    if named or (simulated_clock and not received):
-        raise click.UsageError(
-            "--simulated-clock, --estimates-to and --rejected-to need a broker's stream, and the last two a runner that"
-            " is named; leave them out"
-        )
+    if simulated_clock and not received:
+        raise click.UsageError("--simulated-clock needs a broker's stream; leave it out")
     options, results = local.pipeline_options(ctx.args), FOLDER.convert(out, None, None)
     settings: dict[str, Any] = {
         "private": private_to,
@@ -141,6 +143,7 @@ def stream(
         "registry_ids": registry_ids,
         "watermark_delay_ms": watermark_delay,
         "newest_only": keep_panes == "newest",
+        "publishing": publishing,
         "say": say,
     }
     if folder is None:
@@ -151,3 +154,11 @@ def stream(
     else:
         local.follow(loaded, folder, results, options, **settings)
     summarize(out, private_to)
+
+
+def _publishing(topics: Mapping[str, str | None], kafka_config: Path | None) -> "Publishing":
+    """Read where a job publishes what it finds."""
+    from uldp.pipelines.jobs.publishing import Publishing
+    from uldp.transforms.io.endpoints import parse_endpoint
+
+    return Publishing(**{name: parse_endpoint(to, kafka_config) for name, to in topics.items() if to is not None})

@@ -11,11 +11,11 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.runners.runner import PipelineResult
 
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options, runs_here
+from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options, runs_here
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
-from uldp.pipelines.jobs.publishing import PublishEstimates, PublishRejected
+from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
@@ -50,7 +50,6 @@ _PRISM = ("--prism_log_level=error",)
 #: Seconds between two lines that say that the job runs. It may run for months.
 _BEAT_SECONDS = 60.0
 #: The runner that has its own connector for Pub/Sub.
-_DATAFLOW = "DataflowRunner"
 
 
 def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
@@ -100,8 +99,7 @@ class BrokerJob:
         source: The stream.
         watermark_delay_ms: For how long after a message another one may arrive that was published before it.
         simulated_clock: Whether publish times come from a simulation.
-        estimates_to: The endpoint to which the job publishes estimates, if any.
-        rejected_to: The topic to which the job publishes rejected reports, if any.
+        publishing: Where the job publishes estimates and rejected reports.
         newest_only: As in ``WriteResults``.
         registry_ids: As in ``Aggregate``.
     """
@@ -110,14 +108,13 @@ class BrokerJob:
     source: Endpoint
     watermark_delay_ms: int
     simulated_clock: bool = False
-    estimates_to: Endpoint | None = None
-    rejected_to: Endpoint | None = None
+    publishing: Publishing = NOWHERE
     newest_only: bool = False
     registry_ids: Mapping[int, str] | None = None
 
     def following(self, options: PipelineOptions) -> Following:
         """Return how a job with these options follows the stream."""
-        native = options.view_as(StandardOptions).runner == _DATAFLOW
+        native = options.view_as(StandardOptions).runner == DATAFLOW
         # An option of Flink, whose job server refuses what is not a number.
         slots = str(options.get_all_options(retain_unknown_options=True).get("parallelism"))
         return Following(self.watermark_delay_ms, self.simulated_clock, native, int(slots) if slots.isdecimal() else 0)
@@ -125,10 +122,7 @@ class BrokerJob:
     def check(self, options: PipelineOptions) -> None:
         """Ask for the stream and for the endpoints of estimates and rejected reports; see ``Endpoint.check``."""
         self.source.check_following(self.following(options))
-        if self.estimates_to is not None:
-            self.estimates_to.check_estimates()
-        if self.rejected_to is not None:
-            self.rejected_to.check("WRITE")
+        self.publishing.check()
 
     def build(self, pipeline: beam.Pipeline, claim: Claim) -> None:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
@@ -139,10 +133,7 @@ class BrokerJob:
         )
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
-        if self.estimates_to is not None:
-            _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, following.native)
-        if self.rejected_to is not None:
-            _ = aggregated.rejected | "PublishRejected" >> PublishRejected(self.rejected_to, following.native)
+        self.publishing.publish(aggregated, native=following.native)
 
 
 def follow_broker(

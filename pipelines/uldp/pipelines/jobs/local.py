@@ -30,6 +30,7 @@ from uldp.pipelines.jobs.progress import (
     marked_incomplete,
     position,
 )
+from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import Unwritten, resume_points
 from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.results.left_out import keep_left_out
@@ -51,6 +52,8 @@ LOCAL_RUNNER = "DirectRunner"
 JOB_SERVERS = frozenset({"FlinkRunner", "PortableRunner"})
 #: Parts in which several local workers remove copies: a worker holds the ids of one part at a time.
 SPILLED_SHARDS = 64
+#: Google's runner, which has connectors of its own.
+DATAFLOW = "DataflowRunner"
 #: A local runner that is a separate program; it loses its state when the command ends.
 PRISM = "PrismRunner"
 
@@ -100,6 +103,7 @@ def backfill(
     private: str | None = None,
     sender_key: Path | None = None,
     registry_ids: Mapping[int, str] | None = None,
+    publishing: Publishing = NOWHERE,
 ) -> None:
     """Aggregate an archive or all messages of a topic into ``out``; each window has one pane, and no report is late.
 
@@ -111,15 +115,18 @@ def backfill(
         private: Another directory or URL for late and rejected reports, and for cells of few reports.
         sender_key: A file with the key of senders; None to draw it when it is needed, and to keep it.
         registry_ids: As in ``Aggregate``.
+        publishing: Where the job publishes what it finds, beside the results.
 
     Raises:
         JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
         StreamError: if messages cannot be decoded; names all files in which that is so.
     """
-    local = options.view_as(StandardOptions).runner in (None, LOCAL_RUNNER)
+    runner = options.view_as(StandardOptions).runner
+    local = runner in (None, LOCAL_RUNNER)
     several = local and options.view_as(DirectOptions).direct_num_workers != 1
     whole = FilesEndpoint(str(source)) if isinstance(source, Path) else source
     refuse_overlap(whole, str(out), private)
+    publishing.check()
     with ExitStack() as stack:
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
@@ -135,6 +142,7 @@ def backfill(
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
+        publishing.publish(aggregated, native=runner == DATAFLOW)
 
 
 def _is_over(pipeline: beam.Pipeline) -> bool:
@@ -166,6 +174,7 @@ def follow(
     private: str | None = None,
     sender_key: Path | None = None,
     registry_ids: Mapping[int, str] | None = None,
+    publishing: Publishing = NOWHERE,
     settled: Callable[[], int | None] | None = None,
     say: Callable[[str], None],
     clock: Callable[[], float] = time.time,
@@ -176,8 +185,9 @@ def follow(
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
-    once they have received as many reports. For ``newest_only``, see ``WriteResults``; for ``registry_ids``,
-    ``Aggregate``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
+    once they have received as many reports. It publishes again what the windows that it reads again give, under the
+    same keys. For ``newest_only``, see ``WriteResults``; for ``registry_ids``, ``Aggregate``; for ``publishing``,
+    ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
 
     Raises:
         JobError, StreamError, ResultsError: before the pipeline runs.
@@ -190,6 +200,7 @@ def follow(
     aggregate = Aggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated, freeze_heap=True)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
+    publishing.check()
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs, registry_ids=registry_ids)
@@ -208,6 +219,7 @@ def follow(
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
+        publishing.publish(aggregated, native=False)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
         signed = partial(sign_file, points.journal, Path(claim.private))

@@ -11,6 +11,7 @@ from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
 from uldp.schemas.records import Rejected, iso
+from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Keyed
 
 
@@ -36,6 +37,37 @@ def keyed_rejected(rejected: Rejected) -> Keyed:
     named = rejected.source, rejected.reason, rejected.data.hex(), dict(rejected.attributes), time
     key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32].encode()
     return key, encode_object("rejected", rejected.to_avro())
+
+
+@dataclass(frozen=True)
+class Publishing:
+    """Where a job publishes what it finds, beside its results.
+
+    Attributes:
+        estimates_to: The topic or table that takes estimates, if any.
+        rejected_to: The topic that takes rejected reports, if any.
+    """
+
+    estimates_to: Endpoint | None = None
+    rejected_to: Endpoint | None = None
+
+    def check(self) -> None:
+        """Ask whether both are there and take what is published; see ``Endpoint.check``."""
+        if self.estimates_to is not None:
+            self.estimates_to.check_estimates()
+        if self.rejected_to is not None:
+            self.rejected_to.check("WRITE")
+
+    def publish(self, aggregated: Aggregated, *, native: bool) -> None:
+        """Add the steps that publish. ``native`` is as in ``Endpoint.publish``."""
+        if self.estimates_to is not None:
+            _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, native)
+        if self.rejected_to is not None:
+            _ = aggregated.rejected | "PublishRejected" >> PublishRejected(self.rejected_to, native)
+
+
+#: A job with these publishes nothing.
+NOWHERE = Publishing()
 
 
 @dataclass

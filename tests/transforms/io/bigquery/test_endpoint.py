@@ -13,6 +13,7 @@ from tests.pipelines.jobs.graph import describe_graph
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
+from uldp.pipelines.jobs.publishing import Publishing
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
 from uldp.transforms.io.bigquery.rows import estimates_table
@@ -77,7 +78,9 @@ def test_a_job_inserts_rows_of_estimates(runner: str) -> None:
     pipeline = beam.Pipeline("FnApiRunner", cluster_options([f"--runner={runner}"]))
     specs = [CollectionSpec.load(EXAMPLES / "spec.yaml")]
     source = parse_endpoint("pubsub:projects/project/subscriptions/reports")
-    BrokerJob(specs, source, 0, estimates_to=parse_endpoint(URI)).build(pipeline, Claim("gs://b/r", "gs://b/r", 0))
+    BrokerJob(specs, source, 0, publishing=Publishing(parse_endpoint(URI))).build(
+        pipeline, Claim("gs://b/r", "gs://b/r", 0)
+    )
     assert "PublishEstimates/WriteToBigQuery/InsertRows: " in describe_graph(pipeline.to_runner_api())
 
 
