@@ -22,15 +22,15 @@ window for the newest. All other windows stay readable.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, read_container, refuse
 from uldp.pipelines.results.selection import ALL, Key, Selection, window_of
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.soundness import sound_counts, sound_estimate
+from uldp.pipelines.results.soundness import check_claim, sound_counts, sound_estimate
+from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
@@ -340,20 +340,26 @@ def read_files(
 
 
 def read_file(path: Path, kind: Panes[PaneRecord], folder: str) -> list[PaneRecord]:
-    """Read the panes of a file of one window, or of ``shared``.
+    """Read the panes of a file, of one of a window or of ``shared``.
 
     Raises:
-        ResultsError: if the file cannot be read, or its panes are of another window or estimator than its name says.
+        ResultsError: if the file cannot be read, its panes are of another window or estimator than its name says, or it
+            claims more than a job writes.
     """
-    named = partial(_named, kind.read, window_of(folder), estimator_of(path))
-    return list(read_container(path, kind.schema, named))
+    window, spec = window_of(folder), path.parents[3] / "specs" / path.parents[1].name / "spec.yaml"
+    number = count()
+
+    def read(value: Mapping[str, Any]) -> PaneRecord:
+        if next(number) and window is not None:
+            raise ContainerError("holds several panes, and only a shared file may")
+        check_claim(value, spec)
+        return _named(kind.read(value), window, estimator_of(path))
+
+    return list(read_container(path, kind.schema, read))
 
 
-def _named(
-    read: Callable[[Mapping[str, Any]], PaneRecord], window: Key | None, estimator: str | None, value: Mapping[str, Any]
-) -> PaneRecord:
-    """Read a pane, and check that its window and estimator match its path, as far as the path names them."""
-    fired = read(value)
+def _named(fired: PaneRecord, window: Key | None, estimator: str | None) -> PaneRecord:
+    """Check that the window and the estimator of a pane match its path, as far as the path names them."""
     if window not in (None, fired.key):
         raise ValueError("the record is of another window than its folder")
     if isinstance(fired, Estimate) and estimator not in (None, fired.estimator):

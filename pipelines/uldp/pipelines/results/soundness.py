@@ -2,21 +2,56 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import astuple
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, PaneHeader
 from uldp.schemas.records import iso
-from uldp.schemas.statistic import Statistic, counts_from_avro
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.statistic import MAX_CELLS, Statistic, counts_from_avro
 from uldp.schemas.table import Basis, Table, TableName
 
 #: A limit far above every real figure or standard error. Larger numbers would overflow in figures and in products.
 _FIGURE_LIMIT = 1e15
 #: No report moves a cell by more than this.
 _STEP_LIMIT = 1 << 23
+#: So many cells are read without a look at the spec: they take 32 kB.
+_FEW_CELLS = 1 << 12
+
+
+def check_claim(value: Mapping[str, Any], spec: Path) -> None:
+    """Refuse a statistic that claims more cells than its spec has, before they take memory: a few bytes may claim any.
+
+    Args:
+        value: What ``statistic.avsc`` or ``estimate.avsc`` describes.
+        spec: The file of the spec; without one that can be read, the limit is ``MAX_CELLS``.
+
+    Raises:
+        ContainerError: if it claims more.
+    """
+    cells = value.get("cells")
+    if cells is not None and cells["size"] > _FEW_CELLS:
+        most = MAX_CELLS
+        with suppress(OSError):
+            most = _cells_of(spec, spec.stat().st_mtime_ns)
+        if cells["size"] > most:
+            raise ContainerError(f"claims {cells['size']:,} cells, more than the {most:,} of its spec")
+
+
+@lru_cache(maxsize=16)
+def _cells_of(spec: Path, changed: int) -> int:
+    try:
+        return build_protocol(CollectionSpec.load(spec)).mechanism.statistic_size
+    except ValueError:  # whoever needs the spec says what is wrong with it
+        return MAX_CELLS
 
 
 def sound_counts(value: Mapping[str, Any]) -> PaneHeader:

@@ -238,8 +238,14 @@ def _too_large(size: int, bound: int) -> ContainerError:
 
 
 def _take(file: IO[bytes], size: int) -> bytes:
-    """Read exactly so many bytes."""
-    taken = file.read(size) if size >= 0 else b""
+    """Read exactly so many bytes. Python takes the memory of all before it reads the first, so it must not be asked."""
+    if size > MAX_HEADER_BYTES:
+        at = file.tell()
+        there = file.seek(0, os.SEEK_END) - at
+        file.seek(at)
+    else:
+        there = size
+    taken = file.read(size) if 0 <= size <= there else b""
     if len(taken) != size:
         raise ContainerError("it ends too early" if size >= 0 else "a length is negative")
     return taken

@@ -1,0 +1,134 @@
+"""Files of results that claim to hold more than they have: they are refused before the claim takes memory."""
+
+import io
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from tests.pipelines.command import Run
+from tests.pipelines.results.samples import SPEC, at, save, statistic_of
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.read import read_panes, read_statistics
+from uldp.schemas.codec.container import write_header
+from uldp.schemas.framing import load_schema
+from uldp.schemas.statistic import MAX_CELLS
+from uldp.transforms.io.results import statistic_file
+
+MARKER = bytes(16)
+COMMANDS = {
+    "show": ("show", "out"),
+    "export": ("export", "out", "--to", "f.csv"),
+    "report": ("report", "out", "--out", "page.html"),
+    "compact": ("compact", "out"),
+    "prune": ("prune", "out", "--dry-run"),
+}
+
+
+def varint(number: int) -> bytes:
+    zigzag, out = number << 1, bytearray()
+    while zigzag > 0x7F:
+        out.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes([*out, zigzag])
+
+
+def container(schema: str, records: int, block: bytes, *, size: int | None = None, codec: str = "null") -> bytes:
+    """A file with one block, which claims to take ``size`` bytes."""
+    file = io.BytesIO()
+    write_header(file, schema, MARKER, {}, codec)
+    return file.getvalue() + varint(records) + varint(len(block) if size is None else size) + block + MARKER
+
+
+def encoded(value: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, load_schema("statistic"), value)
+    return out.getvalue()
+
+
+def claiming(cells: int) -> bytes:
+    """A statistic of so many cells, all of them 0."""
+    packed = {"size": cells, "itemsize": 1, "indices": b"", "values": b""}
+    return encoded(statistic_of(at(0)).to_avro() | {"cells": packed})
+
+
+def deflated(block: bytes) -> bytes:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return compressor.compress(block) + compressor.flush()
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "cells": (
+        lambda: container("statistic", 1, claiming(MAX_CELLS)),
+        "claims 33,554,432 cells, more than the 4 of",
+    ),
+    "2^40 cells": (lambda: container("statistic", 1, claiming(1 << 40)), "claims 1,099,511,627,776 cells, more than"),
+    "panes": (lambda: container("statistic", 99, 99 * claiming(4)), "holds several panes, and only a shared file may"),
+    "deflated panes": (
+        lambda: container("statistic", 50_000, deflated(50_000 * claiming(4)), codec="deflate"),
+        "holds several panes, and only a shared file may",
+    ),
+    "gigabytes deflated": (
+        lambda: container("statistic", 1, deflated(bytes(1 << 26)), codec="deflate"),
+        "a block takes 16,777,217 bytes or more, the limit is 16,777,216",
+    ),
+    "a large block": (lambda: container("statistic", 1, b"", size=1 << 30), "it ends too early"),
+    "too large a block": (lambda: container("statistic", 1, b"", size=1 << 40), "the limit is 1,073,741,824"),
+    "records": (lambda: container("statistic", 1 << 40, claiming(4)), "claims to hold 1,099,511,627,776 records"),
+}
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    save(Path("out"), at(0), at(48))  # compact joins windows that are a day older than the newest
+    (spec := Path("out/specs/c-v1/spec.yaml")).parent.mkdir(parents=True)
+    spec.write_text(SPEC, encoding="utf-8")
+    return Path("out")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_claim_is_refused_before_it_takes_memory(name: str, out: Path) -> None:
+    make, reason = HOSTILE[name]
+    (path := out / statistic_file(statistic_of(at(0)))[0]).write_bytes(make())
+    read_statistics(out, lambda error: None)  # what Python and NumPy keep of a first time
+    damaged: list[ResultsError] = []
+    tracemalloc.start()
+    panes = read_panes(out, damaged.append)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    (line,) = map(str, damaged)
+    assert line.startswith(f"{path}: damaged, or not an Avro file of schema statistic (")
+    assert reason in line
+    assert line.endswith("remove it and run its job again")
+    assert len(panes) == 1  # of the other window
+    assert peak < 50 << 20
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_names_the_file(name: str, out: Path, uldp: Run) -> None:
+    path = out / statistic_file(statistic_of(at(0)))[0]
+    path.write_bytes(container("statistic", 1, claiming(MAX_CELLS)))
+    tracemalloc.start()
+    code, _, err = uldp(*COMMANDS[name])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert code == 1
+    assert [line for line in err.splitlines() if f"{path}: damaged" in line and "claims 33,554,432 cells" in line]
+    assert peak < 150 << 20  # figures of a page
+
+
+def test_a_large_spec_may_have_as_many_cells_as_it_says(out: Path) -> None:
+    name, content = statistic_file(statistic_of(at(0)))
+    (out / "specs/c-v1/spec.yaml").write_text(
+        SPEC.replace("{labels: [red, green, blue]}", "{size: 5000}").replace("[red]", "[1]"), encoding="utf-8"
+    )
+    for cells, read in ((5001, 2), (5002, 1)):  # one is the tag
+        (out / name).write_bytes(container("statistic", 1, claiming(cells)))
+        assert len(read_panes(out, lambda error: None)) == read
+    (out / name).write_bytes(content)
+    assert len(read_panes(out)) == 2
