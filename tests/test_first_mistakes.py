@@ -14,7 +14,7 @@ from apache_beam.io.gcp.pubsub import PubsubMessage
 
 from tests import build
 from tests.build import START
-from uldp.mechanisms import Device
+from uldp.mechanisms import Device, FileLedger
 from uldp.schemas import CollectionSpec, Message
 from uldp.transforms import Aggregate, ParseMessages
 
@@ -34,6 +34,7 @@ KEYS = {"collection": "c", "version": 1}
 wrong: Any = lambda value: value  # noqa: E731 (hides types that mypy would refuse)
 
 SPECS: dict[str, tuple[Callable[[], object], str]] = {
+    "nothing for a spec": (lambda: wrong(CollectionSpec)(), r"CollectionSpec\.load\(PATH\)"),
     "a path for a spec": (lambda: wrong(CollectionSpec)("survey.yaml"), r"CollectionSpec\.load\(PATH\)"),
     "keys for a spec": (lambda: wrong(CollectionSpec)(**KEYS), r"CollectionSpec\.parse\(KEYS\)"),
     "a path to parse": (lambda: CollectionSpec.parse(Path("survey.yaml")), r"CollectionSpec\.load\(PATH\)"),
@@ -65,6 +66,8 @@ DEVICES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "hidden outside": (lambda: Device(SURVEY, {3: "home"}), r"a hidden value is outside of the domain 0 to 2"),
     "a hidden number": (lambda: Device(NUMBER, {3: "home"}), r"the domain has none: it is of numbers or of strings"),
+    "no ledger": (lambda: FileLedger(wrong(None)), r"the path of a ledger is a NoneType, .*FileLedger\(PATH\)"),
+    "a folder as ledger": (lambda: FileLedger("tests"), r"tests: Is a directory; name a file"),
     "a seed": (lambda: Device(SURVEY, {}, wrong(1)), r"randomness is a seed; numpy\.random\.default_rng\(seed\)"),
 }
 VALUES: dict[str, tuple[CollectionSpec, Any, str]] = {

@@ -336,4 +336,5 @@ def test_the_file_is_json_and_repr_names_it_alone(path: Path) -> None:
     written = {"format": 2, "salt": content.salt.hex(), "kept": {"a": "7777"}, "spent": [[5, 0.5], [6, None]]}
     assert json.loads(path.read_text()) == written
     assert len(content.salt) == 16
-    assert repr(ledger) == f"FileLedger({str(path)!r})"
+    assert repr(ledger) == repr(FileLedger(str(path))) == f"FileLedger({str(path)!r})"
+    assert kept(FileLedger(str(path))) == {"a": b"\x77\x77"}

@@ -55,9 +55,8 @@ def test_all_below_a_folder_are_its_files_in_order_without_hidden_ones() -> None
 @pytest.mark.parametrize("path", ["mem://b", "mem://b/none.avro", "mem://b/2"])
 def test_where_there_is_none_is_one_line(path: str) -> None:
     memory.FILES.update({"mem://b/2.txt": b"", "mem://bb/2.avro": b""})
-    with pytest.raises(
-        StreamError, match=rf"^{path}: no such file, and no .avro file below it(; left out 1 file: .*2.txt\))?$"
-    ):
+    found = "no such file, and no .avro file below it; check the URL"
+    with pytest.raises(StreamError, match=rf"^{path}: {found}(; left out 1 file: .*2.txt\))?$"):
         message_files(path)
 
 

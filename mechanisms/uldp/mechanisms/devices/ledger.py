@@ -93,13 +93,16 @@ class FileLedger:
         path: The file; the first change creates it. Its folder must exist.
 
     Raises:
+        TypeError: if the path is none.
         ValueError: if others may read or write the file, or it holds no ledger: whatever a disk, a backup or another
             program has made of it. The message is one line, and has no content of it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        _read(path)
+    def __init__(self, path: str | Path) -> None:
+        if not isinstance(path, str | Path):
+            raise TypeError(f"the path of a ledger is a {type(path).__name__}, not a str; write FileLedger(PATH)")
+        self._path = Path(path)
+        _read(self._path)
 
     def __repr__(self) -> str:
         return f"FileLedger({str(self._path)!r})"

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.places import Runs
 from uldp.transforms.internals import MAX_TIMESTAMP
 from uldp.transforms.io.archive import held_twice, message_files
@@ -112,7 +113,7 @@ def _read_file(
             for packed in left(packed_messages(file, str(path), published), held):
                 yield Part(path.name, clock, packed)
     except (StreamError, OSError) as error:
-        damaged(error if isinstance(error, StreamError) else ValueError(f"{path}: {error.strerror}"))
+        damaged(error if isinstance(error, StreamError) else ValueError(file_error_text(error)))
 
 
 @dataclass(frozen=True)

@@ -155,17 +155,18 @@ class CollectionSpec(Strict):
                 " much"
             )
 
-    def __new__(cls, *given: object, **keys: object) -> Self:
+    def __init__(self, *given: object, **keys: object) -> None:
         """Refuse what skips the files that a spec names, and the checks of them.
 
         Raises:
-            TypeError: if anything is given.
+            TypeError: always.
         """
-        if given or keys:
-            raise TypeError(
-                "read a spec with CollectionSpec.load(PATH), or check a mapping with CollectionSpec.parse(KEYS)"
-            )
-        return super().__new__(cls)
+        raise TypeError(
+            "read a spec with CollectionSpec.load(PATH), or check a mapping with CollectionSpec.parse(KEYS)"
+        )
+
+    # As of BaseModel's own: validation calls no such __init__.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @classmethod
     def load(cls, path: str | Path, *, below: Path | None = None) -> "CollectionSpec":

@@ -161,10 +161,16 @@ def test_a_secret_stays_in_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (None, "No such file or directory; this file of settings for Kafka must be on each worker too"),
+        (
+            None,
+            "No such file or directory; check the path: each worker needs this file of settings for Kafka too",
+        ),
         (b"a=b\nsasl.password hunter2", "line 2 is not a setting; write NAME=VALUE"),
         (b"=hunter2", "line 1 is not a setting; write NAME=VALUE"),
-        (b"\xff=hunter2", "not UTF-8; this file of settings for Kafka must be on each worker too"),
+        (
+            b"\xff=hunter2",
+            "not UTF-8; check the path: each worker needs this file of settings for Kafka too",
+        ),
         (b"wrong=hunter2", "reason -186"),
     ],
 )

@@ -73,7 +73,7 @@ def archive_files(path: str | Path) -> ArchiveFiles:
     if not local.is_dir():
         if local.exists():
             opened(local).close()  # refuses what is neither a file nor a directory
-        raise StreamError(f"{path}: no such file or directory")
+        raise StreamError(f"{path}: no such file or directory; check the path, and give files or a stream of messages")
     kind = kind_of(local)
     if kind is Kind.RESULTS:
         raise StreamError(mismatch(local, Kind.MESSAGES))
@@ -97,7 +97,7 @@ def _remote_files(url: str) -> tuple[ArchiveFiles, list[FileMetadata]]:
         found.read.extend(below)
     if not found.read:
         others = f"; {left_out_text(found.left_out)}" if found.left_out else ""
-        raise StreamError(f"{url}: no such file, and no .avro file below it{others}")
+        raise StreamError(f"{url}: no such file, and no .avro file below it; check the URL{others}")
     return found, [below[file] for file in found.read]
 
 

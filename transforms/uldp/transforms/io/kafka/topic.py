@@ -70,7 +70,9 @@ def read_config(path: str) -> Mapping[str, str]:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise KafkaError(f"{path}: {reason}; this file of settings for Kafka must be on each worker too") from None
+        raise KafkaError(
+            f"{path}: {reason}; check the path: each worker needs this file of settings for Kafka too"
+        ) from None
     settings = {}
     for number, line in enumerate(map(str.strip, lines), start=1):
         if line and not line.startswith("#"):

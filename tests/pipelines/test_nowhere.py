@@ -1,0 +1,97 @@
+"""A path that leads nowhere: each command names it and the remedy in one line, whatever the path is for."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.pipelines.command import SPEC, TRUTH, Run
+from tests.pipelines.results import samples
+from uldp.pipelines import cli
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.schemas.records import Message
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.io.local.stream import LocalStream
+
+KAFKA = "kafka:127.0.0.1:9/topic"
+STREAM = ("stream", "--spec", SPEC, "--to", "new")
+BACKFILL = ("backfill", "--spec", SPEC, "--to", "new")
+SIMULATE = ("simulate", SPEC, "--truth", TRUTH, "--users", "5")
+VERIFY = ("verify", "--spec", SPEC, "--value", "1")
+READ = {
+    "advise spec": ("advise", "nowhere"),
+    "advise truth": ("advise", SPEC, "--epsilon", "1", "--users", "500", "--truth", "nowhere"),
+    "audit source": ("audit", "nowhere", "results"),
+    "audit out": ("audit", "full", "nowhere"),
+    "audit kafka_config": ("audit", KAFKA, "results", "--kafka-config", "nowhere"),
+    "backfill specs": ("backfill", "--spec", "nowhere", "--from", "full", "--to", "new"),
+    "backfill source": (*BACKFILL, "--from", "nowhere"),
+    "backfill sender_key": (*BACKFILL, "--from", "full", "--sender-key", "nowhere"),
+    "backfill registry_ids": (*BACKFILL, "--from", "full", "--registry-ids", "nowhere"),
+    "backfill kafka_config": (*BACKFILL, "--from", KAFKA, "--kafka-config", "nowhere"),
+    "background out": ("background", "nowhere", "--to", "new"),
+    "check specs": ("check", "nowhere"),
+    "compact out": ("compact", "nowhere"),
+    "decode source": ("decode", "nowhere"),
+    "decode specs": ("decode", "full", "--spec", "nowhere"),
+    "decode registry_ids": ("decode", "full", "--registry-ids", "nowhere"),
+    "export out": ("export", "nowhere", "--to", "new.csv"),
+    "prune out": ("prune", "nowhere"),
+    "replay rejected": ("replay", "nowhere", "--to", "full"),
+    "report results": ("report", "nowhere", "--out", "new.html"),
+    "report truth": ("report", "results", "--out", "new.html", "--truth", "nowhere"),
+    "show out": ("show", "nowhere"),
+    "simulate spec": ("simulate", "nowhere", "--truth", TRUTH, "--users", "5", "--to", "new"),
+    "simulate truth": ("simulate", SPEC, "--truth", "nowhere", "--users", "5", "--to", "new"),
+    "simulate kafka_config": (*SIMULATE, "--to", KAFKA, "--kafka-config", "nowhere"),
+    "stream specs": ("stream", "--spec", "nowhere", "--from", "full", "--to", "new"),
+    "stream source": (*STREAM, "--from", "nowhere"),
+    "stream sender_key": (*STREAM, "--from", "full", "--sender-key", "nowhere"),
+    "stream registry_ids": (*STREAM, "--from", "full", "--registry-ids", "nowhere"),
+    "stream kafka_config": (*STREAM, "--from", KAFKA, "--kafka-config", "nowhere", "--runner=DataflowRunner"),
+    "verify archive": (*VERIFY, "nowhere"),
+    "verify spec": ("verify", "--spec", "nowhere", "--value", "1", "full"),
+    "verify registry_ids": (*VERIFY, "full", "--registry-ids", "nowhere"),
+    "zones spec": ("zones", "nowhere", "--tag", "home", "--to", "new.csv"),
+}
+WRITTEN = {
+    "export target": ("export", "results", "--to", "nowhere/new.csv"),
+    "report out": ("report", "results", "--out", "nowhere/new.html"),
+    "zones to": ("zones", SPEC, "--tag", "home", "--to", "nowhere/new.csv"),
+}
+#: Folders that a command creates with those above them, and what a job has made before it is asked for.
+CREATED = {"background to", "demo out", "audit private", "replay kafka_config"}
+REMEDIES = ("check the path", "; give a directory that holds ", "; create it")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    LocalStream.create(tmp_path / "full").append([Message(b"no report", 0)])
+    samples.save(tmp_path / "results", samples.at(0))
+    job = JobIdentity.of("stream", "full", "content", [CollectionSpec.load(SPEC)])
+    (tmp_path / "results" / "job.json").write_bytes(job.encode())
+    (spec := tmp_path / "results/specs/c-v1/spec.yaml").parent.mkdir(parents=True)
+    spec.write_text(samples.SPEC, encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [*READ, *WRITTEN])
+def test_a_path_that_leads_nowhere_is_named_with_the_remedy(name: str, uldp: Run, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = uldp(*(READ | WRITTEN)[name])
+    assert (code, out) == (1, "")
+    (line,) = err.splitlines()
+    assert "nowhere" in line
+    assert any(remedy in line for remedy in REMEDIES)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_each_path_of_each_command_is_tried() -> None:
+    commands = next(value for value in vars(cli).values() if isinstance(value, click.Group)).commands
+    paths = {
+        f"{name} {parameter.name}"
+        for name, command in commands.items()
+        for parameter in command.params
+        if isinstance(parameter.type, click.Path) or parameter.name == "source"
+    }
+    assert paths == {*READ, *WRITTEN, *CREATED}
