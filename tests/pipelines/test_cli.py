@@ -82,7 +82,7 @@ def test_stream_then_backfill_then_show_then_report(uldp: Run, simulated: Path, 
     assert "<svg" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_rerun_in_another_process_gives_the_same_files(simulated: Path, tmp_path: Path) -> None:
     def run(hash_seed: str) -> dict[str, bytes]:
         for command, out in (("backfill", "batch"), ("stream", "live")):

@@ -43,7 +43,7 @@ def follow(stream: LocalStream, out: Path, each: CollectionSpec) -> Mapping[str,
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.avro")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("each", [FIXED, SLIDING], ids=["fixed", "sliding"])
 def test_results_are_the_same_and_state_is_bounded(tmp_path: Path, each: CollectionSpec) -> None:
     stream = begun(tmp_path / "stream", 60, 3 * HOUR)
