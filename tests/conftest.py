@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -29,3 +30,14 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     before, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.getbasetemp())
     yield
     tempfile.tempdir = before
+
+
+@pytest.fixture(autouse=True)
+def _logs() -> Iterator[None]:
+    """Take back what a command of a test has changed in the logs of this process, which the tests after it read."""
+    yield
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("uldp.") and isinstance(logger, logging.Logger):
+            logger.handlers.clear()
+            logger.setLevel(logging.NOTSET)
+            logger.propagate = True
