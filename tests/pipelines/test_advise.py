@@ -95,6 +95,13 @@ def test_a_mechanism_that_cannot_be_built_is_left_out_with_its_reason(monkeypatc
     assert left_out.reason.startswith("200,000 values at epsilon 4 need more than the 8,388,608 vectors")
 
 
+def test_a_budget_leaves_no_mechanism_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uldp.pipelines.advice.ranking.ranked_mechanisms", lambda **_: ["rr", "bit-flip"])
+    keys = keys_of_size(5, None) | {"budget": {"epsilon": 4, "every": "30d"}}
+    ranked, left_out = rank(Question(keys, Path(), None, 1.0, 1000, None), quiet)
+    assert (len(ranked), left_out) == (2, [])
+
+
 def test_bit_flip_has_as_many_bits_as_its_designs_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uldp.pipelines.advice.ranking.ranked_mechanisms", lambda **_: ["bit-flip"])
     for size, bits in ((40, 40), (65_536, 64), (65_537, 65), (100_000, 98)):

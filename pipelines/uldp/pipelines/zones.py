@@ -9,6 +9,7 @@ from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.aside import written_aside
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.variable import Variable
 from uldp.schemas.specs.zones import Zones, write_zones
@@ -81,17 +82,21 @@ def _refusal(variable: Variable, epsilon: float | None) -> str:
     """Return why a tag cannot have zones, or not with this budget of their own; empty if it can."""
     mechanism = variable.mechanism
     if mechanism.obfuscates is not mechanism:
-        return "levels have no zones; choose urr"
+        return f"{mechanism.name} have no zones; choose {_answering()}"
     if epsilon is None:
         return ""
     if not mechanism.answers_zones or epsilon > (mechanism.epsilon or 0.0):
         return (
-            f"--zone-epsilon {epsilon:g} needs the mechanism urr with an epsilon of this or more, not {mechanism.name}"
-            f" with {mechanism.epsilon:.16g}"
+            f"--zone-epsilon {epsilon:g} needs the mechanism {_answering()} with an epsilon of this or more, not"
+            f" {mechanism.name} with {mechanism.epsilon:.16g}"
         )
     if mechanism.lasting_epsilon is not None:
         return "a device keeps no answer about a zone; leave out --zone-epsilon, or remove mechanism.lasting_epsilon"
     return ""
+
+
+def _answering() -> str:
+    return names_where(lambda family: family.answers_zones)
 
 
 def price(variable: Variable, tag: int, zones: Zones, epsilon: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.domains import VariableDomain
 from uldp.schemas.specs.epsilon import protects
+from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.specfile import read_spec
+from uldp.schemas.specs.values import read_values
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,10 @@ class Question:
             except ValueError as error:
                 raise ValueError(f"--epsilon {error} (got {self.epsilon:g})") from error
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of values."""
-        keys = {key: value for key, value in self.keys.items() if key != "tags"}  # which few mechanisms take
-        return CollectionSpec.parse(
-            {**keys, "sensitive": "all", "mechanism": {"name": "identity"}}, base=self.base, below=self.below
-        ).size
+        return read_values(VariableDomain.model_validate(self.keys["domain"]), SpecFolder(self.base, self.below)).size
 
     def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
         """Return the spec with a mechanism; ``plain`` if it protects all values.
@@ -113,4 +114,4 @@ def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any],
     keys = read_spec(path)
     assert isinstance(keys, dict)  # the spec is valid
     others = {key: value for key, value in keys.items() if key not in {"mechanism", "estimator"}}
-    return others, getattr(spec.mechanism, "lasting_epsilon", None)
+    return others, spec.mechanism.lasting_epsilon

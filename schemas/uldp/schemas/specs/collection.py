@@ -15,13 +15,14 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from uldp.schemas.arrays import Floats, Mask, Times
+from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.channel import device_half, digest
 from uldp.schemas.specs.domains import Domain, Sensitive, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
-from uldp.schemas.specs.mechanism_family import AnyMechanism, MisfitError
+from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
 from uldp.schemas.specs.specfile import SpecError, read_spec
 from uldp.schemas.specs.strict import Strict
@@ -219,7 +220,9 @@ class CollectionSpec(Strict):
             raise ValueError("mechanism.share: only the attributes of a record have shares; remove it")
         if record is None:
             if mechanism.parts:
-                raise ValueError("mechanism: sample-one is for a record; give domain.record, or another mechanism")
+                raise ValueError(
+                    f"mechanism: {mechanism.name} is for a record; give domain.record, or another mechanism"
+                )
             only = read_variable(
                 self.domain,
                 self.sensitive,
@@ -233,7 +236,8 @@ class CollectionSpec(Strict):
             return {"": only}
         if not mechanism.parts:
             raise ValueError(
-                f"mechanism: a record needs sample-one, not {mechanism.name}; give each attribute a mechanism in of"
+                f"mechanism: a record needs {names_where(lambda family: family.domain_kind == 'record')}, not"
+                f" {mechanism.name}; give each attribute a mechanism in of"
             )
         beside = [name for name in ("tags", "candidates", "candidates_file") if getattr(self, name)]
         if self.sensitive != "all" or beside:

@@ -6,7 +6,9 @@ entry points of the group ``uldp.families``, each under the name of the mechanis
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
+
+from uldp.schemas.entry_points import with_packages
 
 #: The group of entry points.
 GROUP = "uldp.families"
@@ -47,20 +49,8 @@ _OWN = {
 
 @cache
 def registered() -> Mapping[str, EntryPoint]:
-    """Return where each model is: first the project's own, then those of other packages, in the order of their names.
-
-    Raises:
-        ValueError: if a package names a mechanism as another one does.
-    """
-    found = {name: EntryPoint(name, f"uldp.mechanisms.families.{model}", GROUP) for name, model in _OWN.items()}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        if point.name in found:
-            raise ValueError(
-                f"two models have the name {point.name} of a mechanism, {found[point.name].value} and {point.value};"
-                " uninstall the package of one"
-            )
-        found[point.name] = point
-    return found
+    """Return where each model is, by the name of its mechanism; see ``with_packages``."""
+    return with_packages(GROUP, {name: f"uldp.mechanisms.families.{model}" for name, model in _OWN.items()})
 
 
 def mechanism_names() -> tuple[str, ...]:

@@ -1,19 +1,10 @@
 """What every model of a mechanism in a spec has: its capabilities, its budget, and the protocol that it builds."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    SerializeAsAny,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import DomainKind, Tag
@@ -287,47 +278,3 @@ def _unknown(data: Mapping[object, object], known: Collection[str]) -> str:
 
 def _takers(parameter: str) -> str:
     return names_where(lambda family: parameter in family.model_fields)
-
-
-def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:
-    """Read a mechanism by the model of its name.
-
-    Raises:
-        ValidationError: the errors of pydantic, with the name of the mechanism in their location, as for a union.
-        ValueError: if ``data`` is the name alone.
-    """
-    if isinstance(data, str) and data in mechanism_names():
-        keys = "".join(f", {example.removeprefix('for example ')}" for example in family(data).needs.values())
-        raise ValueError(f"must be a mapping; write {{name: {data}{keys}}}")
-    if not isinstance(data, dict):
-        return data
-    if "name" not in data:
-        raise _error("union_tag_not_found", data, discriminator="'name'")
-    name = data["name"]
-    if not (isinstance(name, str) and name in registered() and fits(family(name))):
-        expected = ", ".join(repr(known) for known in names_where(fits).split(", "))
-        raise _error("union_tag_invalid", data, discriminator="'name'", tag=str(name), expected_tags=expected)
-    try:
-        return family(name).model_validate(data)
-    except ValidationError as error:
-        problems: list[Any] = [{**each, "loc": (name, *each["loc"])} for each in error.errors(include_url=False)]
-        raise ValidationError.from_exception_data(name, problems) from None
-
-
-def _error(kind: str, data: object, **context: str) -> ValidationError:
-    details: Any = {"type": kind, "loc": (), "input": data, "ctx": context}
-    return ValidationError.from_exception_data("mechanism", [details])
-
-
-def _any(model: type[MechanismFamily]) -> bool:
-    return True
-
-
-#: A mechanism of any family; one for an attribute of a record; one that levels of privacy have.
-AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=_any))]
-PartMechanism = Annotated[
-    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_part()))
-]
-LevelMechanism = Annotated[
-    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_level()))
-]

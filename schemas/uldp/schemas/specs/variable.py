@@ -214,16 +214,16 @@ def _read_candidates(
 
 
 def _check_sensitive(mechanism: MechanismFamily, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:
-    for_tags, protects = names_where(lambda family: family.takes_tags), mechanism.protects
+    protects = mechanism.protects
     if tags and not mechanism.takes_tags:
         reason = "is for two values" if mechanism.utility_optimized else f"protects {protects}, hidden or not"
         raise ValueError(
             f"{where}tags: {mechanism.name} {reason}, so it cannot be the common mechanism; choose"
-            f" {mechanism.like_with_tags}, or another of {for_tags}"
+            f" {mechanism.like_with_tags}, or another of {_for_tags()}"
         )
     if not mechanism.utility_optimized and sensitive != "all":
         raise ValueError(
-            f"{where}{mechanism.name} protects {protects}; write sensitive: all, or choose one of {for_tags}"
+            f"{where}{mechanism.name} protects {protects}; write sensitive: all, or choose one of {_for_tags()}"
         )
     for index, tag in enumerate(tags):
         _check_zone_epsilon(mechanism, tag, f"{where}tags.{index}.zone_epsilon")
@@ -232,11 +232,19 @@ def _check_sensitive(mechanism: MechanismFamily, sensitive: Sensitive, tags: Seq
         raise ValueError(f"{where}tag names must differ, got {names}")
 
 
+def _for_tags() -> str:
+    """Return the mechanisms that can be the common one of PUM. This imports all models: only an error needs it."""
+    return names_where(lambda family: family.takes_tags)
+
+
 def _check_zone_epsilon(mechanism: MechanismFamily, tag: Tag, key: str) -> None:
     if tag.zone_epsilon is None:
         return
     if not mechanism.answers_zones:
-        raise ValueError(f"{key}: {mechanism.name} takes zones without a budget of their own; choose urr, or remove it")
+        others = names_where(lambda family: family.answers_zones)
+        raise ValueError(
+            f"{key}: {mechanism.name} takes zones without a budget of their own; choose {others}, or remove it"
+        )
     if mechanism.lasting_epsilon is not None:
         raise ValueError(f"{key}: a device keeps no answer about a zone; remove it, or mechanism.lasting_epsilon")
     if mechanism.epsilon is not None and tag.zone_epsilon > mechanism.epsilon:

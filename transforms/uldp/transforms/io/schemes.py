@@ -6,7 +6,9 @@ entry points of the group ``uldp.endpoints``, each under its scheme.
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
+
+from uldp.schemas.entry_points import with_packages
 
 #: The group of entry points.
 GROUP = "uldp.endpoints"
@@ -21,20 +23,8 @@ _OWN = {
 
 @cache
 def connectors() -> Mapping[str, EntryPoint]:
-    """Return where the connector of each scheme is: first the project's own, then those of other packages.
-
-    Raises:
-        ValueError: if a package takes the scheme of another connector.
-    """
-    found = {scheme: EntryPoint(scheme, parse, GROUP) for scheme, parse in _OWN.items()}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        if point.name in found:
-            raise ValueError(
-                f"two connectors have the scheme {point.name}, {found[point.name].value} and {point.value}; uninstall"
-                " the package of one"
-            )
-        found[point.name] = point
-    return found
+    """Return where the connector of each scheme is; see ``with_packages``."""
+    return with_packages(GROUP, _OWN)
 
 
 def scheme_of(uri: str) -> str | None:

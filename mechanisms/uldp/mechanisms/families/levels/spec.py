@@ -15,9 +15,10 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.any_mechanism import LevelMechanism
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.mechanism_family import LevelMechanism, MechanismFamily, MisfitError, family
+from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, family
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
 

@@ -10,8 +10,9 @@ from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.sample_one.encoding import RecordEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
+from uldp.schemas.specs.any_mechanism import PartMechanism
 from uldp.schemas.specs.domains import AttributeName
-from uldp.schemas.specs.mechanism_family import MechanismFamily, PartMechanism, PrivateSpec
+from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.variable import Variable
 

@@ -1,0 +1,63 @@
+"""The keys of a spec that take a mechanism of any family: its name chooses the model that reads it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError
+
+from uldp.schemas.specs.families import mechanism_names, registered
+from uldp.schemas.specs.mechanism_family import MechanismFamily, family, names_where
+
+
+def _read(data: object, fits: Callable[[type[MechanismFamily]], bool]) -> object:
+    """Read a mechanism by the model of its name.
+
+    Raises:
+        ValidationError: the errors of pydantic, with the name of the mechanism in their location, as for a union.
+        ValueError: if ``data`` is the name alone.
+    """
+    if isinstance(data, str) and data in mechanism_names():
+        keys = "".join(f", {example.removeprefix('for example ')}" for example in family(data).needs.values())
+        raise ValueError(f"must be a mapping; write {{name: {data}{keys}}}")
+    if not isinstance(data, dict):
+        return data
+    if "name" not in data:
+        raise _error("union_tag_not_found", data, discriminator="'name'")
+    name = data["name"]
+    if not (isinstance(name, str) and name in registered() and fits(family(name))):
+        expected = ", ".join(repr(known) for known in names_where(fits).split(", "))
+        raise _error("union_tag_invalid", data, discriminator="'name'", tag=str(name), expected_tags=expected)
+    try:
+        return family(name).model_validate(data)
+    except ValidationError as error:
+        problems = [_known({**each, "loc": (name, *each["loc"])}) for each in error.errors(include_url=False)]
+        raise ValidationError.from_exception_data(name, problems) from None
+
+
+def _error(kind: str, data: object, **context: str) -> ValidationError:
+    details: Any = {"type": kind, "loc": (), "input": data, "ctx": context}
+    return ValidationError.from_exception_data("mechanism", [details])
+
+
+def _known(problem: dict[str, Any]) -> Any:
+    """Return a problem that pydantic can raise again: one of a type that it does not know becomes one of the value."""
+    try:
+        ValidationError.from_exception_data("", [cast(Any, problem)])
+    except KeyError:
+        return {**problem, "type": "value_error", "ctx": {"error": ValueError(problem["msg"])}}
+    return problem
+
+
+def _any(model: type[MechanismFamily]) -> bool:
+    return True
+
+
+#: A mechanism of any family; one for an attribute of a record; one that levels of privacy have.
+AnyMechanism = Annotated[SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=_any))]
+PartMechanism = Annotated[
+    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_part()))
+]
+LevelMechanism = Annotated[
+    SerializeAsAny[MechanismFamily], BeforeValidator(partial(_read, fits=lambda model: model.is_level()))
+]
