@@ -20,7 +20,8 @@ from benchmarks.rows import Row, alone, print_table, timed
 from uldp.pipelines.jobs import local as jobs
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.local.stream import LocalStream, write_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import write_messages
 
 #: A report each second.
 HOUR, HOURS = 3_600, 24

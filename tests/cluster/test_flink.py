@@ -25,7 +25,8 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.io.local.stream import LocalStream, last_publish_time, read_messages
+from uldp.transforms.io.local.stream import LocalStream, last_publish_time
+from uldp.transforms.io.message_files import read_messages
 from uldp.transforms.io.results import WriteResults
 
 REPORTS, SEGMENTS = 6_000, 60

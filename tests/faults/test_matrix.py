@@ -40,7 +40,7 @@ def _text(name: str) -> Callable[[Place], str]:
 
 
 def _messages_of(place: Place) -> Any:
-    from uldp.transforms.io.local.stream import read_messages
+    from uldp.transforms.io.message_files import read_messages
 
     return sorted(each.data for path in (place / "again").glob("*.avro") for each in read_messages(path))
 

@@ -29,7 +29,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
 from uldp.transforms.io.archive import message_files
-from uldp.transforms.io.local.stream import LocalStream, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 
 #: Standard errors between an estimate and the truth. Under a normal law, one of the 166 entries below is farther off by
 #: chance with a probability of at most 166 * 5.8e-7 = 1e-4; the simulation has a fixed seed.

@@ -10,7 +10,8 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.flags import Flag
 from uldp.transforms.io.local import events
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, read_header
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
+from uldp.transforms.io.message_files import StreamError
 
 SEGMENTS = 6
 #: Which segment of a stream is missing, and whether the stream is closed. The last one of an open stream is to come.

@@ -13,7 +13,8 @@ import pytest
 from fuzz.container import LAYOUTS, TEXTS, deflate, write
 from fuzz.container_seeds import HOSTILE
 from uldp.schemas.codec.columnar import write_varint
-from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError, read_messages
 
 #: Runs commands as the command line does, each in a folder, and writes a line with its exit code behind its errors.
 RUN = """
@@ -32,7 +33,7 @@ for folder, arguments in json.loads(sys.argv[1]):
 READ = """
 import re, sys
 from pathlib import Path
-from uldp.transforms.io.local.stream import StreamError, read_messages
+from uldp.transforms.io.message_files import StreamError, read_messages
 read = 0
 try:
     for message in read_messages(sys.argv[1]):

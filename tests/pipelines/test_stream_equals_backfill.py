@@ -19,7 +19,8 @@ from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
-from uldp.transforms.io.local.stream import LocalStream, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 
 
 def make_spec(**window: str) -> CollectionSpec:

@@ -17,7 +17,8 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.archive import message_files
-from uldp.transforms.io.local.stream import LocalStream, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 
 SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
 START = 1_767_603_600_000  # 2026-01-05T09:00:00Z

@@ -41,7 +41,7 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder
 from uldp.transforms.io.archive import message_files
-from uldp.transforms.io.local.stream import read_messages
+from uldp.transforms.io.message_files import read_messages
 from uldp.transforms.io.results import WriteResults
 
 SCHEDULES = int(os.environ.get("ULDP_SCHEDULES", "500"))

@@ -21,7 +21,8 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.local.stream import LocalStream, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 from uldp.transforms.io.results import WriteResults
 
 SPECS = [build.spec()]

@@ -14,7 +14,7 @@ from tests.build import MINIMAL
 from tests.pipelines.command import Run
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io.archive import ReadArchive
-from uldp.transforms.io.local.stream import StreamError
+from uldp.transforms.io.message_files import StreamError
 
 FILES, REPORTS = 4, 20
 BACKFILL = ("backfill", "--spec", "spec.yaml", "--from", "archive", "--to", "out")

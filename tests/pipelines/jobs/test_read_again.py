@@ -16,7 +16,8 @@ from uldp.pipelines.results.replay import replay
 from uldp.schemas.records import Message, count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local import events
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header, read_messages
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
+from uldp.transforms.io.message_files import read_messages
 
 SEGMENTS, OF_EACH = 12, 40
 SPEC = spec(window={"size": "10m"}, limits={"max_clock_skew": "1h", "max_age": "3d"})

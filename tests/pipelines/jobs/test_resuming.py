@@ -32,8 +32,9 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalEnd
 from uldp.transforms.io.local.resume import Announced, ResumePoint, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, read_header, read_messages
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
 from uldp.transforms.io.local.waiting import Waiting
+from uldp.transforms.io.message_files import StreamError, read_messages
 
 #: Set ULDP_RESTARTS=50 for the long run; each stream costs some five seconds.
 STREAMS = int(os.environ.get("ULDP_RESTARTS", "2"))

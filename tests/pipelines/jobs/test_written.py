@@ -16,7 +16,8 @@ from uldp.schemas.records import Message
 from uldp.schemas.specs.specfile import SpecError
 from uldp.transforms.io.local.journal import JOURNAL, FileWritten, PaneWritten, SegmentRead, read_journal
 from uldp.transforms.io.local.resume import ResumePoint
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 LIMITS = {"max_clock_skew": "1h", "max_age": "3d"}
 SPEC = spec(window={"size": "1d", "allowed_lateness": "3h"}, limits=LIMITS)

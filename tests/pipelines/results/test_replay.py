@@ -15,7 +15,8 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError, read_messages
 
 REPORTS = 40
 RECORD = Rejected("decode", "not_avro", "", b"junk", {SENDER: "here"}, START, "0:0", 1, "0.1.0")

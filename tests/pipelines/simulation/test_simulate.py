@@ -19,7 +19,8 @@ from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
-from uldp.transforms.io.local.stream import LocalStream, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 
 SECOND = 1000
 

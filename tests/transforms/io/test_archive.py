@@ -6,7 +6,8 @@ import pytest
 
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive import message_files
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 
 def test_a_stream_may_be_empty_and_another_directory_may_not(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.fakes import memory
 from uldp.transforms.io.archive import archive_files, message_files
 from uldp.transforms.io.archive_files import LeftOut, Reason, left_out_text, listed, walked
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 HIDDEN, ENDING, TWICE, BROKEN = Reason
 

@@ -14,7 +14,8 @@ from uldp.schemas.records import SENDER, Message
 from uldp.transforms.io.endpoints import Endpoint, EndpointError, Following, parse_endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
-from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError, read_messages
 from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint, TopicEndpoint
 
 TOPIC, SUBSCRIPTION = "pubsub:projects/project/topics/reports", "pubsub:projects/project/subscriptions/reports"

@@ -16,7 +16,7 @@ from uldp.schemas.records import Message, Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.kept_files import KeptFile, left
-from uldp.transforms.io.local.stream import opened, packed_messages
+from uldp.transforms.io.message_files import opened, packed_messages
 from uldp.transforms.io.results import _WriteLateFn, _WriteRejectedFn
 
 SPEC = spec(window={"size": "1h"}, limits={"max_age": "3d"})

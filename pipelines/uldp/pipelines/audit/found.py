@@ -18,7 +18,7 @@ from uldp.schemas.records import count_reasons, missing_messages
 from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.kept_files import left
-from uldp.transforms.io.local.stream import StreamError, opened, packed_messages
+from uldp.transforms.io.message_files import StreamError, opened, packed_messages
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from uldp.collector.parse import MAX_MESSAGE_BYTES
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import quote
-from uldp.transforms.io.local.stream import opened, read_messages
+from uldp.transforms.io.message_files import opened, read_messages
 
 #: The publish time of a message whose publish time is unknown.
 UNKNOWN = -1

@@ -42,7 +42,8 @@ from uldp.transforms.io.endpoints import Endpoint, EndpointError
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.small_state import small_state
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.results import WriteResults
 
 #: The runner name that users give to run on this machine. Beam would choose an engine behind this name, and its choice

@@ -40,7 +40,7 @@ from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS, Kind, kind_of, mismatch
 from uldp.transforms.io.kept_files import copies
-from uldp.transforms.io.local.stream import opened
+from uldp.transforms.io.message_files import opened
 
 R = TypeVar("R")
 PaneRecord = TypeVar("PaneRecord", bound=PaneHeader)

@@ -11,7 +11,8 @@ from itertools import islice, repeat
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import ATTEMPT, Message, Rejected
 from uldp.transforms.io.endpoints import Writer
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 #: Messages of a segment; bounds the memory.
 SEGMENT_MESSAGES = 10_000

@@ -7,7 +7,8 @@ import pytest
 
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive import message_files
-from uldp.transforms.io.local.stream import LocalStream, StreamError
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 SEGMENTS = 5
 

@@ -16,7 +16,8 @@ from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.framing import load_schema, parse_schema
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
 from uldp.transforms.io.durable_files import container_bytes, encode_record
-from uldp.transforms.io.local.stream import LocalStream, StreamError, last_publish_time, read_messages, write_messages
+from uldp.transforms.io.local.stream import LocalStream, last_publish_time
+from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
 
 
 def messages(*numbers: int) -> list[Message]:

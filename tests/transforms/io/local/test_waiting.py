@@ -25,8 +25,9 @@ from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.local.events import LocalStreamEvents
-from uldp.transforms.io.local.stream import LocalStream, StreamError, read_header, read_messages
+from uldp.transforms.io.local.stream import LocalStream, read_header
 from uldp.transforms.io.local.waiting import Moments, Waiting
+from uldp.transforms.io.message_files import StreamError, read_messages
 
 HOURLY = WindowSpec.model_validate({"size": "1h", "allowed_lateness": "90m"})
 A, B, C, D = (Path(name) for name in "abcd")

@@ -17,7 +17,8 @@ from uldp.pipelines.jobs.local import backfill, pipeline_options
 from uldp.pipelines.results.read import read_statistics
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
-from uldp.transforms.io.local.stream import LocalStream, StreamError, read_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError, read_messages
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.inbox import Inbox, Progress, open_inbox
 from uldp.transforms.io.pubsub.subscription import PubSubError

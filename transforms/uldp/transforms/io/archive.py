@@ -29,7 +29,8 @@ from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import SOURCE_DIGITS, STREAM_FILES, Kind, kind_of, mismatch
 from uldp.transforms.io.kept_files import held_before, left
 from uldp.transforms.io.local.events import LISTENING
-from uldp.transforms.io.local.stream import LocalStream, StreamError, count_messages, opened, packed_messages
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
 from uldp.transforms.io.remote import RemoteError, fetched, is_remote, matching
 

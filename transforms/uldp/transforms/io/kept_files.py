@@ -23,7 +23,7 @@ from uldp.schemas.codec.inflate import InflateError, inflate
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.places import Runs, numbered, size, united, without
 from uldp.schemas.records import Message
-from uldp.transforms.io.local.stream import StreamError, packed_messages
+from uldp.transforms.io.message_files import StreamError, packed_messages
 
 _FILE, _PLACES = "uldp.file", "uldp.places"
 #: All records of a file.

@@ -12,7 +12,8 @@ from typing import IO
 from uldp.schemas.file_errors import named
 from uldp.schemas.regular_files import is_at
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS
-from uldp.transforms.io.local.stream import UNFINISHED, LocalStream, StreamError
+from uldp.transforms.io.local.stream import UNFINISHED, LocalStream
+from uldp.transforms.io.message_files import StreamError
 
 
 @contextmanager

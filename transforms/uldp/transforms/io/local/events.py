@@ -16,8 +16,9 @@ from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.internals import MIN_TIMESTAMP, TestStreamPayload, service_api
 from uldp.transforms.io.local.journal import SegmentRead
 from uldp.transforms.io.local.resume import Announced, ResumePoints
-from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, StreamError, number_of, read_header
+from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, number_of, read_header
 from uldp.transforms.io.local.waiting import Moments, Waiting
+from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.publish_times import LATEST, bounded
 
 Event = TestStreamPayload.Event

@@ -22,7 +22,8 @@ from uldp.schemas.specs.strict import Strict
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.local.journal import Journal, JournalEnd, SegmentRead
-from uldp.transforms.io.local.stream import SegmentHeader, StreamError
+from uldp.transforms.io.local.stream import SegmentHeader
+from uldp.transforms.io.message_files import StreamError
 
 SegmentName = Annotated[str, Field(pattern=r"^[0-9]{12}\.avro$")]
 Watermark = Annotated[int, Field(gt=-YEAR_9000, lt=YEAR_9000)] | None

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
-from uldp.transforms.io.local.stream import LocalStream, StreamError, number_of
+from uldp.transforms.io.local.stream import LocalStream, number_of
+from uldp.transforms.io.message_files import StreamError
 from uldp.transforms.io.pubsub.checkpoint import PER_REQUEST, Queue, Unavailable
 
 LOGGER = logging.getLogger(__name__)

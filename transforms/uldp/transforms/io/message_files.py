@@ -1,0 +1,168 @@
+"""Files of messages: segments, archives, and late reports. Each is an Avro container, read in parts of bounded size."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, starmap
+from pathlib import Path
+from typing import IO, Any
+
+from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
+from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.codec.mapped import NO_TIME, mapped_messages
+from uldp.schemas.codec.packed import PackedMessages, grouped
+from uldp.schemas.codec.stored import WINDOW, decode_messages
+from uldp.schemas.file_errors import named
+from uldp.schemas.records import Message
+from uldp.schemas.specs.mistakes import plain, quote
+from uldp.transforms.io.folders import KINDS, Kind
+
+#: The name of a segment of a local stream.
+SEGMENT_NAME = re.compile(r"[0-9]{12}\.avro")
+#: What headers say: the latest publish time, and the only segment as which a file may be read.
+LAST_PUBLISH_TIME, _SEGMENT = "uldp.last_publish_time", "uldp.segment"
+_NO_MESSAGES = "not an Avro file of messages"
+_PUT_BACK = "replace it by an undamaged file, or remove it"
+
+
+class StreamError(ValueError):
+    """A file of messages, or a local stream, that cannot be used; the message says what to do."""
+
+
+def write_messages(file: IO[bytes], messages: Sequence[Message] | EncodedMessages, segment: str | None = None) -> None:
+    """Write messages as an Avro container file, with the latest publish time in its header.
+
+    Args:
+        file: The file.
+        messages: The messages, in the order of their publish times.
+        segment: The name, without an ending, of the only segment as which the file may be read; None for any.
+    """
+    encoded = messages if isinstance(messages, EncodedMessages) else EncodedMessages.of(messages)
+    last = encoded.publish_times.max() if len(encoded) else 0
+    encoded.write(file, {LAST_PUBLISH_TIME: str(last)} | ({} if segment is None else {_SEGMENT: segment}))
+
+
+def read_messages(path: str | Path, published: int | None = None) -> Iterator[Message]:
+    """Read a container file of messages: a segment, an archive, or a file of the late output.
+
+    Args:
+        path: The file.
+        published: As in ``packed_messages``.
+
+    Raises:
+        OSError: if the file cannot be opened.
+        StreamError: if it is not one of these.
+    """
+    with opened(path) as file:
+        yield from chain.from_iterable(packed_messages(file, str(path), published))
+
+
+def opened(path: str | Path) -> IO[bytes]:
+    """Open a file of messages.
+
+    Raises:
+        OSError: if the file cannot be opened.
+        StreamError: if the path is that of a pipe or a device.
+    """
+    try:
+        with named(path):
+            return open_file(path)
+    except ContainerError as error:
+        raise StreamError(f"{plain(str(path))}: {error}; {error.remedy}") from None
+
+
+def packed_messages(
+    file: IO[bytes], path: str, published: int | None = None, *, root: str = ""
+) -> Iterator[PackedMessages]:
+    """Read an open container file of messages, in parts of bounded size.
+
+    Messages come with their kept attributes only, because whoever wrote the file may have sent any others.
+
+    Args:
+        file: The file.
+        path: Its name, or the URL it came from.
+        published: The publish time of messages whose file holds none, in milliseconds; None to refuse such a file.
+        root: The folder or URL of which it is one of several files, if so: messages of two files have two places, also
+            if the files have one name in two folders.
+
+    Raises:
+        StreamError: if it is not a file of messages.
+    """
+    below = root.rstrip("/") + "/"
+    name = path.removeprefix(below) if root and path.startswith(below) else path.rpartition("/")[2]
+    read = 0
+    try:
+        for part in _decode(_of_messages(file, path, published), name, published):
+            yield part
+            read += len(part)
+    except ContainerError as error:
+        raise _refused(path, error, f"damaged after {read:,} messages" if read else _NO_MESSAGES) from error
+
+
+def count_messages(file: IO[bytes], path: str, published: int | None = None) -> int:
+    """Return how many messages an open container file claims to hold, by its header and the ends of its blocks.
+
+    Raises:
+        StreamError: as ``packed_messages``, so far as that shows without decoding messages.
+    """
+    try:
+        container = _of_messages(file, path, published)
+    except ContainerError as error:
+        raise _refused(path, error, _NO_MESSAGES) from error
+    try:
+        return container.count()
+    except ContainerError as error:
+        raise _refused(path, error, "damaged") from error
+
+
+def _of_messages(file: IO[bytes], path: str, published: int | None) -> Container:
+    container = Container.open(file)
+    _refuse_copy(container, path.rpartition("/")[2])
+    if (kind := KINDS[container.name]) is not Kind.MESSAGES:
+        raise ContainerError(f"holds {kind}, not messages", "give only files of messages")
+    if container.layout is not None and not container.layout.dated and published is None:
+        raise ContainerError(
+            "holds messages without a publish time",
+            "give uldp backfill --published-by, a time by which all of them were published",
+        )
+    return container
+
+
+def _refuse_copy(container: Container, name: str) -> None:
+    """Refuse a segment that has the name of another one: its messages are there twice, or those of the other not."""
+    written = container.metadata.get(_SEGMENT, b"").decode("utf-8", "backslashreplace")
+    if written and SEGMENT_NAME.fullmatch(name) and name != f"{written}.avro":
+        raise ContainerError(
+            f"is segment {quote(written)} under another number",
+            "remove it if it is a copy, or restore the segment of this number",
+        )
+
+
+def _refused(path: str, error: ContainerError, wrong: str) -> StreamError:
+    wrong = str(error) if error.remedy else f"{wrong} ({error})"
+    return StreamError(f"{plain(path)}: {wrong}; {error.remedy or _PUT_BACK}")
+
+
+def _decode(container: Container, name: str, published: int | None) -> Iterator[PackedMessages]:
+    """Decode the messages of each block: many at once, or one by one those of an older schema or an archiver's."""
+    read = 0
+    if container.current:
+        for number, block in container.blocks():
+            for part in decode_messages(number, block, name, read):
+                yield part.in_milliseconds(container.units)
+            read += number
+    elif container.layout is None:
+        records = starmap(partial(_of_record, name, container.units), enumerate(container.records()))
+        yield from map(PackedMessages.of, grouped(records, WINDOW))
+    else:
+        time = NO_TIME if published is None else published
+        for number, block in container.blocks():
+            messages = mapped_messages(container.layout, number, block, name, read, time)
+            yield from map(PackedMessages.of, grouped(messages, WINDOW))
+            read += number
+
+
+def _of_record(name: str, units: int, number: int, record: Mapping[str, Any]) -> Message:
+    time = record["publish_time"] // units
+    return Message(record["data"], time, kept_attributes(record["attributes"]), f"{name}:{number}")
