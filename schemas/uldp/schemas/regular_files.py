@@ -35,6 +35,17 @@ def read_bounded(file: IO[bytes], limit: int) -> bytes:
     return data
 
 
+def read_regular(path: str | Path, limit: int = 1 << 20) -> bytes:
+    """Read a small file, which may be hostile.
+
+    Raises:
+        OSError: if it cannot be opened.
+        ValueError: if it is no regular file of at most ``limit`` bytes.
+    """
+    with open_regular(path) as file:
+        return read_bounded(file, limit)
+
+
 def is_at(descriptor: int, path: Path) -> bool:
     """Return whether a path still leads to an open file or directory, and not to none or to another one.
 
@@ -54,8 +65,7 @@ def read_json(path: Path, limit: int = 1 << 20) -> Any:
         OSError: if it cannot be opened.
         ValueError: if it is no regular file of JSON of at most ``limit`` bytes.
     """
-    with open_regular(path) as file:
-        return parse_json(read_bounded(file, limit))
+    return parse_json(read_regular(path, limit))
 
 
 def parse_json(written: bytes) -> Any:

@@ -71,6 +71,7 @@ def test_a_spec_without_the_limit_makes_no_key(tmp_path: Path) -> None:
     [
         (SENDER_KEY, 0o604, r"key: other users may read this sender key; run chmod 600 .*key$"),
         (SENDER_KEY[1:], 0o600, r"key: a sender key is a file of 32 bytes or more, and this holds 31; make one with:"),
+        (SENDER_KEY * (1 << 15) + b"0", 0o600, r"key: the file has more than 1,048,576 bytes; check the path of the "),
     ],
 )
 def test_a_key_that_protects_nobody_is_refused(key: bytes, mode: int, error: str, tmp_path: Path) -> None:

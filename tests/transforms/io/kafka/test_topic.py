@@ -133,6 +133,7 @@ def test_what_is_written_survives_a_broker(broker: Broker) -> None:
 
 def test_a_config_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("client.properties").touch()
     assert KafkaTopic.parse(str(TOPIC), Path("client.properties")).config == str(tmp_path / "client.properties")
 
 
@@ -170,6 +171,13 @@ def test_a_secret_stays_in_its_file(tmp_path: Path) -> None:
         (
             b"\xff=hunter2",
             "not UTF-8; check the path: each worker needs this file of settings for Kafka too",
+        ),
+        (
+            b"a=b\n" * (1 << 19),
+            (
+                "the file has more than 1,048,576 bytes; "
+                "check the path: each worker needs this file of settings for Kafka too"
+            ),
         ),
         (b"wrong=hunter2", "reason -186"),
     ],

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from uldp.schemas.regular_files import read_regular
+
 LOGGER = logging.getLogger(__name__)
 
 #: Seconds in which a broker must answer when a person waits.
@@ -67,9 +69,9 @@ def read_config(path: str) -> Mapping[str, str]:
         KafkaError: if the file cannot be read, or a line is not a setting.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        lines = read_regular(path).decode().splitlines()
+    except (OSError, ValueError) as error:
+        reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", None) or error
         raise KafkaError(
             f"{path}: {reason}; check the path: each worker needs this file of settings for Kafka too"
         ) from None
@@ -105,7 +107,7 @@ class KafkaTopic:
         """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; ``config`` has the same path here and on each worker.
 
         Raises:
-            KafkaError: if ``uri`` has another form.
+            KafkaError: if ``uri`` has another form, or as ``read_config``.
         """
         servers, _, name = uri.removeprefix(_SCHEME).partition("/")
         if not uri.startswith(_SCHEME) or not all(map(_is_server, servers.split(","))):
@@ -114,7 +116,9 @@ class KafkaTopic:
             raise KafkaError(
                 f"{uri}: {name!r} cannot be the name of a topic; use letters, digits, '.', '_' and '-', at most 249"
             )
-        return cls(servers, name, None if config is None else str(config.absolute()))
+        topic = cls(servers, name, None if config is None else str(config.absolute()))
+        topic._config()  # refuses the file here rather than on a worker
+        return topic
 
     def __str__(self) -> str:
         return f"{_SCHEME}{self.servers}/{self.name}"

@@ -14,9 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from uldp.collector.collections import YEAR_9000
+from uldp.schemas.regular_files import read_regular
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.strict import Strict
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
@@ -68,10 +69,10 @@ class ResumePoint(Strict):
             ResumeError: if the file holds anything else.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(read_regular(path))
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError):
+        except (OSError, ValueError):
             raise ResumeError(
                 f"{plain(str(path))}: not a resume point; remove the file, and the job reads its stream from its start"
             ) from None

@@ -23,7 +23,7 @@ from uldp.schemas.codec.blocks import Container, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
-from uldp.schemas.regular_files import read_json
+from uldp.schemas.regular_files import read_json, read_regular
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, SEGMENT_NAME, StreamError, write_messages
@@ -227,7 +227,7 @@ class LocalStream:
     def _closed_at(self) -> int:
         """Return the number before which all segments were there when the stream was closed; 0 if nothing says so."""
         try:
-            return int((self.path / CLOSED).read_bytes() or b"0")
+            return int(read_regular(self.path / CLOSED) or b"0")
         except FileNotFoundError:
             return 0
         except ValueError:
