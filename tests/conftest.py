@@ -4,9 +4,15 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.warm import warm_processes
+
+# Workers of tests that compute with two threads each wait for one another. NumPy reads this when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The same examples in every run, and no deadline: a loaded machine is no failure.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -41,3 +47,10 @@ def _logs() -> Iterator[None]:
             logger.handlers.clear()
             logger.setLevel(logging.NOTSET)
             logger.propagate = True
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    """A directory with ``uldp`` and ``python`` that start at once; see ``tests.warm``."""
+    with tempfile.TemporaryDirectory(prefix="warm") as folder, warm_processes(Path(folder)) as commands:
+        yield commands

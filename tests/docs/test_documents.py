@@ -120,14 +120,16 @@ class Reader:
 
     Attributes:
         folder: What a clone holds: the examples, and the environment that ``make`` made.
+        commands: What that environment has in place of its own ``uldp`` and ``python``.
     """
 
     folder: Path
+    commands: Path
     _shell: subprocess.Popen[str] = field(init=False, repr=False)
 
     def __enter__(self) -> Self:
         shutil.copytree(ROOT / "examples", self.folder / "examples")
-        (self.folder / ".venv").symlink_to(sys.prefix)
+        self._make_environment()
         elsewhere = [path for path in os.get_exec_path() if not Path(path, "uldp").exists()]
         self._shell = subprocess.Popen(
             ["bash", "--noprofile", "--norc", "-uo", "pipefail"],
@@ -140,6 +142,19 @@ class Reader:
             start_new_session=True,  # so that a command that hangs ends with its shell
         )
         return self
+
+    def _make_environment(self) -> None:
+        """Make what ``make`` makes: the environment of the tests, with commands that start at once."""
+        there, here = Path(sys.prefix), self.folder / ".venv"
+        (here / "bin").mkdir(parents=True)
+        activate = (there / "bin" / "activate").read_text(encoding="utf-8").replace(str(there), str(here))
+        (here / "bin" / "activate").write_text(activate, encoding="utf-8")
+        for path in (*self.commands.iterdir(), *(there / "bin").iterdir()):
+            if not (command := here / "bin" / path.name).exists():
+                command.symlink_to(path)
+        for path in there.iterdir():
+            if path.name != "bin":
+                (here / path.name).symlink_to(path)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -195,13 +210,13 @@ class Reader:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=id_of)
-def test_what_is_shown_is_what_happens(document: Path, tmp_path: Path) -> None:
-    with Reader(tmp_path) as reader:
+def test_what_is_shown_is_what_happens(document: Path, warm: Path, tmp_path: Path) -> None:
+    with Reader(tmp_path, warm) as reader:
         reader.read(document)
 
 
-def test_a_reader_finds_the_environment_where_a_page_says_how_and_nowhere_else(tmp_path: Path) -> None:
-    with Reader(tmp_path) as reader:
+def test_a_reader_finds_the_environment_where_a_page_says_how_and_nowhere_else(warm: Path, tmp_path: Path) -> None:
+    with Reader(tmp_path, warm) as reader:
         with pytest.raises(AssertionError, match="exit code 127"):
             reader.run("no activation", "uldp --version")
         reader.run("activation", ". .venv/bin/activate")
