@@ -72,7 +72,7 @@ class Request:
 def attend(connection: socket.socket, child: int) -> None:
     """Pass signals on to the command until it ends, and its exit code back; kill it where nobody waits any more."""
     ended = os.pidfd_open(child)
-    while ended not in select.select([connection, ended], [], [])[0]:
+    while ended not in select.select([connection.fileno(), ended], [], [])[0]:
         for number in connection.recv(16) or [signal.SIGKILL]:
             os.kill(child, number)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -87,7 +87,7 @@ def accept(path: str) -> Request | None:
         server.listen()
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        while 0 not in select.select([server, 0], [], [])[0]:
+        while 0 not in select.select([server.fileno(), 0], [], [])[0]:
             with server.accept()[0] as connection:
                 if os.fork():
                     continue

@@ -18,7 +18,7 @@ def waiting(warm: Path, tmp_path: Path) -> subprocess.Popen[str]:
 
 def test_it_has_the_arguments_environment_directory_and_files_of_who_asks(warm: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    command, environment = [warm / "python", "program.py", "", "b"], {"A": "a=\u00e4"}
+    command, environment = [str(warm / "python"), "program.py", "", "b"], {"A": "a=\u00e4"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, input="in", capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (7, f"a=ä {tmp_path} ['program.py', '', 'b'] in\n", "")
 

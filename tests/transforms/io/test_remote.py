@@ -13,9 +13,10 @@ from tests.fakes import memory
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive import ReadArchive, message_files
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
-from uldp.transforms.io.remote import RemoteError, fetched, is_remote, matching
+from uldp.transforms.io.remote import RemoteError, fetched, matching
 
 
 @pytest.fixture(autouse=True)

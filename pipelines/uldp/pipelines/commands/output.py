@@ -39,7 +39,7 @@ def load(paths: tuple[Path, ...]) -> list[CollectionSpec]:
 def summarize(out: str, private: str | None) -> None:
     """Print what became of all reports of a job that has ended."""
     from uldp.pipelines.jobs.progress import summary
-    from uldp.transforms.io.remote import is_remote
+    from uldp.transforms.io.folders import is_remote
 
     if is_remote(out):
         say(f"{out}: written; copy it to this machine to show it")

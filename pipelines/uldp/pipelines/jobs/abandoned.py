@@ -11,9 +11,9 @@ from pathlib import Path
 from apache_beam.io.filesystems import FileSystems
 
 from uldp.pipelines.jobs.identity import READABLE, JobIdentity
-from uldp.transforms.io.folders import COUNTS, FEW, JOB, LEFT_OUT, MISSING
+from uldp.transforms.io.folders import COUNTS, FEW, JOB, LEFT_OUT, MISSING, is_remote
 from uldp.transforms.io.local.journal import JOURNAL
-from uldp.transforms.io.remote import is_remote, matching
+from uldp.transforms.io.remote import matching
 
 #: The folders of panes, and the folders of records of single reports and of lost messages.
 _PANES = (COUNTS, FEW, "estimates")

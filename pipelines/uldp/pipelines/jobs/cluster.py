@@ -19,8 +19,8 @@ from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import Aggregate, Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
+from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.placement import KEY_GROUPS
-from uldp.transforms.io.remote import is_remote
 from uldp.transforms.io.results import WriteResults
 
 #: Options that each runner needs so that no report is lost and a job can be updated. A user's own options follow them.

@@ -26,8 +26,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import remove_aside, write_file
-from uldp.transforms.io.folders import JOB, Kind, kind_of, or_restore
-from uldp.transforms.io.remote import check_scheme, fetched, is_remote, matching
+from uldp.transforms.io.folders import JOB, Kind, is_remote, kind_of, or_restore
+from uldp.transforms.io.remote import check_scheme, fetched, matching
 from uldp.transforms.io.results import estimate_file, statistic_file
 
 

@@ -10,7 +10,7 @@ from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.regular_files import read_bounded
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.durable_files import write_file
-from uldp.transforms.io.remote import is_remote
+from uldp.transforms.io.folders import is_remote
 
 #: The file of a key that a job has drawn, beside its private results.
 SENDER_KEY = "sender.key"

@@ -5,22 +5,22 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from apache_beam.io.filesystems import FileSystems
-
 from uldp.pipelines.results.files import Damaged, ResultsError, refuse
 from uldp.schemas.regular_files import read_json
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.archive_files import LeftOut, Reason, left_out_text
-from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.durable_files import remove_file, write_file
 from uldp.transforms.io.folders import LEFT_OUT
 
 
 def keep_left_out(out: str, left_out: Mapping[Reason, LeftOut]) -> None:
     """Write what was left out beside the results in ``out``, here or behind a URL; in place of an older record."""
-    path = FileSystems.join(out, LEFT_OUT)
-    if left_out or FileSystems.exists(path):
+    path = f"{out}/{LEFT_OUT}"
+    if left_out:
         record = {reason.name.lower(): asdict(each) for reason, each in left_out.items()}
         write_file(path, json.dumps(record, indent=2).encode() + b"\n")
+    else:
+        remove_file(path)
 
 
 def left_out_line(out: Path, damaged: Damaged = refuse) -> str | None:

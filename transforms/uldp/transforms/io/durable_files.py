@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-from apache_beam.io.filesystems import FileSystems
 
 from uldp.schemas.codec.blocks import MAX_BLOCK_BYTES, SYNC_SIZE
 from uldp.schemas.codec.columnar import write_varint
 from uldp.schemas.codec.container import BLOCK_SIZE, write_header
 from uldp.schemas.file_errors import named
 from uldp.schemas.framing import load_schema
-from uldp.transforms.io.folders import aside_name
-from uldp.transforms.io.remote import is_remote
+from uldp.transforms.io.folders import aside_name, is_remote
 
 #: Files that are written at a time.
 _THREADS = 4
@@ -109,13 +107,14 @@ def write_file(path: str, content: bytes, *, private: bool = False) -> None:
     Raises:
         OSError: if the operating system of this machine refuses it.
     """
-    folder, name = FileSystems.split(path)
-    aside = FileSystems.join(folder, aside_name(name))
+    folder, _, name = path.rpartition("/")
     if is_remote(path):
-        _write_remote(aside, path, content)
+        from uldp.transforms.io import remote  # here, because it loads Beam
+
+        remote.write_in_one_step(f"{folder}/{aside_name(name)}", path, content)
     else:
         with named(path):
-            _write_here(Path(aside), Path(path), content, private=private)
+            _write_here(Path(path).absolute(), content, private=private)
 
 
 def write_files(files: Sequence[tuple[str, bytes]], *, private: bool = False) -> None:
@@ -136,22 +135,14 @@ def remove_file(path: str) -> None:
     """Remove a file, here or on another of Beam's file systems, unless it is gone already."""
     if not is_remote(path):
         Path(path).unlink(missing_ok=True)
-    elif FileSystems.exists(path):
-        FileSystems.delete([path])
+    else:
+        from uldp.transforms.io import remote  # here, because it loads Beam
+
+        remote.remove(path)
 
 
-def _write_remote(aside: str, path: str, content: bytes) -> None:
-    try:
-        with FileSystems.create(aside) as file:
-            file.write(content)
-        FileSystems.rename([aside], [path])
-    except BaseException:
-        if FileSystems.exists(aside):
-            FileSystems.delete([aside])
-        raise
-
-
-def _write_here(aside: Path, path: Path, content: bytes, *, private: bool) -> None:
+def _write_here(path: Path, content: bytes, *, private: bool) -> None:
+    aside = path.with_name(aside_name(path.name))
     if not path.parent.is_dir():
         for folder in reversed(path.parents):
             folder.mkdir(mode=0o700 if private else 0o777, exist_ok=True)

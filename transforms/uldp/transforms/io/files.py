@@ -12,9 +12,9 @@ from uldp.transforms.io.archive import ReadArchive, archive_digest, archive_file
 from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Access, Endpoint, EndpointError
+from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.local.begun import begun, is_unfinished
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.remote import is_remote
 
 
 def parse(uri: str, config: Path | None = None) -> "FilesEndpoint":

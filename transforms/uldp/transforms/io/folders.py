@@ -32,6 +32,11 @@ SOURCE_DIGITS = 16
 _MAX_ENTRIES = 1000
 
 
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL, of another of Beam's file systems; who asks needs no Beam for a path of this machine."""
+    return "://" in path
+
+
 class Kind(StrEnum):
     """What a folder or a file holds, as an error calls it."""
 

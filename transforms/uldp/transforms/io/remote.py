@@ -15,11 +15,6 @@ class RemoteError(ValueError):
     """A file or folder that cannot be read; the message says why."""
 
 
-def is_remote(path: str) -> bool:
-    """Whether a path is a URL."""
-    return "://" in path
-
-
 def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
     """Return the files that match a pattern in order of name; ``**`` matches any folders too.
 
@@ -34,6 +29,23 @@ def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
         (found,) = FileSystems.match([pattern])
     files = sorted(found.metadata_list, key=attrgetter("path"))
     return [file for file in files if hidden or not file.path.rpartition("/")[2].startswith(".")]
+
+
+def write_in_one_step(aside: str, path: str, content: bytes) -> None:
+    """Write a file under the temporary name ``aside``, and rename it."""
+    try:
+        with FileSystems.create(aside) as file:
+            file.write(content)
+        FileSystems.rename([aside], [path])
+    except BaseException:
+        remove(aside)
+        raise
+
+
+def remove(path: str) -> None:
+    """Remove a file, unless it is gone already."""
+    if FileSystems.exists(path):
+        FileSystems.delete([path])
 
 
 @contextmanager

@@ -26,9 +26,8 @@ from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing, Rejected, join
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
-from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS
+from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS, is_remote
 from uldp.transforms.io.kept_files import KeptFile, numbers_of
-from uldp.transforms.io.remote import is_remote
 
 #: The maximum number of records that a bundle holds for files of several records, such as late reports.
 MAX_RECORDS = 10_000
@@ -133,15 +132,17 @@ class WriteResults(beam.PTransform[Any, None]):
     def expand(self, aggregated: Any) -> None:
         """Write each kind of result in a step of its own; takes ``Aggregated``."""
         assert isinstance(aggregated, Aggregated)
-        _ = aggregated.estimates | "WriteEstimates" >> beam.ParDo(
-            _WriteEstimateFn(self.out, newest_only=self.newest_only)
-        )
         private = self.private or self.out
         write_counts = _WriteStatisticFn(self.out, private, newest_only=self.newest_only)
-        _ = aggregated.counts | "WriteCounts" >> beam.ParDo(write_counts)
-        _ = aggregated.late | "WriteLate" >> beam.ParDo(_WriteLateFn(private, self.written))
-        _ = aggregated.rejected | "WriteRejected" >> beam.ParDo(_WriteRejectedFn(private, self.written))
-        _ = aggregated.missing | "WriteMissing" >> beam.ParDo(_WriteMissingFn(self.out, "missing"))
+        for records, label, write in (
+            (aggregated.estimates, "WriteEstimates", _WriteEstimateFn(self.out, newest_only=self.newest_only)),
+            (aggregated.counts, "WriteCounts", write_counts),
+            (aggregated.late, "WriteLate", _WriteLateFn(private, self.written)),
+            (aggregated.rejected, "WriteRejected", _WriteRejectedFn(private, self.written)),
+            (aggregated.missing, "WriteMissing", _WriteMissingFn(self.out, "missing")),
+        ):
+            # Beam would look for an element that a writer puts out, for .4 s of each start of a job.
+            _ = records | label >> beam.ParDo(write).with_output_types(type(None))
 
 
 class _WriteFn(beam.DoFn):

@@ -25,6 +25,7 @@ from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
 from uldp.schemas.regular_files import read_json, read_regular
 from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import CLOSED, STREAM_SETTINGS, Kind, mismatch
 from uldp.transforms.io.message_files import LAST_PUBLISH_TIME, SEGMENT_NAME, StreamError, write_messages
 
@@ -149,8 +150,6 @@ class LocalStream:
         self.first = before
         settings = {"simulated_clock": self.simulated_clock, "id": self.id, "first": before}
         # First the settings: a stream that lacks a segment which they do not name is refused.
-        from uldp.transforms.io.durable_files import write_file  # here, because it loads Beam
-
         write_file(str(self.path / STREAM_SETTINGS), (json.dumps(settings) + "\n").encode())
         for number in self._numbers():
             if number < before:
