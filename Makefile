@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster test-kernels test-lowest test-pythons lint bench bench-flink guard fuzz clean
+.PHONY: help setup demo test nightly test-cluster test-kernels test-lowest test-pythons lint bench bench-flink guard fuzz mutants clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -28,10 +28,10 @@ demo: $(READY) ## Run the main job live on check-ins in Manhattan; writes build/
 test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests/schemas
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ROOMS)
 
-nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, kernels, versions.
+nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, mutants, kernels, versions.
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 	ULDP_NIGHTLY=1 $(MAKE) test-cluster
-	$(MAKE) fuzz test-kernels test-lowest test-pythons
+	$(MAKE) fuzz mutants test-kernels test-lowest test-pythons
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,kafka,gcp]'
@@ -72,6 +72,11 @@ fuzz: $(READY) ## Feed the decoder and the reader of containers 60,000 inputs th
 	mkdir -p build/fuzz build/fuzz-containers
 	$(BIN)/python -m fuzz decoder -runs=50000 -seed=1 -max_len=512 -artifact_prefix=build/ build/fuzz fuzz/corpus
 	$(BIN)/python -m fuzz container -runs=10000 -seed=1 -max_len=2048 -artifact_prefix=build/ build/fuzz-containers fuzz/containers
+
+mutants: $(READY) ## Change 200 lines in a copy, which the date decides, and fail if no quick test notices one of them.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,export,dev,mutants]'
+	$(BIN)/python -m pytest tests/mutants
+	$(BIN)/python -m mutants
 
 clean: ## Remove the environment and what was built.
 	rm -rf $(VENV) build dist

@@ -87,10 +87,26 @@ def test_the_outcome_is_that_of_each_collection_alone(sent: list[Message], judge
     }
 
 
-def test_an_empty_batch_among_others_leaves_nothing() -> None:
+@pytest.mark.parametrize("late", range(3))
+def test_one_late_report_among_collections_of_one_each(late: int) -> None:
+    names = ["one", "two", "three"]
+    sent = [
+        build.message(Report(name, 1, bytes([number] * 16), START, 1), START + (2 * HOUR if number == late else 0))
+        for number, name in enumerate(names)
+    ]
+    together = ReportDecoder(SPECS, judge_lateness=True).decode(sent)
+    assert {each.collection: len(each) for each in together.columns} == {
+        name: 1 for name in names if name != names[late]
+    }
+    assert [message.data for message in together.late] == [sent[late].data]
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_an_empty_batch_among_others_leaves_nothing(last: bool) -> None:
     empty = encode_batch("two", 1, np.empty((0, 2), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
     others = [message for message in batches() if key_of(message) != ("two", 1)]
-    together = ReportDecoder(SPECS, judge_lateness=False).decode([*others, Message(empty, START)])
+    sent = [*others, Message(empty, START)] if last else [Message(empty, START), *others]
+    together = ReportDecoder(SPECS, judge_lateness=False).decode(sent)
     assert columns(together) == columns(ReportDecoder(SPECS, judge_lateness=False).decode(others))
     assert not ReportDecoder(SPECS, judge_lateness=True).decode([Message(empty, START)]).columns
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from tests import build
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.protocol.channel import Channel, normal_quantile
@@ -190,6 +191,25 @@ def test_confidence_interval_covers_at_its_level_or_more(n: int, most: float) ->
             coverage.append(stats.binom.pmf(counts, n, m)[inside].sum())
         assert min(coverage) > 0.95 - 1e-9
         assert np.mean(coverage) < most
+
+
+@pytest.mark.parametrize("name", ["uhr", "ubd", "uss"])
+def test_confidence_interval_of_many_reports_is_normal_where_names_count_too(name: str) -> None:
+    # A report supports a sensitive symbol with probability m, or names another one with f, never both: their
+    # covariance is -m f / n.
+    spec = build.spec(domain={"size": 8}, sensitive=[0, 1, 2, 3], mechanism={"name": name, "epsilon": 1.0})
+    channel = build.pure_mechanism(spec).channel
+    assert channel.q_non_sensitive is not None
+    r, n = distribution(8), 10**8
+    m = channel.support_probability(r)
+    f, sensitive = m[4:].sum(), slice(4)
+    weight = (channel.q - channel.q_non_sensitive)[sensitive] * r[4:].sum() / f
+    own = m[sensitive]
+    squares = own * (1 - own) + weight**2 * f * (1 - f) - 2 * weight * own * f
+    half = stats.norm.ppf(0.975) * np.sqrt(squares / n) / channel.gain[sensitive]
+    low, high = channel.confidence_interval(np.rint(n * m).astype(np.int64), n)
+    np.testing.assert_allclose(high[sensitive] - r[sensitive], half, rtol=2e-3)
+    np.testing.assert_allclose(r[sensitive] - low[sensitive], half, rtol=2e-3)
 
 
 def test_normal_quantile() -> None:

@@ -7,7 +7,12 @@ from scipy import stats
 from tests.mechanisms.plausibility import BITS, DISTRIBUTIONS, MECHANISMS, SYMBOLS, K, mask
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding, sue_theta
-from uldp.mechanisms.inference.plausibility import MIN_NOISE_VARIANCE, fit_counts
+from uldp.mechanisms.inference.plausibility import (
+    MIN_NOISE_VARIANCE,
+    counts_p_value,
+    counts_p_values,
+    fit_counts,
+)
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.schemas.arrays import Counts, Floats
 
@@ -131,6 +136,19 @@ def test_symbols_sent_without_obfuscation_are_seen_if_they_drain_the_floor() -> 
 
     assert p_value(mechanism, forged("every other"), n) < 1e-6
     assert p_value(mechanism, forged("uniform"), n) == 1
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_windows_have_the_p_values_together_that_each_has_alone(name: str) -> None:
+    mechanism, rng = MECHANISMS[name], np.random.default_rng(5)
+    n = np.array([0, 9, 400, 3000, 3000, 3000])
+    windows = [mechanism.statistic(mechanism.perturb(rng.choice(K, size, p=DISTRIBUTIONS["zipf"]), rng)) for size in n]
+    windows[-1] = windows[-1] * 2 // 3  # as if a third named the first symbol without noise
+    windows[-1][0] += 3000 - windows[-1].sum() if mechanism.channel.one_symbol else 1000
+    alone = [counts_p_value(mechanism.channel, counts, size) for counts, size in zip(windows, n.tolist(), strict=True)]
+    assert alone[:2] == [None, None]
+    assert max(p for p in alone if p is not None and p < 1) > 0
+    assert counts_p_values(mechanism.channel, np.array(windows), n) == pytest.approx(alone, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -20,7 +20,7 @@ from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.transforms.count import KeyedBlock, KeyedStatistic, SumCounts
-from uldp.transforms.slide import SlideWindows, SumSlidingWindows, slide
+from uldp.transforms.slide import SlideWindows, SumSlidingWindows, _CollectFn, slide
 from uldp.transforms.windows import at_time
 
 PERIOD = 10
@@ -96,6 +96,17 @@ def dated(element: KeyedStatistic, window: Any = beam.DoFn.WindowParam, at: Any 
     key, partial = element
     assert window.start <= at <= window.max_timestamp()
     return key, window.start.micros, window.end.micros, partial.accounting.received
+
+
+def test_collected_slices_have_the_last_moment_of_the_oldest() -> None:
+    """Until then, no window that holds one of them may close."""
+    collect = _CollectFn(PERIOD)
+    collect.start_bundle()
+    for start in (70, 30, 50):
+        collect.process((("c", 1), part(start)), Timestamp(micros=1000 * (start + PERIOD - 1)))
+    (collected,) = collect.finish_bundle()
+    assert collected.timestamp == Timestamp(micros=39_000)
+    assert sorted(collected.value[1]) == [30, 50, 70]
 
 
 @beam.ptransform_fn
