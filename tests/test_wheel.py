@@ -5,7 +5,6 @@ It is built from the source distribution, as an index would do it.
 
 import subprocess
 import sys
-import venv
 import zipfile
 from pathlib import Path
 
@@ -62,20 +61,12 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)  # sdist, and from that the wheel
+    folder, uv = tmp_path_factory.mktemp("wheel"), Path(sys.executable).with_name("uv")
+    # sdist, and from that the wheel
+    run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", folder, ROOT, cwd=folder)
     (wheel,) = folder.glob("*.whl")
-    venv.create(folder / "venv", with_pip=True)
-    pip = (
-        folder / "venv" / "bin" / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-compile",
-        "--disable-pip-version-check",
-    )
-    run(*pip, wheel, cwd=folder)
+    run(uv, "venv", "--quiet", "--python", sys.executable, "venv", cwd=folder)
+    run(uv, "pip", "install", "--quiet", "--python", folder / "venv", wheel, cwd=folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """Each mechanism that a spec can name through the commands of an operator, from check to show."""
 
 import shutil
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,21 @@ import yaml
 from tests import build
 from tests.mechanisms.protocols import ZONES, specs
 from tests.pipelines.command import Run
+from uldp.pipelines.cli import cli
 from uldp.pipelines.results.read import newest, read_statistics
+from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.variable import Variable
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 
 pytestmark = pytest.mark.slow
 
 USERS = 500
 SPECS = specs()
 #: The first spec of each mechanism, and its first with tags.
-FIRST = {(keys["mechanism"]["name"], "tags" in keys): name for name, keys in reversed(SPECS.items())}.values()
+_FIRST = {(keys["mechanism"]["name"], "tags" in keys): name for name, keys in reversed(SPECS.items())}
+FIRST = list(_FIRST.values())
 
 
 def truth(spec: CollectionSpec) -> str:
@@ -49,6 +55,10 @@ def saved(folder: Path, keys: dict[str, Any]) -> Path:
     return path
 
 
+def run(*arguments: str | int | Path) -> None:
+    cli.main([str(argument) for argument in arguments], standalone_mode=False)
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_it_is_checked(name: str, uldp: Run, tmp_path: Path) -> None:
     code, out, err = uldp("check", saved(tmp_path, SPECS[name]))
@@ -57,22 +67,36 @@ def test_it_is_checked(name: str, uldp: Run, tmp_path: Path) -> None:
     assert "nan" not in out.split()
 
 
-@pytest.mark.parametrize("name", FIRST)
-def test_it_is_simulated_counted_and_shown(name: str, uldp: Run, tmp_path: Path) -> None:
-    path, rows = saved(tmp_path, SPECS[name]), tmp_path / "truth.csv"
-    rows.write_text(truth(CollectionSpec.load(path)), encoding="utf-8")
-    options = ("--truth", rows, "--users", USERS, "--duration", "1h", "--batch-size", 100, "--to", tmp_path / "sent")
-    code, _, err = uldp("simulate", path, *options)
-    assert code == 0, err
-    counted = {}
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What ``backfill`` and ``stream`` wrote of one stream that has reports of each mechanism, by the command."""
+    folder = tmp_path_factory.mktemp("each")
+    messages: list[Message] = []
+    for index, name in enumerate(FIRST):
+        (part := folder / f"{index}").mkdir()
+        path, rows = saved(part, SPECS[name] | {"collection": f"c{index}"}), part / "truth.csv"
+        rows.write_text(truth(CollectionSpec.load(path)), encoding="utf-8")
+        options = ("--truth", rows, "--users", USERS, "--duration", "1h", "--batch-size", 100, "--to", part / "sent")
+        run("simulate", path, *options)
+        for segment in LocalStream.open(part / "sent").segments():
+            messages += read_messages(segment)
+    sent = LocalStream.create(folder / "sent", simulated_clock=True)
+    sent.append(sorted(messages, key=attrgetter("publish_time")))
+    sent.close()
+    specs = [option for index in range(len(FIRST)) for option in ("--spec", folder / f"{index}" / "spec.yaml")]
     for job in ("backfill", "stream"):
-        out = tmp_path / job
-        code, _, err = uldp(job, "--spec", path, "--from", tmp_path / "sent", "--to", out)
-        assert code == 0, err
-        (pane,) = newest(read_statistics(out))
+        run(job, *specs, "--from", folder / "sent", "--to", folder / job)
+    return {job: folder / job for job in ("backfill", "stream")}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_it_is_counted_and_shown(name: str, results: dict[str, Path], uldp: Run) -> None:
+    collection, counted = f"c{FIRST.index(name)}", {}
+    for job, out in results.items():
+        (pane,) = (pane for pane in newest(read_statistics(out)) if pane.collection == collection)
         assert pane.accounting.counted == USERS
         counted[job] = np.asarray(pane.cells)
-        code, shown, err = uldp("show", out)
+        code, shown, err = uldp("show", out, "--collection", collection)
         assert code == 0, err
         assert f"{USERS} received = {USERS} counted" in shown
     assert counted["backfill"].tolist() == counted["stream"].tolist()
