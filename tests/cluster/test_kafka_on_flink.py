@@ -14,16 +14,18 @@ from tests.build import START
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import Devices, assert_counted_once, connections_to, one_each, wait_a_minute, write_spec
 from tests.cluster.flink import Flink
-from tests.cluster.following import Results, following
+from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.kafka import KafkaBroker, send
+from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.io.kafka.reader import MAX_MESSAGES
 from uldp.transforms.io.kafka.source import KafkaSource
 from uldp.transforms.io.kafka.topic import KafkaTopic
+from uldp.transforms.io.local.stream import LocalStream
+from uldp.transforms.io.message_files import read_messages
 
 PARTITIONS, BATCHES, EACH = 4, 60, 100
 SPEC = one_each(BATCHES * EACH)
-#: A moment in the past, in ms.
 #: What a reader may hold open: one to ask for the brokers, one to each, and one that is being replaced.
 CONNECTIONS_OF_READER = 3
 
@@ -46,6 +48,15 @@ class Senders:
             for partition in range(PARTITIONS):
                 chosen = np.flatnonzero(partitions == partition)
                 send(self.topic, partition, [Message(bodies[index], now) for index in chosen])
+
+
+def assert_readers_agree(topic: KafkaTopic, sent: Accounting, out: Path) -> None:
+    """Assert that the commands that read late and rejected records find what was sent, each record once."""
+    every = f"{sent.received:,} messages, {sent.received:,} reports"
+    assert run_uldp("audit", topic, out) == f"{topic}: {every}: all accounted\n"
+    run_uldp("replay", out / "rejected", "--to", out.with_name("again"))
+    again = LocalStream.open(out.with_name("again"))
+    assert sum(len([*read_messages(path)]) for path in again.segments()) == sent.rejected
 
 
 def test_readers_that_take_turns_read_every_message_once(broker: KafkaBroker) -> None:
@@ -96,6 +107,7 @@ def test_task_managers_that_are_killed_lose_nothing(broker: KafkaBroker, flink: 
         assert not re.search(rb"sdf_checkpoint:\d+:\d", checkpointed)
     assert results.total() == devices.sent
     assert_counted_once(devices, results)
+    assert_readers_agree(topic, devices.sent, results.folder)
 
 
 @pytest.mark.nightly
