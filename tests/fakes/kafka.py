@@ -90,6 +90,7 @@ class Broker:
         leaderless: Partitions of which nobody knows the end.
         largest: How many messages a fetch gives.
         body: What each message holds.
+        bodies: What the messages of a partition hold instead.
         kind: The kind of each message's timestamp.
         consumers: All that were connected.
         written: What was written: topic, key and value.
@@ -107,6 +108,7 @@ class Broker:
     leaderless: set[int] = field(default_factory=set)
     largest: int = 1000
     body: bytes = b""
+    bodies: dict[int, list[bytes]] = field(default_factory=dict)
     kind: int = LOG_APPEND_TIME
     consumers: list[Any] = field(default_factory=list)
     written: list[tuple[str, bytes, bytes]] = field(default_factory=list)
@@ -136,6 +138,15 @@ class Broker:
             return client(self, settings)
 
         return connected
+
+    def append(self, partition: int, *messages: Message) -> None:
+        """Append messages to a partition all of whose messages came in this way."""
+        self.partitions[partition] += [message.publish_time for message in messages]
+        self.bodies.setdefault(partition, []).extend(message.data for message in messages)
+
+    def body_at(self, partition: int, offset: int) -> bytes:
+        """What a message holds."""
+        return self.bodies[partition][offset] if partition in self.bodies else self.body
 
     def tell(self, settings: dict[str, Any]) -> None:
         """Tell a client what it met."""
@@ -222,7 +233,8 @@ class FakeConsumer:
                 fetched.append(Raw((partition, self.next.pop(partition)), failed=Reason(OUT_OF_RANGE)))
                 continue
             for time in times[self.next[partition] :][: min(most, self.broker.largest) - len(fetched)]:
-                fetched.append(Raw((partition, self.next[partition]), time, self.broker.body, kind=self.broker.kind))
+                at = (partition, self.next[partition])
+                fetched.append(Raw(at, time, self.broker.body_at(*at), kind=self.broker.kind))
                 self.next[partition] += 1
             at = (partition, self.next[partition])
             if self.next[partition] == len(times) and at not in self.told:
