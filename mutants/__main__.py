@@ -63,7 +63,10 @@ ROOMS = {
             *(f"transforms/uldp/transforms/{step}.py" for step in _STEPS),
             "transforms/uldp/transforms/io/publish_times.py",
         ],
-        ["tests/transforms"],
+        [
+            *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/transforms").glob("test_*.py")),
+            "tests/transforms/io/test_publish_times.py",
+        ],
         50,
     ),
 }
@@ -119,7 +122,7 @@ def covering(room: Room, name: str) -> Covering:
         RuntimeError: if one fails without a change.
     """
     found, log = BUILD / f"{name}.covering", BUILD / f"{name}.log"
-    if code := forked(lambda: cover(room.tests, FOLDERS, found), log, None):
+    if code := forked(lambda: cover(room.tests, room.files(), found), log, None):
         raise RuntimeError(f"{room.tests} fail without a change, with exit code {code}: see {log}")
     return Covering(*ast.literal_eval(found.read_text(encoding="utf-8")))
 

@@ -94,9 +94,9 @@ def passes(tests: Sequence[str]) -> int:
     return int(pytest.main([*_QUICK, *files], plugins=[_Only(files, set(tests))]))
 
 
-def cover(folders: Sequence[str], sources: Sequence[str], file: Path) -> int:
-    """Run the quick tests of folders once, and write to ``file`` which lines of the sources each of them runs."""
-    recorder = _Recorder(coverage.Coverage(data_file=None, source=list(sources), config_file=False))
+def cover(folders: Sequence[str], modules: Sequence[str], file: Path) -> int:
+    """Run the quick tests of folders once, and write to ``file`` which lines of the modules each of them runs."""
+    recorder = _Recorder(coverage.Coverage(data_file=None, include=list(modules), config_file=False))
     code = int(pytest.main([*_QUICK, *folders], plugins=[recorder]))
     file.write_text(repr((recorder.seconds, recorder.lines())), encoding="utf-8")
     return code
