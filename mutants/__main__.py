@@ -75,16 +75,12 @@ ROOMS = {
 def main() -> int:
     """Run the changes of a date; return 1 if a test should have noticed one of them, and 0 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)}; all if none is named")
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", help="rooms to change; all if none is named")
     parser.add_argument("--date", default=datetime.datetime.now(datetime.UTC).date().isoformat())
     options = parser.parse_args()
+    if unknown := set(options.rooms) - set(ROOMS):
+        parser.error(f"no room is {', '.join(sorted(unknown))}; name some of {', '.join(ROOMS)}")
     rooms = {name: room for name, room in ROOMS.items() if name in (options.rooms or ROOMS)}
-    changes = chosen(
-        ROOT,
-        {name: room.files() for name, room in rooms.items()},
-        {name: room.share for name, room in rooms.items()},
-        options.date,
-    )
     tree = copied()
     prepare(tree, FOLDERS)
     reasons = explained(FILE.read_text(encoding="utf-8"))
@@ -92,14 +88,16 @@ def main() -> int:
     for name, room in rooms.items():
         load([tree / folder for folder in FOLDERS[: FOLDERS.index(name)]])
         covered = covering(room, name)
-        for change in (change for change in changes if change.file in room.files()):
+        for change in chosen(tree, room.files(), room.share, f"{options.date} {name}"):
             start = time.monotonic()
             outcome = tried(change, tree, covered)
             if outcome == "survived" and entry(change) in reasons:
                 outcome = "explained"
             outcomes[outcome] += 1
             print(f"{outcome:9} {time.monotonic() - start:5.1f} s {change}", flush=True)
-    print(f"{len(changes)} changes of {options.date}:", ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
+    print(
+        f"{outcomes.total()} changes of {options.date}:", ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
+    )
     return 1 if outcomes["survived"] else 0
 
 

@@ -4,10 +4,11 @@ import ast
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import ndiff
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -64,23 +65,20 @@ class Change:
         return f"{self.file}:{self.line}\n- {self.before}\n+ {self.after}"
 
 
-def chosen(root: Path, rooms: Mapping[str, Sequence[str]], shares: Mapping[str, int], seed: str) -> list[Change]:
-    """Choose changes at random, at most one of each place.
+def chosen(root: Path, files: Iterable[str], n: int, seed: str) -> list[Change]:
+    """Choose n changes at random, or fewer if there are no more: at most one of each place.
 
     Args:
         root: The root of the project.
-        rooms: The files of each room, from ``root``.
-        shares: How many changes to choose in each room.
+        files: Modules, from ``root``.
+        n: How many changes to choose.
         seed: What decides the choice, as a date.
     """
-    changes = []
-    for room, files in rooms.items():
-        at_random = random.Random(f"{seed} {room}")
-        all_places = [(file, place) for file in sorted(files) for place in sorted(places(root / file))]
-        at_random.shuffle(all_places)
-        found = (_change(root, file, place, at_random) for file, place in all_places)
-        changes += [change for change, _ in zip(filter(None, found), range(shares[room]), strict=False)]
-    return changes
+    at_random = random.Random(seed)
+    all_places = [(file, place) for file in sorted(files) for place in sorted(places(root / file))]
+    at_random.shuffle(all_places)
+    found = (_change(root, file, place, at_random) for file, place in all_places)
+    return list(islice(filter(None, found), n))
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import build
@@ -74,6 +74,8 @@ def test_a_report_may_be_a_year_old_or_as_old_as_a_window_counts(window: object,
     assert earliest == START - age * 24 * HOUR
 
 
+@example([(9 * HOUR + 1, 9)], {"max_clock_skew": "0s", "max_age": "2h"})
+@example([(7 * HOUR - 1, 9)], {"max_clock_skew": "0s", "max_age": "2h"})
 @given(
     st.lists(
         st.tuples(

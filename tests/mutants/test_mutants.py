@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_changes_are_of_lines_that_do_something(root: Path) -> None:
-    changes = chosen(root, {"room": ["module.py"]}, {"room": 99}, "2026-01-01")
+    changes = chosen(root, ["module.py"], 99, "2026-01-01")
     assert {change.before for change in changes} == {"+ 1", "if number > LIMIT"}
     for change in changes:
         assert change.before in MODULE
@@ -45,9 +45,7 @@ def test_changes_are_of_lines_that_do_something(root: Path) -> None:
 
 
 def test_the_date_decides(root: Path) -> None:
-    one, again, other = (
-        chosen(root, {"room": ["module.py"]}, {"room": 1}, date) for date in ("2026-01-01", "2026-01-01", "2026-01-04")
-    )
+    one, again, other = (chosen(root, ["module.py"], 1, date) for date in ("2026-01-01", "2026-01-01", "2026-01-04"))
     assert one == again
     assert one != other
 
