@@ -1,6 +1,7 @@
 """The tables of a number: mean, distribution and quantiles, from devices to intervals, and the test of the cells."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -41,10 +42,16 @@ def hump(bins: int) -> Floats:
     return shares
 
 
-def covers(table: Table, truth: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def ends(table: Table) -> tuple[Floats, Floats]:
+    """The ends of the intervals."""
     assert table.low is not None
     assert table.high is not None
-    return (table.low <= truth) & (truth <= table.high)
+    return table.low, table.high
+
+
+def covers(table: Table, truth: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    low, high = ends(table)
+    return (low <= truth) & (truth <= high)
 
 
 @pytest.mark.parametrize("width", ["auto", "piecewise", "square-wave"])
@@ -75,6 +82,14 @@ def test_the_variance_of_equal_inputs_is_that_of_the_mechanism() -> None:
     np.testing.assert_array_equal(mean.times(np.array([[2.0, 3.0]])), mean.variance * [[2, 3]])
 
 
+def test_the_variance_of_spread_outputs_is_that_of_the_sample() -> None:
+    block, n = decoder().block, 5
+    outputs = np.linspace(0, block.statistic_size - 1, n, dtype=np.int64)
+    mean = decoder().linear(np.bincount(outputs, minlength=block.statistic_size), n)
+    per_output = (HIGH - LOW) / block.grid / (1 - block.noise)
+    assert np.sqrt(mean.variance) == pytest.approx(per_output * np.std(outputs, ddof=1) / math.sqrt(n))
+
+
 def test_one_report_has_the_variance_of_the_noise_at_least() -> None:
     decode = decoder()
     step = (HIGH - LOW) / 64
@@ -100,6 +115,15 @@ def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
     below = np.concatenate([[0], np.cumsum(share.values)])
     assert np.interp(quantile.values, np.linspace(LOW, HIGH, 65), below) == pytest.approx(QUANTILE_LEVELS)
     assert (np.diff(quantile.values) > 0).all()
+    z = NormalDist().inv_cdf(0.975)
+    low, high = ends(share)
+    np.testing.assert_allclose(high, share.values + z * share.stderr)
+    np.testing.assert_allclose(low, np.maximum(share.values - z * share.stderr, 0))
+    # The share below a quantile is as far from the share below its low end as from that below its high end.
+    low, high = ends(quantile)
+    np.testing.assert_allclose(high - low, 2 * z * quantile.stderr)
+    shares_below = np.interp([low, high], np.linspace(LOW, HIGH, 65), below)
+    np.testing.assert_allclose(shares_below.sum(axis=0), 2 * np.array(QUANTILE_LEVELS))
     (alone,) = decode.tables(cells, n, "empirical")
     assert (alone.values[0], alone.stderr[0]) == (mean.values[0], mean.stderr[0])
 

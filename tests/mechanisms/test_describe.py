@@ -18,7 +18,7 @@ from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import Design
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
-from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
@@ -28,6 +28,13 @@ THREE, MANY = np.ones(3, dtype=np.bool_), np.ones(1000, dtype=np.bool_)
 RR = RandomizedResponse(THREE, 1.0)
 OLH = LocalHashing(5, 1.0, 4)
 NESTED = NestedResponse(THREE, 1.0, [ProjectiveResponse(4, 1.0)])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_payload_is_a_symbol_where_each_symbol_is_a_payload_that_supports_one(name: str) -> None:
+    bare = EXAMPLES[name].protocol.mechanism.bare
+    names_one = isinstance(bare, PureMechanism) and bare.channel.one_symbol and bare.form.symbols == bare.channel.size
+    assert bare.reports_symbols == names_one
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -155,3 +155,18 @@ def test_a_check_names_the_published_estimator_and_forgers() -> None:
         f"of wls at n = 20,000: expected l1 {falling:.3g} if the shares fall as 1, 1/2, 1/3, ..., {equal:.3g} if "
     )
     assert facts["forged"] == forgery_text(decoder.channel, falling_shares(20), N, 0.0)
+
+
+def test_a_check_tells_how_often_a_symbol_is_supported_from_behind_each_kind_of_symbol() -> None:
+    mechanism = {"name": "uss", "epsilon": 1.0, "w": 2}
+    protocol = build_protocol(spec(domain={"size": 7}, sensitive=[0, 1, 2, 3], mechanism=mechanism))
+    assert isinstance(protocol.mechanism, PureMechanism)
+    channel, facts = protocol.mechanism.channel, dict(protocol.decoder.describe(N, "wls"))
+    assert channel.q_non_sensitive is not None
+    behind = channel.q_non_sensitive[0]
+    assert behind < channel.q[0]
+    assert (
+        facts["sensitive"]
+        == f"4 symbols: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}, {behind:.6g} from behind the others"
+    )
+    assert facts["others"] == f"3 symbols: p {channel.p[-1]:.6g}, q 0"
