@@ -5,13 +5,12 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from apache_beam.transforms import userstate
 from hypothesis import settings
 
 from tests.warm import warm_processes
+from uldp.transforms.io.local.remembered_specs import remembered_specs
 
 # Workers of tests that compute with two threads each wait for one another. NumPy reads this when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -42,22 +41,8 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(autouse=True, scope="session")
 def _remembered_specs() -> Iterator[None]:
-    """Remember what state and timers our classes of DoFn have; Beam reads all their methods again, often for each step.
-
-    That is a third of the time that a small job takes. Beam's own classes may wrap a DoFn, and then have what it has.
-    """
-    read, remembered = userstate.get_dofn_specs, dict[type, Any]()
-
-    def remember(dofn: Any) -> Any:
-        if not type(dofn).__module__.startswith("uldp."):
-            return read(dofn)
-        if type(dofn) not in remembered:
-            remembered[type(dofn)] = read(dofn)
-        states, timers = remembered[type(dofn)]
-        return set(states), set(timers)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(userstate, "get_dofn_specs", remember)
+    """Spend on the tests of steps what a local job spends on them."""
+    with remembered_specs():
         yield
 
 

@@ -20,6 +20,8 @@ imports, ``uldp.pipelines.jobs.local`` depends on how two of Beam's local runner
   the service that sends them. As old.
 - ``GeneralTriggerDriver``, ``MergeableStateAdapter``, ``local_evaluator``: how the same runner keeps the state of
   windows, which ``uldp.transforms.io.local.small_state`` tidies. As old.
+- ``AbstractDoFnWrapper``: the steps that ``--runtime_type_check`` puts around others, which
+  ``uldp.transforms.io.local.remembered_specs`` tells from others. As old.
 - ``LOCAL_EXECUTOR_LOG``, ``RETRIED``: the log of the ``BundleBasedDirectRunner``, and the beginning of the error that
   it logs if it tries a bundle again. It logs any other error when it gives up. As old.
 - ``CheckpointMark``, ``UnboundedReader``, ``UnboundedSource``: the experimental sources in Python that read Kafka and
@@ -38,6 +40,7 @@ from apache_beam.transforms.core import Windowing
 from apache_beam.transforms.trigger import GeneralTriggerDriver, MergeableStateAdapter
 from apache_beam.typehints.decorators import no_annotations
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
+from apache_beam.typehints.typecheck import AbstractDoFnWrapper
 from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
@@ -86,6 +89,7 @@ __all__ = [
     "MAX_TIMESTAMP",
     "MIN_TIMESTAMP",
     "RETRIED",
+    "AbstractDoFnWrapper",
     "BeamVersionError",
     "CheckpointMark",
     "Counter",

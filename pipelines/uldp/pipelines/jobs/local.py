@@ -41,6 +41,7 @@ from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.events import LocalStreamEvents
+from uldp.transforms.io.local.remembered_specs import remembered_specs
 from uldp.transforms.io.local.small_state import small_state
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
@@ -129,6 +130,7 @@ def backfill(
     refuse_overlap(whole, str(out), private)
     publishing.check()
     with ExitStack() as stack:
+        stack.enter_context(remembered_specs())
         spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         shards = (SPILLED_SHARDS if several else 1) if local else DEFAULT_SHARDS
@@ -206,6 +208,7 @@ def follow(
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs, registry_ids=registry_ids)
     with ExitStack() as stack:
+        stack.enter_context(remembered_specs())
         claim = stack.enter_context(claimed_both(str(out), private, specs, job, sender_key=sender_key))
         points = stack.enter_context(resume_points(specs, stream, claim, watermark_delay_ms, say))
         stack.enter_context(points.journal)

@@ -1,0 +1,53 @@
+"""What Beam remembers of a class of ``DoFn`` is what it would read again."""
+
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.coders import VarIntCoder
+from apache_beam.transforms import userstate
+from apache_beam.typehints.typecheck import TypeCheckWrapperDoFn
+
+from uldp.transforms.io.local.remembered_specs import remembered_specs
+
+COUNT, OTHER = (userstate.ReadModifyWriteStateSpec(name, VarIntCoder()) for name in ("count", "other"))
+
+
+class Counting(beam.DoFn):
+    def process(self, element: Any, count: Any = beam.DoFn.StateParam(COUNT)) -> None: ...
+
+
+class Other(Counting):
+    def process(self, element: Any, other: Any = beam.DoFn.StateParam(OTHER)) -> None: ...
+
+
+def made(kind: Any) -> Any:
+    return kind()
+
+
+def declared(dofn: beam.DoFn) -> tuple[set[Any], set[Any]]:
+    return userstate.get_dofn_specs(dofn)  # by its module, as Beam does
+
+
+@pytest.mark.parametrize("dofn", [made(Counting), made(Other), made(beam.DoFn), beam.Map(str).fn])
+def test_specs_are_those_that_beam_reads(dofn: beam.DoFn) -> None:
+    read = declared(dofn)
+    with remembered_specs():
+        assert [declared(dofn), declared(dofn)] == [read, read]
+        declared(dofn)[0].clear()
+        assert declared(dofn) == read
+
+
+def test_a_wrapper_declares_what_the_dofn_in_it_does() -> None:
+    with remembered_specs():
+        found = [
+            declared(TypeCheckWrapperDoFn(each, each.get_type_hints()))[0] for each in map(made, (Counting, Other))
+        ]
+    assert found == [{COUNT}, {OTHER}]
+
+
+def test_beam_asks_as_before_when_the_context_ends() -> None:
+    before = userstate.get_dofn_specs
+    with remembered_specs():
+        assert userstate.get_dofn_specs is not before
+    assert userstate.get_dofn_specs is before
