@@ -150,9 +150,8 @@ class _Untold(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         names = [each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)]
         if names and all(name.isupper() for name in names):
-            for each in ast.walk(node.value):
-                if isinstance(each, ast.Constant) and not isinstance(each.value, str):
-                    each.value = 0
+            if not any(isinstance(each, ast.Name | ast.Call) for each in ast.walk(node.value)):
+                node.value = ast.Constant(None)
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -15,6 +15,7 @@ from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryE
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, rounded
 from uldp.mechanisms.inference.forgery import forgery_text, least_flagged_share
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, fit_counts
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.tags.pum import Pum
 
@@ -125,6 +126,13 @@ def test_too_few_reports_flag_no_forger() -> None:
         f"one report without noise counts as {1 / channel.gain[0]:.3g} of the 50 users;"
         " no window with up to 50 % of them is flagged"
     )
+
+
+@pytest.mark.parametrize(("weight", "text"), [(2, "2"), (99.6, "99.6"), (100.4, "100"), (12_345.6, "12,346")])
+def test_the_weight_of_a_forger_has_three_digits_or_all_before_the_point(weight: float, text: str) -> None:
+    channel = Channel(np.full(LARGEST + 1, 1 / weight + 0.1), np.full(LARGEST + 1, 0.1), independent_bits=True)
+    said = forgery_text(channel, equal_shares(LARGEST + 1), 50, 0.0)
+    assert said == f"one report without noise counts as {text} of the 50 users"
 
 
 def test_without_obfuscation_no_forger_weighs_more() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from scipy import stats
 
 from tests.mechanisms.protocols import examples
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
@@ -77,6 +78,14 @@ LAWS = [
     "metric",
     "metric on a grid",
 ]
+
+
+def test_chi_square_is_pearsons_of_bins_with_five_expected_or_more() -> None:
+    counts, law = np.array([30, 2, 5, 21, 40, 2]), np.array([0.25, 0.04, 0.05, 0.25, 0.38, 0.03])
+    found = chi_square("", "", counts, law)
+    joined = stats.chisquare([30, 7, 21, 42], 100 * np.array([0.25, 0.09, 0.25, 0.41]))
+    assert found.p_value == pytest.approx(joined.pvalue)
+    assert found.statistic == f"chi-square {joined.statistic:.1f}, degrees of freedom 3"
 
 
 @pytest.mark.parametrize("name", LAWS)
