@@ -98,6 +98,14 @@ def dated(element: KeyedStatistic, window: Any = beam.DoFn.WindowParam, at: Any 
     return key, window.start.micros, window.end.micros, partial.accounting.received
 
 
+@pytest.mark.parametrize("kept", ["duplicate", "late", "rejected"])
+def test_missing_messages_of_a_slice_leave_its_other_reports_in_all_windows(kept: str) -> None:
+    others = Accounting(received=2, **{kept: 2})
+    slices = {20: PartialStatistic(accounting=replace(others, missing=3))}
+    found = {start: total.accounting for start, total in slide(slices, 2 * PERIOD, PERIOD)}
+    assert found == {10: others, 20: replace(others, missing=3)}
+
+
 def test_collected_slices_have_the_last_moment_of_the_oldest() -> None:
     """Until then, no window that holds one of them may close."""
     collect = _CollectFn(PERIOD)
