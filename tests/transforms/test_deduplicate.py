@@ -226,17 +226,20 @@ class Cell:
 
 
 class Timer:
-    """A timer that never fires; expiry has its own tests."""
+    """A timer that never fires, and the times at which it should, in milliseconds."""
 
-    def set(self, _: Timestamp) -> None:
-        pass
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def set(self, time: Timestamp) -> None:
+        self.times.append(time.micros / 1000)
 
 
 class Shard:
     """All state of one shard. A copy is what a runner goes back to when a bundle fails."""
 
     def __init__(self) -> None:
-        self.bags, self.token = [Bag() for _ in range(BAGS)], Cell()
+        self.bags, self.token, self.timer = [Bag() for _ in range(BAGS)], Cell(), Timer()
 
 
 class Worker:
@@ -248,11 +251,11 @@ class Worker:
 
     def forgets(self, shard: Shard, now: int) -> None:
         """Fire the timer, in milliseconds."""
-        self.fn.forget(0, moment(now), shard.token, Timer(), *shard.bags)
+        self.fn.forget(0, moment(now), shard.token, shard.timer, *shard.bags)
 
     def keeps(self, shard: Shard, ids: Iterable[int], hour: int | Iterable[int] = 0) -> list[int]:
         """Process one element; the ids that are new."""
-        outputs = list(self.fn.process((0, mixed(columns(ids, hour))), shard.token, Timer(), *shard.bags))
+        outputs = list(self.fn.process((0, mixed(columns(ids, hour))), shard.token, shard.timer, *shard.bags))
         return [row[2] for output in outputs if isinstance(output, MixedColumns) for row in rows(output)]
 
 
@@ -308,6 +311,17 @@ def test_a_shard_fills_one_bag_and_then_the_next() -> None:
     found = [[id_[0] ^ mask for ids in held(bag).values() for id_ in ids] for bag in shard.bags]
     assert found == [[0, 1, 2 * n], *([2 * bag, 2 * bag + 1] for bag in range(1, n))]
     assert Worker().keeps(shard, range(2 * n + 3)) == [2 * n + 1, 2 * n + 2]
+
+
+def test_the_timer_is_set_to_the_next_expiry_when_that_changes() -> None:
+    shard, worker = Shard(), Worker()
+    worker.keeps(shard, [1], hour=1)
+    worker.keeps(shard, [2], hour=2)
+    worker.keeps(shard, [3], hour=0)
+    worker.forgets(shard, EXPIRY)
+    worker.forgets(shard, EXPIRY + HOUR)
+    worker.forgets(shard, EXPIRY + 2 * HOUR)
+    assert shard.timer.times == [EXPIRY + HOUR, EXPIRY, EXPIRY + HOUR, EXPIRY + 2 * HOUR]
 
 
 def test_a_worker_that_forgets_reads_no_state_again() -> None:
@@ -387,7 +401,7 @@ def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
     fn.setup()
     shard = Shard()
     parts = mixed(*(build.columns([(1, 7), (2, 7)], START, key=(name, 1)) for name in names))
-    assert list(fn.process((0, parts), shard.token, Timer(), *shard.bags)) == [parts]
+    assert list(fn.process((0, parts), shard.token, shard.timer, *shard.bags)) == [parts]
     # One entry holds all ids of a time, and each id apart from that of another collection.
     [entry] = [entry for bag in shard.bags for entry in bag.entries]
     assert len(set(map(tuple, unpack_ids(entry)[1].tolist()))) == 100
