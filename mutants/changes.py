@@ -77,7 +77,7 @@ def chosen(root: Path, files: Iterable[str], n: int, seed: str) -> list[Change]:
     at_random = random.Random(seed)
     all_places = [(file, place) for file in sorted(files) for place in sorted(places(root / file))]
     at_random.shuffle(all_places)
-    found = (_change(root, file, place, at_random) for file, place in all_places)
+    found = (next(changes(root, file, place, at_random), None) for file, place in all_places)
     return list(islice(filter(None, found), n))
 
 
@@ -97,17 +97,15 @@ def places(path: Path) -> Mapping[Place, Sequence[tuple[str, int]]]:
     return found
 
 
-def _change(root: Path, file: str, place: Place, at_random: random.Random) -> Change | None:
-    """Return a change at a place; None if no change there can alter what the file does."""
+def changes(root: Path, file: str, place: Place, at_random: random.Random) -> Iterator[Change]:
+    """Yield the changes at a place that can alter what the file does, in a random order."""
     source = (root / file).read_text(encoding="utf-8")
     ways = list(places(root / file)[place])
     at_random.shuffle(ways)
     for name, occurrence in ways:
         changed = mutate_code(source, get_operator(name)(), occurrence)
         if changed is not None and _meaning(changed) not in (None, _meaning(source)):
-            before, after = _changed_lines(source, changed)
-            return Change(file, place[0], before, after, changed)
-    return None
+            yield Change(file, place[0], *_changed_lines(source, changed), changed)
 
 
 def _changed_lines(source: str, changed: str) -> tuple[str, str]:
@@ -149,9 +147,9 @@ class _Untold(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         names = [each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)]
-        if names and all(name.isupper() for name in names):
-            if not any(isinstance(each, ast.Name | ast.Call) for each in ast.walk(node.value)):
-                node.value = ast.Constant(None)
+        of_numbers = not any(isinstance(each, ast.Name | ast.Call) for each in ast.walk(node.value))
+        if of_numbers and names and all(name.isupper() for name in names):
+            node.value = ast.Constant(None)
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
