@@ -106,6 +106,7 @@ class FlinkCluster(Service):
             "taskmanager.memory.managed.size": "128m",
             "taskmanager.memory.network.min": "64m",
             "taskmanager.memory.network.max": "64m",
+            "taskmanager.network.sort-shuffle.min-buffers": 32,  # of a batch, which shuffles much at once
             "taskmanager.memory.jvm-metaspace.size": "1g",  # each job loads Beam again
             "taskmanager.memory.jvm-overhead.min": "128m",
             "taskmanager.memory.jvm-overhead.max": "128m",

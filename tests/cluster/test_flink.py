@@ -18,6 +18,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
+from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from uldp.pipelines.jobs.cluster import cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.read import newest, read_statistics
@@ -157,6 +158,11 @@ def test_bounded(flink: Flink, tmp_path: Path) -> None:
         _ = numbers | beam.io.WriteToText(str(tmp_path / "squares"))
     lines = [line for file in tmp_path.glob("squares-*") for line in file.read_text(encoding="utf-8").split()]
     assert sorted(map(int, lines)) == [number * number for number in range(100)]
+
+
+def test_windows_of_others_change_nothing(flink: Flink, tmp_path: Path) -> None:
+    options = [*flink.arguments, "--parallelism=1"]
+    assert outputs_of_branches(tmp_path, *options) == dict.fromkeys(ALIKE, OF_AN_ARCHIVE)
 
 
 @pytest.mark.parametrize("kills", [0, 2])
