@@ -53,8 +53,8 @@ ELSEWHERE = "make "
 OF_AN_ENVIRONMENT = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"}
 #: After so long a command hangs, on however slow a machine.
 HANGS_AFTER_SECONDS = 600
-#: What is no option of a command of ours: a help page's, and Beam's, most of which have an underscore.
-OTHER_OPTIONS = {"--help", "--runner"}
+#: What is no option of ours: a help page's, the mutation run's, and Beam's, most of which have an underscore.
+OTHER_OPTIONS = {"--help", "--runner", "--date"}
 FOLDERS = (
     "schemas",
     "mechanisms",
