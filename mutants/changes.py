@@ -125,8 +125,9 @@ def _meaning(source: str) -> str | None:
 class _Untold(ast.NodeTransformer):
     """Drops what no test can or should ask for.
 
-    Those are annotations; decorators, as of a cache; the keywords ``copy`` and ``strict``, which alter no result; and
-    numbers of named constants, which a test could only repeat. Of the sizes in ``reshape``, all below 0 mean the same.
+    Those are annotations, and whether an argument is named; decorators, as of a cache; the keywords ``copy`` and
+    ``strict``, which alter no result; and numbers of named constants, which a test could only repeat. Of the sizes in
+    ``reshape``, all below 0 mean the same.
     """
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -140,6 +141,11 @@ class _Untold(ast.NodeTransformer):
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
         return node
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        node.args, node.posonlyargs, node.kwonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], [], []
+        node.defaults, node.kw_defaults = [*node.defaults, *filter(None, node.kw_defaults)], []
+        return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         node.annotation = ast.Constant(None)

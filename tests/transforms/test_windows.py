@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from tests.build import HOUR
+from tests.build import HOUR, START
 from uldp.collector.collections import AMENDABLE_FOR, serve
 from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import milliseconds
-from uldp.transforms.windows import at_time, expires, pane_of, window_fn, window_into, window_label
+from uldp.transforms.windows import at_time, expires, in_window, pane_of, window_fn, window_into, window_label
 
 #: From 1970 to 9999.
 TIMES = st.integers(0, 253_402_300_799_999)
@@ -145,3 +145,10 @@ def test_a_pane_is_of_the_kind_of_its_nonspeculative_index(
 ) -> None:
     info = PaneInfo(False, False, timing, index, nonspeculative)
     assert pane_of(info) == pane
+
+
+def test_what_is_put_into_a_window_has_its_last_millisecond() -> None:
+    put = in_window(START, START + HOUR, "value")
+    (window,) = put.windows
+    assert (window.start, window.end) == (Timestamp(micros=1000 * START), Timestamp(micros=1000 * (START + HOUR)))
+    assert put.timestamp == Timestamp(micros=1000 * (START + HOUR - 1))
