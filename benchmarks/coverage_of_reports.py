@@ -148,7 +148,7 @@ def _shares(size: int) -> Floats:
 
 
 def _hold(variable: Variable, n: int, rng: np.random.Generator) -> Held:
-    if variable.domain.number is not None:
+    if variable.kind.ordered:
         return Held(rng.beta(*_SHAPE, n), np.full(n, -1))
     names = variable.candidates
     values = rng.choice(size := len(names) or variable.size, n, p=_shares(size))

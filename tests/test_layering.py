@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
 #: From the lowest floor to the highest.
@@ -199,6 +200,31 @@ def test_families_are_asked_and_not_told_apart() -> None:
     assert offenders(told_apart, outside) == {}
     registry = ROOT / "schemas" / "uldp" / "schemas" / "specs" / "families.py"
     assert offenders(listed, [path for path in outside if path != registry]) == {}
+
+
+def test_kinds_of_domain_are_asked_and_not_told_apart() -> None:
+    """No file outside of ``kinds`` and of families asks which kind a domain is of: by type, by name, or by its key."""
+    classes, names = {kind.__name__ for kind in KINDS.values()}, set(KINDS)
+
+    def asks(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Name("isinstance"), args=[_, asked]):
+                return any(isinstance(each, ast.Name) and each.id in classes for each in ast.walk(asked))
+            case ast.Compare(left, _, [right]):
+                of_kind = any(word in ast.unparse(each) for each in (left, right) for word in ("kind", "domain"))
+                return of_kind and any(isinstance(each, ast.Constant) and each.value in names for each in (left, right))
+            case ast.Dict(keys=keys):
+                return len(names & {each.value for each in keys if isinstance(each, ast.Constant)}) > 1
+            case ast.Attribute(ast.Attribute(attr="domain") | ast.Name("domain"), attr=key):
+                return key in names - {"values"}
+        return False
+
+    def told_apart(path: Path) -> set[str]:
+        return {f"line {node.lineno}" for node in ast.walk(parsed(path)) if isinstance(node, ast.expr) and asks(node)}
+
+    kinds = ROOT / "schemas" / "uldp" / "schemas" / "specs" / "kinds"
+    outside = [path for path in MODULES if not (path.is_relative_to(FAMILIES) or path.is_relative_to(kinds))]
+    assert offenders(told_apart, outside) == {}
 
 
 @pytest.mark.parametrize("folder", [name for name in OUTBUILDINGS if (ROOT / name).is_dir()])

@@ -27,6 +27,7 @@ from uldp.schemas.framing import report_store
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Report
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import Number, Strings
 from uldp.schemas.specs.variable import Variable
 
 #: The devices of a case, but no further one after so many draws.
@@ -223,9 +224,10 @@ def _choice(variable: Variable, number: int) -> tuple[int | float | str, str | N
 
 
 def _choices(variable: Variable) -> list[tuple[int | float | str, str | None]]:
-    if (number := variable.domain.number) is not None:
-        return [(number.low + part * (number.high - number.low), None) for part in (0, 1, 0.3, 0.5, 2, -1)]
-    if variable.domain.strings is not None:
+    kind = variable.kind
+    if isinstance(kind, Number):
+        return [(kind.low + part * (kind.high - kind.low), None) for part in (0, 1, 0.3, 0.5, 2, -1)]
+    if isinstance(kind, Strings):
         return [(text, None) for text in variable.candidates]
     last = variable.size - 1
     hidden: list[tuple[int | float | str, str | None]] = [

@@ -20,6 +20,7 @@ from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS
 from uldp.schemas.arrays import Floats, Values
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import Number, Strings
 from uldp.schemas.specs.variable import Variable
 
 
@@ -199,22 +200,22 @@ _HIDDEN = 0.2
 
 
 def _hold(variable: Variable, rng: Generator, n: int) -> Held:
-    number = variable.domain.number
-    if variable.domain.strings is not None:
+    kind = variable.kind
+    if isinstance(kind, Strings):
         texts = np.array(variable.candidates, dtype=np.object_)
         return Held(texts[rng.choice(len(texts), n, p=_SHARES[len(texts)])], np.full(n, -1))
-    if number is None:
+    if not isinstance(kind, Number):
         hidden = rng.random(n) < _HIDDEN * len(variable.tags)
         return Held(rng.choice(variable.size, n, p=_SHARES[variable.size]), hidden.astype(np.int64) - 1)
     # Most are near the lower end. A tenth is at 1.5, outside of [0, 1]; the others have the mean 1/4.
     places = np.where(rng.random(n) < 0.1, 1.5, rng.beta(1, 3, n))
-    return Held(number.low + places * (number.high - number.low), np.full(n, -1))
+    return Held(kind.low + places * (kind.high - kind.low), np.full(n, -1))
 
 
 def _truth(variable: Variable) -> Floats:
-    number = variable.domain.number
-    if number is not None:
-        return np.array([number.low + (0.1 + 0.9 / 4) * (number.high - number.low)])
+    kind = variable.kind
+    if isinstance(kind, Number):
+        return np.array([kind.low + (0.1 + 0.9 / 4) * (kind.high - kind.low)])
     shares = _SHARES[variable.size or len(variable.candidates)]
     if not variable.tags:
         return shares

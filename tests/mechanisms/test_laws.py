@@ -55,7 +55,7 @@ def test_the_spec_knows_the_domain_and_the_estimators_of_the_mechanism(name: str
     spec, decoder = EXAMPLES[name].spec, EXAMPLES[name].protocol.decoder
     assert spec.domain.kind == spec.mechanism.domain_kind
     mechanisms = [variable.mechanism for variable in spec.variables.values()]
-    assert [variable.domain.kind for variable in spec.variables.values()] == [of.domain_kind for of in mechanisms]
+    assert [variable.kind.name for variable in spec.variables.values()] == [of.domain_kind for of in mechanisms]
     # An estimator of a record is one of any attribute.
     assert list(decoder.estimators) == list(dict.fromkeys(chain.from_iterable(of.estimators for of in mechanisms)))
     assert spec.mechanism.estimators[0] == decoder.estimators[0]

@@ -16,6 +16,7 @@ from uldp.pipelines.cli import cli
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.kinds import Number, Strings
 from uldp.schemas.specs.variable import Variable
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import read_messages
@@ -34,16 +35,16 @@ def truth(spec: CollectionSpec) -> str:
     columns: dict[str, tuple[str, str]] = {}
     for name, variable in spec.variables.items():
         columns[name or "value"] = values(variable)
-        if variable.tags or (not name and variable.domain.kind == "values"):
+        if variable.tags or (not name and variable.kind.listed):
             columns[f"{name}.tag" if name else "tag"] = ("", variable.tags[0].name if variable.tags else "")
     rows = zip(*columns.values(), strict=True)
     return "\n".join([",".join([*columns, "weight"]), *(",".join([*row, "1"]) for row in rows)]) + "\n"
 
 
 def values(variable: Variable) -> tuple[str, str]:
-    if variable.domain.number is not None:
+    if isinstance(variable.kind, Number):
         return "0.5", "7.25"
-    return ("kiosk", "nobody") if variable.domain.strings is not None else ("0", str(variable.size - 1))
+    return ("kiosk", "nobody") if isinstance(variable.kind, Strings) else ("0", str(variable.size - 1))
 
 
 def saved(folder: Path, keys: dict[str, Any]) -> Path:

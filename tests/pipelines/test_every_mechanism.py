@@ -216,7 +216,7 @@ def true_values(table: Table, truth: Truth) -> Floats:
             return np.array([0.1, 0.1, 0.0])  # of ten, one hides mail and one hides clinic, and nobody hides maps
         case TableName.UNEXPLAINED:
             return np.array([0.1])
-        case TableName.SHARE if truth.variables[attribute].domain.number is not None:
+        case TableName.SHARE if truth.variables[attribute].kind.ordered:
             return SHARES
     return truth.distribution(attribute)
 

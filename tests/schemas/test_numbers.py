@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests import build
+from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.specfile import SpecError
 
@@ -13,7 +14,7 @@ DUCHI: dict[str, Any] = {"domain": {"number": {"low": -1, "high": 24}}, "mechani
 
 def test_a_number_has_a_range_and_no_values() -> None:
     spec = build.spec(**DUCHI)
-    number = spec.variables[""].domain.number
+    number = spec.variables[""].of_kind(Number)
     assert number is not None
     assert (number.low, number.high) == (-1.0, 24.0)
     assert (spec.size, spec.labels, spec.sensitive_mask.shape, spec.background.shape) == (0, [], (0,), (0, 0))

@@ -20,6 +20,7 @@ from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Mask
+from uldp.schemas.specs.kinds import Strings
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -66,8 +67,7 @@ def of_folds(variable: Variable, spec: PrivateSpec, build: Callable[[int, float]
 
 def of_strings(variable: Variable, spec: PrivateSpec, build: Callable[[float], StringMechanism]) -> LdpProtocol:
     """Return the protocol of a mechanism for strings. ``build`` gets its epsilon, or the lasting one."""
-    assert variable.domain.strings is not None  # the spec has checked this
-    longest, mechanism = variable.domain.strings.longest, build(spec.epsilon)
+    longest, mechanism = variable.of_kind(Strings).longest, build(spec.epsilon)
     decoder = CandidateDecoder(mechanism, variable.candidates, longest, simultaneous=variable.simultaneous)
     return LdpProtocol(StringEncoding(longest), kept(spec, mechanism, build), decoder)
 

@@ -9,7 +9,6 @@ import math
 import operator
 import secrets
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import cast
 
 import numpy as np
@@ -24,10 +23,13 @@ from uldp.schemas.arrays import Payloads, Values
 from uldp.schemas.records import Report, as_milliseconds
 from uldp.schemas.specs.collection import CollectionSpec, checked_spec
 from uldp.schemas.specs.durations import milliseconds
+from uldp.schemas.specs.kinds import ListedValues
 from uldp.schemas.specs.variable import Variable
 
 #: An index into a domain, a number, or a string.
 Value = int | float | str
+#: The index of the tag of each hidden value; these values are indices.
+_TagOf = Mapping[Value, int]
 #: By value, the name of its tag; or such a mapping for each attribute of a record.
 Hidden = Mapping[int, str] | Mapping[str, Mapping[int, str]]
 
@@ -213,39 +215,22 @@ class Device:
         return content.key(json.dumps([self._spec.collection, self._channel, entry]))
 
 
-def _hidden(name: str, variable: Variable, hidden: Mapping[int, str]) -> dict[int, int]:
+def _hidden(name: str, variable: Variable, hidden: Mapping[int, str]) -> _TagOf:
     """Return the index of the tag of each hidden value."""
     tags = {tag.name: index for index, tag in enumerate(variable.tags)}
-    if hidden and not variable.size:
+    if not hidden:
+        return {}
+    if not variable.kind.listed:
         raise ValueError("hidden names values, but the domain has none: it is of numbers or of strings")
-    if not all(0 <= _index(name, variable, value, "a hidden value") < variable.size for value in hidden):
+    listed = variable.of_kind(ListedValues)
+    if not all(0 <= listed.index(value, name, "a hidden value") < listed.values.size for value in hidden):
         raise ValueError(f"a hidden value is outside of the domain 0 to {variable.size - 1}")
     if not tags.keys() >= set(hidden.values()):
         raise ValueError(f"a hidden value has a tag that is not in the spec, whose tags are {list(tags)}")
     return {operator.index(value): tags[tag] for value, tag in hidden.items()}
 
 
-def _index(name: str, variable: Variable, value: object, what: str) -> int:
-    """Return a value of a domain that must be given by its index."""
-    try:
-        return operator.index(cast(int, value))
-    except TypeError:
-        known = f"; spec.variables[{name!r}].index(label) gives that of a label" if variable.names else ""
-        kind = type(value).__name__
-        raise TypeError(f"{what} is a {kind}, not an int: its index, 0 to {variable.size - 1}{known}") from None
-
-
-def _held(name: str, variable: Variable, value: Value, hidden: Mapping[int, int]) -> Held:
+def _held(name: str, variable: Variable, value: Value, hidden: _TagOf) -> Held:
     """Check a value, and return it as a column of one device."""
-    if variable.domain.number is not None:
-        if not isinstance(cast(object, value), Real):  # NumPy would name text that it cannot convert
-            raise TypeError(f"the value is a {type(value).__name__}, not a number")
-        return Held(np.array([value], dtype=np.float64), np.array([-1]))
-    if variable.domain.strings is not None:
-        if not isinstance(value, str):
-            raise TypeError(f"the value is a {type(value).__name__}, not a string")
-        return Held(np.array([value], dtype=np.object_), np.array([-1]))
-    index = _index(name, variable, value, "the value")
-    if not 0 <= index < variable.size:
-        raise ValueError(f"the value is outside of the domain 0 to {variable.size - 1}")
-    return Held(np.array([index]), np.array([hidden.get(index, -1)]))
+    held = variable.kind.check(value, name)
+    return Held(variable.kind.column([held]), np.array([hidden.get(held, -1)]))

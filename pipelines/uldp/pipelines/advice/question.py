@@ -13,9 +13,9 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import VariableDomain
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mistakes import quote
 from uldp.schemas.specs.specfile import read_spec
-from uldp.schemas.specs.values import read_values
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Question:
     @cached_property
     def size(self) -> int:
         """The number of values."""
-        return read_values(VariableDomain.model_validate(self.keys["domain"]), SpecFolder(self.base, self.below)).size
+        return VariableDomain.model_validate(self.keys["domain"]).read(SpecFolder(self.base, self.below)).values.size
 
     def spec(self, mechanism: Mapping[str, Any], *, plain: bool) -> CollectionSpec:
         """Return the spec with a mechanism; ``plain`` if it protects all values.
@@ -101,9 +101,9 @@ def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any],
         ValueError: if the spec is invalid, or not one of values, or has zones.
     """
     spec = CollectionSpec.load(path, below=below)
-    if spec.domain.kind != "values":
+    if not is_listed(spec.domain.kind):
         raise ValueError(
-            f"{path}: uldp advise compares mechanisms for values, and this is a spec of a {spec.domain.kind}"
+            f"{path}: uldp advise compares mechanisms for values, and this is a spec of {holds(spec.domain.kind)}"
         )
     for tag in spec.variables[""].tags:
         if tag.zones is not None:

@@ -77,11 +77,11 @@ def verify(
             f"{spec.collection} has lasting_epsilon, and reports of one permanent response depend on each other; copy"
             " the spec without this key, let a device with an empty ledger make each report, and verify with the copy"
         )
-    strings = any(variable.domain.strings is not None for variable in spec.variables.values())
-    if strings and "" not in spec.variables:
+    lawless = [variable.kind.holds for variable in spec.variables.values() if not variable.kind.has_law]
+    if lawless and "" not in spec.variables:
         raise ValueError(
-            f"{spec.collection} collects records with strings, whose reports verify does not test; verify those of a"
-            " collection of the strings alone"
+            f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
+            f" those of a collection of the {lawless[0]} alone"
         )
     held = _held(spec, values, tags)
     ids, payloads = _read(inspection, archive)

@@ -35,6 +35,7 @@ from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import count_reasons, missing_messages
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
+from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
@@ -218,9 +219,10 @@ def _chapter(
 
 
 def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
-    if spec.domain.kind != "values":
-        collected = "strings" if spec.domain.kind == "strings" else f"a {spec.domain.kind}"
-        raise ReportError(f"{spec.collection} collects {collected}, and a truth is for values; leave it out")
+    if not is_listed(spec.domain.kind):
+        raise ReportError(
+            f"{spec.collection} collects {holds(spec.domain.kind)}, and a truth is for values; leave it out"
+        )
     shares = truth.shares
     if not (shares.shape == (spec.size,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6):
         raise ReportError(

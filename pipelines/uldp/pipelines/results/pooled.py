@@ -154,10 +154,9 @@ def difference(spec: CollectionSpec, newest: CollectionSpec) -> str | None:
         return "their records have other attributes"
     for name, variable in spec.variables.items():
         other, of = newest.variables[name], f" of {name}" if name else ""
-        if variable.domain.number != other.domain.number:
-            return f"their ranges of numbers{of} differ"
-        if variable.labels != other.labels:
-            return f"their values{of} differ"
+        if not variable.kind.same(other.kind):
+            kind = other.kind if variable.kind.listed else variable.kind
+            return f"their {kind.compared}{of} differ"
         if [tag.name for tag in variable.tags] != [tag.name for tag in other.tags]:
             return f"their tags{of} differ"
     return None

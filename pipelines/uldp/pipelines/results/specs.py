@@ -8,6 +8,7 @@ from uldp.pipelines.results.read import ESTIMATES, estimator_of
 from uldp.pipelines.results.selection import Selection, require
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
+from uldp.schemas.specs.kinds import is_listed
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.table import TableName
 from uldp.transforms.io.folders import Kind, kind_of, mismatch
@@ -48,7 +49,7 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
     if spec is None:
         raise missing_spec(name)
     share = estimate.table(TableName.SHARE)
-    fits = share is None or spec.domain.kind != "values" or share.shape == (spec.size,)
+    fits = share is None or not is_listed(spec.domain.kind) or share.shape == (spec.size,)
     if estimate.channel != spec.channel or not fits:
         raise ResultsError(
             f"specs/{name}/spec.yaml is not the spec of the job that made the estimates of {name}: "

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.domains import Number
+from uldp.schemas.specs.kinds import ListedValues
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.table import Table, TableName
 
@@ -29,19 +28,14 @@ def entry_names(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
     """Return the keys, labels or bins of the entries of a table; None if the entries have an index and no name."""
     if table.keys is not None:
         return table.keys
-    variable, size = spec.variables.get("".join(table.of)), len(table.values)
-    if variable is not None and variable.size == size:
-        return variable.names
-    if (number := _number(table.of, spec)) is not None and table.whole:
-        edges = np.linspace(number.low, number.high, size + 1)
-        return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]
-    return None
+    variable = spec.variables.get("".join(table.of))
+    return None if variable is None else variable.kind.entries(len(table.values), whole=table.whole)
 
 
-def _number(of: Sequence[str], spec: CollectionSpec) -> Number | None:
-    """Return the range of the number that a table with these attributes is about; None if it is about values."""
+def _ordered(of: Sequence[str], spec: CollectionSpec) -> bool:
+    """Return whether the shares of a table with these attributes have an order of their own, as bins of a number."""
     variable = spec.variables.get("".join(of))
-    return None if variable is None else variable.domain.number
+    return variable is not None and variable.kind.ordered
 
 
 def table_name(table: Table) -> str:
@@ -59,7 +53,7 @@ def headlines(estimate: Estimate, spec: CollectionSpec) -> Iterator[str]:
     for of in dict.fromkeys(table.of for table in estimate.tables):
         name = f"{' x '.join(of)} " if of else ""
         shares = estimate.table(TableName.HIDDEN, of) or estimate.table(TableName.SHARE, of)
-        if shares is not None and _number(of, spec) is None:
+        if shares is not None and not _ordered(of, spec):
             shown = range(len(shares.values)) if shares.name is TableName.HIDDEN else largest(shares.values, 1)
             labels = value_labels(shares, spec)
             for i in shown:
@@ -81,27 +75,26 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
     """
     variables = list(dict.fromkeys(table.of for table in estimate.tables))
     for of in variables:
-        if _number(of, spec) is None:
+        if not _ordered(of, spec):
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
         if table.name not in (*WITH_SHARES, TableName.ZONE):
             yield from _table_text(table, spec, estimate.n)
     for of in variables:
-        if _number(of, spec) is not None:
+        if _ordered(of, spec):
             yield from _shares_text(estimate, of, spec, top)
 
 
 def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:
     """Return the indices of the ``top`` largest shares: values by their share, bins of a number in their order."""
     order = largest(share.values, top)
-    return order if _number(share.of, spec) is None else sorted(order)
+    return sorted(order) if _ordered(share.of, spec) else order
 
 
 def unit_of(share: Table, spec: CollectionSpec) -> str:
     """Return the name of the entries of a table of shares."""
     variable = spec.variables.get("".join(share.of))
-    kind = "values" if variable is None else variable.domain.kind
-    return {"number": "bins", "strings": "candidates"}.get(kind, "values")
+    return ListedValues.unit if variable is None else variable.kind.unit
 
 
 def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:

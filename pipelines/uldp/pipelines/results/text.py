@@ -85,12 +85,8 @@ def _domain_text(spec: CollectionSpec) -> str:
     if "" not in spec.variables:
         return f"one of {len(spec.variables)} attributes: {', '.join(spec.variables)}"
     variable = spec.variables[""]
-    if (number := variable.domain.number) is not None:
-        return f"a number from {number.low:g} to {number.high:g}"
-    if variable.domain.strings is not None:
-        return f"strings of up to {number_of(variable.domain.strings.longest, 'byte')}"
     names = ", ".join(tag.name for tag in variable.tags)
-    return f"{variable.size:,} values" + (f" and {number_of(len(variable.tags), 'tag')} ({names})" if names else "")
+    return variable.kind.text + (f" and {number_of(len(variable.tags), 'tag')} ({names})" if names else "")
 
 
 def _limits(spec: CollectionSpec) -> Iterator[str]:

@@ -118,11 +118,8 @@ class Truth:
         Of strings, return the shares of the candidates.
         """
         values, _ = self._of(attribute)
-        if self.variables[attribute].domain.strings is not None:
-            asked = self.variables[attribute].candidates
-            return np.array([self.probabilities[values == candidate].sum() for candidate in asked])
-        shares = np.bincount(cast(Values, values), self.probabilities, minlength=self.variables[attribute].size)
-        return np.asarray(shares, dtype=np.float64)
+        variable = self.variables[attribute]
+        return variable.kind.shares(values, self.probabilities, variable.candidates)
 
     def intermediate(self, attribute: str = "") -> Floats:
         """Return the distribution r, shape (|Z|,), after each user's f_pre (eq. 20), over X and a bot for each tag."""
@@ -147,18 +144,14 @@ class Truth:
 def _column(variable: Variable, fields: list[_Field]) -> Held:
     values, tags = zip(*fields, strict=True) if fields else ((), ())
     hidden = np.array(tags, dtype=np.int64)
-    if variable.domain.strings is not None:
-        return Held(np.array(values, dtype=np.object_), hidden)
-    if variable.domain.number is None:
-        return Held(np.array(values, dtype=np.int64), hidden)
-    return Held(np.array(values, dtype=np.float64), hidden)
+    return Held(variable.kind.column(values), hidden)
 
 
 def _headers(spec: CollectionSpec) -> list[list[list[str]]]:
     """Return the headers that a file may have, the usual one first, as the columns of each variable."""
     if "" not in spec.variables:
         return [[[name, f"{name}.tag"] if variable.tags else [name] for name, variable in spec.variables.items()]]
-    return [[["value", "tag"]], [["value"]]] if spec.variables[""].domain.kind == "values" else [[["value"]]]
+    return [[["value", "tag"]], [["value"]]] if spec.variables[""].kind.listed else [[["value"]]]
 
 
 def _read_cells(path: Path, spec: CollectionSpec) -> Iterator[tuple[list[_Field], float]]:

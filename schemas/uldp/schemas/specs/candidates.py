@@ -1,8 +1,7 @@
 """The candidates of a collection of strings: those whose shares the collector estimates. Devices do not know them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from uldp.schemas.specs.domains import Strings
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import plain, quote
 from uldp.schemas.specs.tables import read_column
@@ -12,14 +11,14 @@ MOST_CANDIDATE_BYTES = 1 << 18
 
 
 def read_candidates(
-    listed: Sequence[str] | None, file: str | None, strings: Strings, most: int, folder: SpecFolder
+    listed: Sequence[str] | None, file: str | None, read: Callable[[str], str], most: int, folder: SpecFolder
 ) -> Sequence[str]:
     """Return the candidates of a spec, or of a CSV file; nothing if there are neither.
 
     Args:
         listed: The candidates that the spec lists.
         file: The file that it names.
-        strings: The domain.
+        read: Returns a string of the domain, and raises ValueError for any other.
         most: The most candidates that the mechanism tells apart.
         folder: The folder of the spec.
 
@@ -45,7 +44,7 @@ def read_candidates(
     for number, text in enumerate(found, 1):
         at = f"{'entry' if file is None else 'value'} {number}, {quote(text)}"
         try:
-            strings.read(text)
+            read(text)
         except ValueError as error:
             raise ValueError(f"{key}: {at}: {error}; shorten or remove it") from error
         if text in seen:

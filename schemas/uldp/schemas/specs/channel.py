@@ -31,14 +31,7 @@ def _facts(mechanism: MechanismFamily, variables: Mapping[str, Variable]) -> Ite
         yield "mechanism.epsilon", mechanism.epsilon
     for name, variable in variables.items():
         of_domain, beside = (f"domain.record.{name}.",) * 2 if name else ("domain.", "")
-        if variable.domain.number is not None:
-            yield from _under(f"{of_domain}number.", variable.domain.number.model_dump())
-        elif variable.domain.strings is not None:
-            yield from _under(f"{of_domain}strings.", variable.domain.strings.model_dump())
-        elif variable.names is not None:
-            yield f"{of_domain}labels", variable.names
-        else:
-            yield f"{of_domain}size", variable.size
+        yield from _under(of_domain, dict(variable.kind.facts()))
         all_sensitive = bool(variable.sensitive_mask.all())
         yield f"{beside}sensitive", "all" if all_sensitive else variable.sensitive_mask.nonzero()[0].tolist()
         yield f"{beside}tags", [tag.name for tag in variable.tags]

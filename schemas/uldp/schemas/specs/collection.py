@@ -18,14 +18,16 @@ from uldp.schemas.arrays import Floats, Mask, Times
 from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.channel import device_half, digest
-from uldp.schemas.specs.domains import Domain, Sensitive, Tag
+from uldp.schemas.specs.domains import Domain, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds import RECORD
 from uldp.schemas.specs.mechanism_family import MisfitError, names_where
 from uldp.schemas.specs.mistakes import explain, near, notes, quote
 from uldp.schemas.specs.specfile import SpecError, read_spec
 from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.values import Sensitive
 from uldp.schemas.specs.variable import Variable, read_variable
 
 #: A collection and one of its versions.
@@ -236,7 +238,7 @@ class CollectionSpec(Strict):
             return {"": only}
         if not mechanism.parts:
             raise ValueError(
-                f"mechanism: a record needs {names_where(lambda family: family.domain_kind == 'record')}, not"
+                f"mechanism: a record needs {names_where(lambda family: family.domain_kind == RECORD)}, not"
                 f" {mechanism.name}; give each attribute a mechanism in of"
             )
         beside = [name for name in ("tags", "candidates", "candidates_file") if getattr(self, name)]
@@ -277,7 +279,7 @@ class CollectionSpec(Strict):
         return self.intervals == "simultaneous"
 
     def _check_intervals(self) -> None:
-        if self._simultaneous and all(variable.domain.number is not None for variable in self.variables.values()):
+        if self._simultaneous and all(variable.kind.ordered for variable in self.variables.values()):
             raise ValueError("intervals: simultaneous is for shares of values, and no domain has values; remove it")
 
     def _check_estimators(self) -> None:

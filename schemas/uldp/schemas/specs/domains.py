@@ -1,16 +1,14 @@
 """The domain of a collection: the values that a device may hold, a number, strings, or a record of several of these."""
 
-import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds import KINDS, RECORD, Kind, ListedValues, Number, Strings
 from uldp.schemas.specs.strict import Strict
+from uldp.schemas.specs.values import Sensitive, read_values, refuse_repeated
 
-DomainKind = Literal["values", "number", "strings", "record"]
-#: The values that are sensitive for everybody.
-Sensitive = Literal["all"] | list[int | str]
 AttributeName = Annotated[
     str, Field(pattern=r"^[a-z0-9_-]{1,64}$", description="1 to 64 of the characters a-z, 0-9, _ and -")
 ]
@@ -42,55 +40,6 @@ class Tag(Strict):
         return self
 
 
-class Number(Strict):
-    """The range of a number, with both ends."""
-
-    low: float = Field(allow_inf_nan=False)
-    high: float = Field(allow_inf_nan=False)
-
-    @model_validator(mode="after")
-    def _is_a_range(self) -> "Number":
-        if not self.low < self.high:
-            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
-        if math.isinf(self.high - self.low):
-            raise ValueError(f"the range from {self.low:g} to {self.high:g} is too wide; use another unit")
-        return self
-
-    def read(self, text: str) -> float:
-        """Return the number that a table holds as text.
-
-        Raises:
-            ValueError: if the text is no number of the range.
-        """
-        try:
-            number = float(text)
-        except ValueError:
-            raise ValueError(f"{quote(text)} is not a number") from None
-        if not self.low <= number <= self.high:
-            raise ValueError(f"{quote(text)} is outside of the range {self.low:g} to {self.high:g}")
-        return number
-
-
-class Strings(Strict):
-    """All strings of up to ``longest`` bytes of UTF-8; no list of them is needed beforehand."""
-
-    longest: int = Field(ge=1, le=1 << 16)
-
-    def read(self, text: str) -> str:
-        """Return a string of the domain.
-
-        Raises:
-            ValueError: if it is too long, or is no text of Unicode. The message holds its length alone.
-        """
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError:
-            raise ValueError("the string is not valid Unicode") from None
-        if size > self.longest:
-            raise ValueError(f"the string has {size:,} bytes of UTF-8, and the longest has {self.longest:,}")
-        return text
-
-
 class VariableDomain(Strict):
     """What a device may hold: one of ``size`` values, a value for each of ``labels``, a number, or a string."""
 
@@ -111,11 +60,20 @@ class VariableDomain(Strict):
         return self
 
     @property
-    def kind(self) -> DomainKind:
-        """The kind of the domain, which decides the mechanisms for it."""
-        if self.strings is not None:
-            return "strings"
-        return "values" if self.number is None else "number"
+    def kind(self) -> str:
+        """The name of the kind of the domain, which decides the mechanisms for it."""
+        return next((name for name in KINDS if getattr(self, name, None) is not None), ListedValues.name)
+
+    def read(self, folder: SpecFolder) -> Kind:
+        """Return the domain; labels may come from a file of ``folder``.
+
+        Raises:
+            ValueError: if the file cannot be read, or does not hold labels.
+        """
+        if self.kind == ListedValues.name:
+            return ListedValues(read_values(self.size, self.labels, self.labels_file, folder))
+        kind: Kind = getattr(self, self.kind)
+        return kind
 
 
 class Attribute(VariableDomain):
@@ -140,15 +98,6 @@ class Domain(VariableDomain):
     record: dict[AttributeName, Attribute] | None = Field(default=None, min_length=1)
 
     @property
-    def kind(self) -> DomainKind:
-        """The kind of the domain, which decides the mechanisms for it."""
-        return super().kind if self.record is None else "record"
-
-
-def refuse_repeated(labels: list[str]) -> None:
-    """Raise ValueError if a label occurs twice."""
-    seen = set()
-    for label in labels:
-        if label in seen:
-            raise ValueError(f"label {quote(label)} occurs twice; labels must differ")
-        seen.add(label)
+    def kind(self) -> str:
+        """The name of the kind of the domain, which decides the mechanisms for it."""
+        return super().kind if self.record is None else RECORD

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.arrays import Mask
-from uldp.schemas.specs.domains import DomainKind, Tag
+from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.estimators import OF_COUNTS, EstimatorName
 from uldp.schemas.specs.families import mechanism_names, registered
+from uldp.schemas.specs.kinds import RECORD, is_listed
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.strict import Strict
 from uldp.schemas.specs.values import Values
@@ -70,7 +71,7 @@ class MechanismFamily(Strict):
     no_budget: ClassVar[str] = ""
     not_in_levels: ClassVar[str | None] = None
     not_ranked: ClassVar[str] = ""
-    domain_kind: ClassVar[DomainKind] = "values"
+    domain_kind: ClassVar[str] = "values"
     estimators: ClassVar[tuple[EstimatorName, ...]] = OF_COUNTS
     largest_size: ClassVar[int] = 1 << 24
     large_domains: ClassVar[tuple[str, str]] = ("has a cell for each value", "")
@@ -101,12 +102,12 @@ class MechanismFamily(Strict):
     @classmethod
     def is_part(cls) -> bool:
         """Return whether it can be the mechanism of an attribute of a record."""
-        return "share" in cls.model_fields and cls.domain_kind != "record"
+        return "share" in cls.model_fields and cls.domain_kind != RECORD
 
     @classmethod
     def is_level(cls) -> bool:
         """Return whether it can be the mechanism of levels."""
-        return cls.domain_kind == "values" and "epsilon" in cls.model_fields and cls.not_in_levels is None
+        return is_listed(cls.domain_kind) and "epsilon" in cls.model_fields and cls.not_in_levels is None
 
     @classmethod
     def example(cls, size: int) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.domains import Sensitive, VariableDomain, refuse_repeated
 from uldp.schemas.specs.folder import SpecFolder
 from uldp.schemas.specs.mistakes import near, notes, plain, quote
 from uldp.schemas.specs.tables import Table, read_column, read_weight
 
+#: The values that are sensitive for everybody.
+Sensitive = Literal["all"] | list[int | str]
 #: The draws that the weights of a background count for one that is worth as much. A background is seldom a sample of
 #: the hidden users themselves: with this number, intervals cover where the places of the shipped example are assumed.
 WEIGHT_OF_A_DRAW = 4
@@ -110,18 +112,15 @@ class Values:
         return weights / total, float(total) / WEIGHT_OF_A_DRAW if whole else np.nan
 
 
-def read_values(domain: VariableDomain, folder: SpecFolder) -> Values:
-    """Return the values of a domain; labels may come from a file of ``folder``.
+def read_values(size: int | None, labels: list[str] | None, labels_file: str | None, folder: SpecFolder) -> Values:
+    """Return the values that a domain gives in one of these ways; labels may come from a file of ``folder``.
 
     Raises:
         ValueError: if the file cannot be read, or does not hold labels.
     """
-    if domain.labels_file is not None:
-        labels = _read_labels(domain.labels_file, folder)
-        return Values(len(labels), labels)
-    if domain.labels is not None:
-        return Values(len(domain.labels), domain.labels)
-    return Values(domain.size or 0, None)
+    if labels_file is not None:
+        labels = _read_labels(labels_file, folder)
+    return Values(size or 0 if labels is None else len(labels), labels)
 
 
 def _read_labels(name: str, folder: SpecFolder) -> list[str]:
@@ -134,3 +133,12 @@ def _read_labels(name: str, folder: SpecFolder) -> list[str]:
     except ValueError as error:
         raise ValueError(f"labels_file: {plain(str(folder.path / name))}: {error}") from error
     return labels
+
+
+def refuse_repeated(labels: list[str]) -> None:
+    """Raise ValueError if a label occurs twice."""
+    seen = set()
+    for label in labels:
+        if label in seen:
+            raise ValueError(f"label {quote(label)} occurs twice; labels must differ")
+        seen.add(label)

@@ -4,20 +4,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from uldp.schemas.arrays import Floats, Mask
-from uldp.schemas.specs.candidates import read_candidates
-from uldp.schemas.specs.domains import Sensitive, Tag, VariableDomain
+from uldp.schemas.specs.domains import Tag, VariableDomain
 from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds import KINDS, Kind, holds
 from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, names_where
 from uldp.schemas.specs.mistakes import plain
-from uldp.schemas.specs.values import Values, read_values
+from uldp.schemas.specs.values import Sensitive, Values
 from uldp.schemas.specs.zones import Zones, read_zones
 
 #: A collector has a table of the values behind each zone that has a bot of its own; it has at most so many entries.
 _MOST_PLACES = 1 << 24
+
+
+AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class Variable(Values):
     """A domain with the mechanism for its values, its number or its strings.
 
     Attributes:
-        domain: The domain as the spec gives it.
+        kind: The domain, an object of its kind.
         mechanism: The mechanism, with the epsilon of the collection, and values by their indices.
         share: The share of the reports about this variable; 1 if it is the only one.
         tags: The tags behind which users hide its values.
@@ -37,7 +41,7 @@ class Variable(Values):
         candidates: The strings whose shares are asked for; empty for other domains.
     """
 
-    domain: VariableDomain
+    kind: Kind
     mechanism: MechanismFamily
     share: float
     tags: Sequence[Tag]
@@ -51,7 +55,7 @@ class Variable(Values):
     @cached_property
     def parameters(self) -> MechanismFamily:
         """The mechanism with numbers in place of auto, as devices know it; these follow from Z."""
-        if self.domain.kind != "values":
+        if not self.kind.listed:
             return self.mechanism
         pairs = zip(self.tags, self.zones, strict=True)
         bots = sum(1 if zones is None or tag.zone_epsilon is not None else len(zones.labels) for tag, zones in pairs)
@@ -63,8 +67,17 @@ class Variable(Values):
         Raises:
             ValueError: if it is not in the domain.
         """
-        read = self.domain.number or self.domain.strings
-        return self.read_value(text) if read is None else read.read(text)
+        return self.kind.read(text)
+
+    def of_kind(self, kind: type[AnyKind]) -> AnyKind:
+        """Return the domain, which the spec has found to be of the kind that the mechanism is for.
+
+        Raises:
+            TypeError: if it is of another kind.
+        """
+        if not isinstance(self.kind, kind):
+            raise TypeError(f"the domain holds {self.kind.holds}, not {kind.holds}")
+        return self.kind
 
 
 def read_variable(
@@ -99,11 +112,13 @@ def read_variable(
     """
     keys = _Keys(attribute)
     _check_kind(domain, sensitive, tags, mechanism, keys)
-    asked = _read_candidates(domain, mechanism, candidates, candidates_file, folder, keys)
+    with keys.under(f"{keys.of_domain}."):
+        kind = domain.read(folder)
+    with keys.under(keys.beside):
+        asked = kind.candidates(candidates, candidates_file, mechanism.most_candidates, folder)
     own = mechanism.obfuscates
     _check_sensitive(own, sensitive, tags, keys.where)
-    with keys.under(f"{keys.of_domain}."):
-        values = read_values(domain, folder)
+    values = kind.values
     with keys.under(f"{keys.beside}sensitive: "):
         mask = values.mask(sensitive)
     try:
@@ -121,7 +136,7 @@ def read_variable(
     variable = Variable(
         values.size,
         values.names,
-        domain,
+        kind,
         mechanism,
         share,
         tags,
@@ -182,35 +197,15 @@ def _check_kind(
         fitting = names_where(
             lambda family: family.domain_kind == domain.kind and (not keys.attribute or family.is_part())
         )
-        holds = {"values": "several values", "number": "a number", "strings": "strings", "record": "a record"}
         raise ValueError(
-            f"{keys.mechanism}: {mechanism.name} is for {holds[mechanism.domain_kind]}, and the domain is"
-            f" {holds[domain.kind]}; choose one of {fitting}"
+            f"{keys.mechanism}: {mechanism.name} is for {holds(mechanism.domain_kind)}, and the domain is"
+            f" {holds(domain.kind)}; choose one of {fitting}"
         )
-    if domain.kind != "values" and (sensitive != "all" or tags):
-        held = "number" if domain.number is not None else "string"
+    if not KINDS[domain.kind].listed and (sensitive != "all" or tags):
+        held = KINDS[domain.kind].one
         raise ValueError(
             f"{keys.where}{mechanism.name} protects every {held} alike; remove {'tags' if tags else 'sensitive'}"
         )
-
-
-def _read_candidates(
-    domain: VariableDomain,
-    mechanism: MechanismFamily,
-    candidates: Sequence[str] | None,
-    file: str | None,
-    folder: SpecFolder,
-    keys: _Keys,
-) -> Sequence[str]:
-    if domain.strings is not None:
-        with keys.under(keys.beside):
-            return read_candidates(candidates, file, domain.strings, mechanism.most_candidates, folder)
-    if candidates is not None or file is not None:
-        key = "candidates" if candidates is not None else "candidates_file"
-        raise ValueError(
-            f"{keys.beside}{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}"
-        )
-    return ()
 
 
 def _check_sensitive(mechanism: MechanismFamily, sensitive: Sensitive, tags: Sequence[Tag], where: str) -> None:

@@ -10,6 +10,7 @@ from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.hashing import MOST_BUCKETS
 from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import MisfitError, PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -47,8 +48,7 @@ class BlockSpec(PrivateSpec):
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-        number = variable.domain.number
-        assert number is not None  # the spec has checked this
+        number = variable.of_kind(Number)
         block = Block(self.epsilon, self.bins, self.width)
         encoding = NumberEncoding(number.low, number.high, self.bins)
         mechanism = kept(self, block, lambda epsilon: Block(epsilon, self.bins, block.width))

@@ -7,6 +7,7 @@ from uldp.mechanisms.families.duchi.decoder import MeanDecoder
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
 from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -24,8 +25,7 @@ class DuchiSpec(PrivateSpec):
 
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
-        number = variable.domain.number
-        assert number is not None  # the spec has checked this
+        number = variable.of_kind(Number)
         # With memory, of the two ends alone, because the device keeps its rounding: so most changes need no new
         # response.
         grid = GRID if self.lasting_epsilon is None else 1

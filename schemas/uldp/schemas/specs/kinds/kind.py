@@ -1,0 +1,113 @@
+"""What every kind of domain answers, so that nobody else asks which kind a domain is of."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from uldp.schemas.arrays import Floats, Texts
+from uldp.schemas.arrays import Values as Indices
+from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.values import Values
+
+#: What devices hold of a variable, shape (n,): indices of values, numbers as floats, or strings.
+Column = Indices | Floats | Texts
+
+
+class Kind(ABC):
+    """A domain of some kind.
+
+    Attributes:
+        name: The name of the kind, which families give as their ``domain_kind``.
+        holds: What a device holds, in the words of an error.
+        one: One of these.
+        unit: The entries of a table of shares.
+        listed: Whether the domain lists its values: then some may be sensitive, and tags may hide them.
+        ordered: Whether the entries of a table of shares have an order of their own.
+        has_law: Whether a small number of symbols stands for what a device holds, so that laws of reports can be
+            computed in a record.
+        compared: What two versions must have in common, in the words of an error.
+    """
+
+    name: ClassVar[str]
+    holds: ClassVar[str]
+    one: ClassVar[str]
+    unit: ClassVar[str]
+    listed: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
+    has_law: ClassVar[bool] = True
+    compared: ClassVar[str]
+
+    @property
+    def values(self) -> Values:
+        """The values that the domain lists; none if it lists none."""
+        return Values(0, None)
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """What a device holds, in a few words."""
+
+    @abstractmethod
+    def read(self, text: str) -> int | float | str:
+        """Return what a table holds about a device.
+
+        Raises:
+            ValueError: if it is not in the domain.
+        """
+
+    @abstractmethod
+    def check(self, value: object, attribute: str) -> int | float | str:
+        """Return what the program of a device gives about its user.
+
+        Raises:
+            TypeError: if it is of another type. The message contains no value.
+            ValueError: if it is not in the domain. The message contains no value.
+        """
+
+    @abstractmethod
+    def column(self, values: Sequence[int | float | str]) -> Column:
+        """Return what n devices hold as an array, shape (n,)."""
+
+    @abstractmethod
+    def facts(self) -> Iterator[tuple[str, Any]]:
+        """Yield what devices must know, by the keys of the domain in a spec."""
+
+    def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
+        """Return the names of the entries of a table; None if they have none.
+
+        Args:
+            size: How many entries it has.
+            whole: Whether they are the shares of a whole.
+        """
+        return None
+
+    def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
+        """Return the share of each value of the domain, or of each candidate.
+
+        Args:
+            column: Shape (m,): what the users of each cell hold.
+            weights: Shape (m,): the share of users in each cell.
+            candidates: The candidates of the spec.
+
+        Raises:
+            ValueError: if there is no list of such.
+        """
+        raise ValueError(f"{self.holds} has no shares")
+
+    def same(self, other: "Kind") -> bool:
+        """Return whether estimates of both domains are of the same quantities."""
+        return self == other
+
+    def candidates(
+        self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
+    ) -> Sequence[str]:
+        """Return the strings whose shares a spec asks for; see ``read_candidates``.
+
+        Raises:
+            ValueError: if there are some and this is no domain of strings, or if they are wrong. The message begins
+                with the key.
+        """
+        if listed is None and file is None:
+            return ()
+        key = "candidates" if listed is not None else "candidates_file"
+        raise ValueError(f"{key}: only strings have candidates; remove it, or give domain: {{strings: ...}}")

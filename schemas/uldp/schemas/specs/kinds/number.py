@@ -1,0 +1,73 @@
+"""The kind of domain that is a number of a range."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from numbers import Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from uldp.schemas.arrays import Floats
+from uldp.schemas.specs.kinds.kind import Kind
+from uldp.schemas.specs.mistakes import quote
+from uldp.schemas.specs.strict import Strict
+
+
+class Number(Strict, Kind):
+    """The range of a number, with both ends."""
+
+    name: ClassVar = "number"
+    holds: ClassVar = "a number"
+    one: ClassVar = "number"
+    unit: ClassVar = "bins"
+    ordered: ClassVar = True
+    compared: ClassVar = "ranges of numbers"
+
+    low: float = Field(allow_inf_nan=False)
+    high: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "Number":
+        if not self.low < self.high:
+            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
+        if math.isinf(self.high - self.low):
+            raise ValueError(f"the range from {self.low:g} to {self.high:g} is too wide; use another unit")
+        return self
+
+    @property
+    def text(self) -> str:
+        """See ``Kind``."""
+        return f"a number from {self.low:g} to {self.high:g}"
+
+    def read(self, text: str) -> float:
+        """Return the number that a table holds as text; see ``Kind``."""
+        try:
+            number = float(text)
+        except ValueError:
+            raise ValueError(f"{quote(text)} is not a number") from None
+        if not self.low <= number <= self.high:
+            raise ValueError(f"{quote(text)} is outside of the range {self.low:g} to {self.high:g}")
+        return number
+
+    def check(self, value: object, attribute: str) -> float:
+        """See ``Kind``. A number outside of the range becomes its nearest end, so it is none of the errors."""
+        if not isinstance(value, Real):  # NumPy would name text that it cannot convert
+            raise TypeError(f"the value is a {type(value).__name__}, not a number")
+        return cast(float, value)
+
+    def column(self, values: Sequence[int | float | str]) -> Floats:
+        """See ``Kind``."""
+        return np.array(values, dtype=np.float64)
+
+    def facts(self) -> Iterator[tuple[str, Any]]:
+        """See ``Kind``."""
+        yield from ((f"number.{key}", value) for key, value in self.model_dump().items())
+
+    def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
+        """Return the bins of a table of shares; see ``Kind``."""
+        if not whole:
+            return None
+        edges = np.linspace(self.low, self.high, size + 1)
+        return [f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges)]

@@ -1,0 +1,73 @@
+"""The kind of domain that is all strings of a length, of which nobody has a list."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from uldp.schemas.arrays import Floats, Texts
+from uldp.schemas.specs.candidates import read_candidates
+from uldp.schemas.specs.folder import SpecFolder
+from uldp.schemas.specs.kinds.kind import Column, Kind
+from uldp.schemas.specs.strict import Strict
+
+
+class Strings(Strict, Kind):
+    """All strings of up to ``longest`` bytes of UTF-8; no list of them is needed beforehand."""
+
+    name: ClassVar = "strings"
+    holds: ClassVar = "strings"
+    one: ClassVar = "string"
+    unit: ClassVar = "candidates"
+    has_law: ClassVar = False
+    compared: ClassVar = "values"
+
+    longest: int = Field(ge=1, le=1 << 16)
+
+    @property
+    def text(self) -> str:
+        """See ``Kind``."""
+        return f"strings of up to {self.longest:,} byte{'' if self.longest == 1 else 's'}"
+
+    def read(self, text: str) -> str:
+        """Return a string of the domain.
+
+        Raises:
+            ValueError: if it is too long, or is no text of Unicode. The message holds its length alone.
+        """
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise ValueError("the string is not valid Unicode") from None
+        if size > self.longest:
+            raise ValueError(f"the string has {size:,} bytes of UTF-8, and the longest has {self.longest:,}")
+        return text
+
+    def check(self, value: object, attribute: str) -> str:
+        """See ``Kind``. The encoding refuses strings that are too long."""
+        if not isinstance(value, str):
+            raise TypeError(f"the value is a {type(value).__name__}, not a string")
+        return value
+
+    def column(self, values: Sequence[int | float | str]) -> Texts:
+        """See ``Kind``."""
+        return np.array(values, dtype=np.object_)
+
+    def facts(self) -> Iterator[tuple[str, Any]]:
+        """See ``Kind``."""
+        yield "strings.longest", self.longest
+
+    def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
+        """Return the share of each candidate; see ``Kind``."""
+        return np.array([weights[column == candidate].sum() for candidate in candidates])
+
+    def same(self, other: Kind) -> bool:
+        """Return whether the other domain has strings, too, of any length; see ``Kind``."""
+        return self.name == other.name
+
+    def candidates(
+        self, listed: Sequence[str] | None, file: str | None, most: int, folder: SpecFolder
+    ) -> Sequence[str]:
+        """See ``Kind``."""
+        return read_candidates(listed, file, self.read, most, folder)

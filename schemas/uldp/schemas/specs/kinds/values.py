@@ -1,0 +1,89 @@
+"""The kind of domain that lists its values: by their number, or by their labels."""
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from uldp.schemas.arrays import Floats
+from uldp.schemas.arrays import Values as Indices
+from uldp.schemas.specs.kinds.kind import Column, Kind
+from uldp.schemas.specs.values import Values
+
+
+@dataclass(frozen=True, eq=False)
+class ListedValues(Kind):
+    """The values of a domain, each of which a device holds by its index.
+
+    Attributes:
+        table: The values.
+    """
+
+    name = "values"
+    holds = "several values"
+    one = "value"
+    unit = "values"
+    listed = True
+    compared = "values"
+
+    table: Values
+
+    @property
+    def values(self) -> Values:
+        """See ``Kind``."""
+        return self.table
+
+    @property
+    def text(self) -> str:
+        """See ``Kind``."""
+        return f"{self.values.size:,} values"
+
+    def read(self, text: str) -> int:
+        """Return the index of a value; see ``Kind``."""
+        return self.values.read_value(text)
+
+    def check(self, value: object, attribute: str) -> int:
+        """See ``Kind``."""
+        index = self.index(value, attribute, "the value")
+        if not 0 <= index < self.values.size:
+            raise ValueError(f"the value is outside of the domain 0 to {self.values.size - 1}")
+        return index
+
+    def index(self, value: object, attribute: str, what: str) -> int:
+        """Return a value that must be given by its index.
+
+        Raises:
+            TypeError: if it is no integer. The message begins with ``what`` and contains no value.
+        """
+        try:
+            return operator.index(cast(int, value))
+        except TypeError:
+            labelled = f"; spec.variables[{attribute!r}].index(label) gives that of a label"
+            raise TypeError(
+                f"{what} is a {type(value).__name__}, not an int: its index, 0 to"
+                f" {self.values.size - 1}{labelled if self.values.names else ''}"
+            ) from None
+
+    def column(self, values: Sequence[int | float | str]) -> Indices:
+        """See ``Kind``."""
+        return np.array(values, dtype=np.int64)
+
+    def facts(self) -> Iterator[tuple[str, Any]]:
+        """See ``Kind``."""
+        labelled = self.values.names is not None
+        yield ("labels", self.values.names) if labelled else ("size", self.values.size)
+
+    def entries(self, size: int, *, whole: bool) -> Sequence[str] | None:
+        """Return the labels, if there is an entry for each value; see ``Kind``."""
+        return self.values.names if size == self.values.size else None
+
+    def shares(self, column: Column, weights: Floats, candidates: Sequence[str]) -> Floats:
+        """Return the share of each value; see ``Kind``."""
+        shares = np.bincount(cast(Indices, column), weights, minlength=self.values.size)
+        return np.asarray(shares, dtype=np.float64)
+
+    def same(self, other: Kind) -> bool:
+        """Return whether the other domain has these labels, too; see ``Kind``."""
+        return self.values.labels == other.values.labels
