@@ -13,7 +13,6 @@ from tests.mechanisms.protocols import Example, alternatives, examples
 from uldp.mechanisms.protocol.cells import SparseCells, add_cells, as_dense
 from uldp.mechanisms.protocol.decoder import Linear
 from uldp.schemas.arrays import Counts, Payloads
-from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.table import Basis
 
 #: The laws depend on no version of Python or of a library: once is enough.
@@ -41,13 +40,6 @@ def cells_of_windows(name: str) -> list[Counts]:
 @cache
 def linears(name: str) -> list[Linear]:
     return [EXAMPLES[name].protocol.decoder.linear(cells, N) for cells in cells_of_windows(name)]
-
-
-def test_every_mechanism_that_a_spec_can_name_has_an_example() -> None:
-    specs = [example.spec for example in EXAMPLES.values()]
-    parts = chain.from_iterable(spec.variables.values() for spec in specs)
-    named = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
-    assert named == set(mechanism_names())
 
 
 @each

@@ -1,0 +1,53 @@
+"""What a mechanism of this project has beside its folder: each missing piece is one sentence of one test."""
+
+import re
+from itertools import chain
+from pathlib import Path
+
+from benchmarks.coverage_of_reports import SPECS
+from tests.mechanisms.protocols import examples
+from uldp.schemas.specs.families import mechanism_names
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+VECTORS = ROOT / "schemas" / "uldp" / "schemas" / "vectors"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def cells(name: str, column: int, heading: str = "") -> str:
+    """A column of the rows of tables of a page; of the table with this first heading, if there is one."""
+    text = page(name)
+    if heading:
+        text = re.split(r"\n\n", text[text.index(f"| {heading} |") :], maxsplit=1)[0]
+    return "\n".join(row.split("|")[column] for row in text.splitlines() if row.startswith("|"))
+
+
+def test_each_mechanism_has_its_pieces() -> None:
+    specs = [example.spec for example in examples().values()]
+    parts = chain.from_iterable(spec.variables.values() for spec in specs)
+    tried = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
+    spec, client, literature = page("spec.md"), cells("client.md", 1, "Mechanism"), cells("mechanisms.md", 2)
+    measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
+    missing = [
+        f"{name}: {piece}"
+        for name in mechanism_names()
+        for piece, there in (
+            ("add an example to _SPECS of tests/mechanisms/protocols.py", name in tried),
+            ("add a row to docs/spec.md that names it", f"`{name}`" in spec or f"name: {name}" in spec),
+            ("add it to the table of docs/client.md, from which a device can be written", f"`{name}`" in client),
+            (
+                "add it to a row of docs/mechanisms.md, with the system of the literature that it is from",
+                f"`{name}`" in literature or name == "identity",
+            ),
+            (
+                "write its vectors: python -m tests.conformance.vectors, after its example is there",
+                (VECTORS / f"{name}.json").exists(),
+            ),
+            ("add a spec to SPECS of benchmarks/coverage_of_reports.py", name in measured),
+        )
+        if not there
+    ]
+    assert not missing, "\n".join(missing)
