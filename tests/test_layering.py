@@ -225,6 +225,9 @@ def test_kinds_of_domain_are_asked_and_not_told_apart() -> None:
     kinds = ROOT / "schemas" / "uldp" / "schemas" / "specs" / "kinds"
     outside = [path for path in MODULES if not (path.is_relative_to(FAMILIES) or path.is_relative_to(kinds))]
     assert offenders(told_apart, outside) == {}
+    templates = [path for floor in FOLDERS for path in (ROOT / floor).rglob("*.j2")]
+    assert templates
+    assert not [id_of(path) for path in templates if ".domain" in path.read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("folder", [name for name in OUTBUILDINGS if (ROOT / name).is_dir()])

@@ -23,6 +23,7 @@ class Number(Strict, Kind):
     one: ClassVar = "number"
     unit: ClassVar = "bins"
     ordered: ClassVar = True
+    heading: ClassVar = "Range"
     compared: ClassVar = "ranges of numbers"
 
     low: float = Field(allow_inf_nan=False)
@@ -40,6 +41,11 @@ class Number(Strict, Kind):
     def text(self) -> str:
         """See ``Kind``."""
         return f"a number from {self.low:g} to {self.high:g}"
+
+    @property
+    def extent(self) -> str:
+        """See ``Kind``."""
+        return f"{self.low:g} to {self.high:g}"
 
     def read(self, text: str) -> float:
         """Return the number that a table holds as text; see ``Kind``."""

@@ -21,6 +21,8 @@ class Strings(Strict, Kind):
     one: ClassVar = "string"
     unit: ClassVar = "candidates"
     has_law: ClassVar = False
+    takes_candidates: ClassVar = True
+    heading: ClassVar = "Strings"
     compared: ClassVar = "values"
 
     longest: int = Field(ge=1, le=1 << 16)
@@ -29,6 +31,11 @@ class Strings(Strict, Kind):
     def text(self) -> str:
         """See ``Kind``."""
         return f"strings of up to {self.longest:,} byte{'' if self.longest == 1 else 's'}"
+
+    @property
+    def extent(self) -> str:
+        """See ``Kind``."""
+        return f"any of up to {self.longest:,} bytes"
 
     def read(self, text: str) -> str:
         """Return a string of the domain.

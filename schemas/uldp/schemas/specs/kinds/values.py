@@ -26,6 +26,7 @@ class ListedValues(Kind):
     one = "value"
     unit = "values"
     listed = True
+    heading = "Values"
     compared = "values"
 
     table: Values
@@ -39,6 +40,11 @@ class ListedValues(Kind):
     def text(self) -> str:
         """See ``Kind``."""
         return f"{self.values.size:,} values"
+
+    @property
+    def extent(self) -> str:
+        """See ``Kind``."""
+        return f"{self.values.size:,}"
 
     def read(self, text: str) -> int:
         """Return the index of a value; see ``Kind``."""
