@@ -120,8 +120,8 @@ def test_all_that_is_unreadable_is_named_at_once(tmp_path: Path, monkeypatch: py
     link(tmp_path / "gone.avro", "nowhere")
     listing = os.scandir
 
-    def refuse(path: Path) -> object:
-        if path.name in ("locked", "_hidden"):
+    def refuse(path: str | Path) -> object:
+        if Path(path).name in ("locked", "_hidden"):
             raise PermissionError(13, "Permission denied")
         return listing(path)
 
