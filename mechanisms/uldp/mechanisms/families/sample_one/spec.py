@@ -41,6 +41,7 @@ class SampleOneSpec(PrivateSpec):
             return of
         # If epsilon is wrong, it is missing here, and the error about it is enough.
         epsilon, lasting = info.data.get("epsilon", 1.0), info.data.get("lasting_epsilon")
+        budgets = {"epsilon": epsilon} if lasting is None else {"epsilon": epsilon, "lasting_epsilon": lasting}
         parts = {}
         for attribute, part in of.items():
             if isinstance(part, dict):
@@ -48,7 +49,7 @@ class SampleOneSpec(PrivateSpec):
                     raise ValueError(f"{quote(attribute)} has the epsilon of sample-one; remove its own epsilon")
                 if part.get("lasting_epsilon", lasting) != lasting:
                     raise ValueError(f"{quote(attribute)} has the lasting_epsilon of sample-one; move its own there")
-                part = {**part, "epsilon": epsilon, "lasting_epsilon": lasting}
+                part = {**part, **budgets}
             parts[attribute] = part
         return parts
 
