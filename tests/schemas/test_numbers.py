@@ -64,7 +64,10 @@ def test_a_value_is_read_by_its_position() -> None:
         ),
         (
             {"mechanism": {"name": "urr", "epsilon": 1}},
-            "mechanism: urr is for several values, and the domain is a number; choose one of duchi, block",
+            (
+                "mechanism: urr is for several values, and the domain is a number; choose one of "
+                + names_where(lambda family: family.domain_kind == "number")
+            ),
         ),
         (
             {"domain": {"size": 2}},
