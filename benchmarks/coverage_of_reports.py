@@ -99,6 +99,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "ubd with a permanent response": _keys("ubd", lasting_epsilon=4.0) | _SENSITIVE,
     "duchi": _keys("duchi", _NUMBER),
     "block": _keys("block", _NUMBER),
+    "geometric": _keys("geometric", _NUMBER),
     "bloom": _keys("bloom", _STRINGS) | _ASKED,
     "cohort-olh": _keys("cohort-olh", _STRINGS, cohorts=1024) | _ASKED,
     "sample-one": {

@@ -67,6 +67,8 @@ MORE: dict[str, dict[str, Any]] = {
     "urr of two tags": _more("urr", {"size": 8}, 1.0) | _TAGS,
     "urr of three tags with zones, two of them nested": _more("urr", {"size": 8}, 3.0) | _NESTED,
     "duchi at a small epsilon": _more("duchi", _DAY, 0.1),
+    "geometric at a small epsilon": _more("geometric", _DAY, 0.01),
+    "geometric of 64 steps at a large epsilon": _more("geometric", _DAY, 20.0, bins=64),
     "block of 1,024 bins": _more("block", _DAY, 1.0),
     "block of 1,024 bins, square wave": _more("block", _DAY, 4.0, width="square-wave"),
     "block of 256 bins, piecewise": _more("block", _DAY, 1.0, bins=256, width="piecewise"),

@@ -1,6 +1,7 @@
 """The mechanisms of the client of ``client``: what a device reports of a symbol or a point, and in which form."""
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
 from itertools import accumulate
 from math import exp, hypot, log, sqrt
 
@@ -188,6 +189,25 @@ def _block(of: Variable, point: int, draws: Draws) -> int:
     return int(anywhere if noisy else near)
 
 
+def _noise_weights(epsilon: float, steps: int) -> list[int]:
+    """Those of the noise -N, ..., N."""
+    with localcontext(prec=40):
+        factor = (Decimal(epsilon) / steps).exp() * (1 - Decimal(10) ** -30)
+        last = int(64 / (factor - 1) ** 2) + 1
+        side = [int((factor - 1) * last), last]
+        while 2 * (sum(side) + (inner := int(factor * side[0]))) <= FLOATS:
+            side = [inner, *side]
+    return [*side[:0:-1], *side]
+
+
+def _geometric(of: Variable, point: int, draws: Draws) -> int:
+    steps = of.mechanism.get("bins", 16)
+    weights = _noise_weights(of.epsilon, steps)
+    drawn, margin = draws.below(sum(weights)), len(weights) // 2 - steps
+    noise = sum(drawn >= below for below in accumulate(weights)) - len(weights) // 2
+    return int(min(max(point + noise + margin, 0), steps + 2 * margin))
+
+
 def _cohort_hash(of: Variable, z: int, draws: Draws) -> int:
     g = of.buckets
     cohort = draws.below(of.mechanism["cohorts"])
@@ -223,6 +243,7 @@ RESPONSES: dict[str, Callable[[Variable, int, Draws], int | bytes]] = {
     "she": lambda of, z, draws: enlarged(of, flipped(of, z, draws), draws),
     "duchi": _duchi,
     "block": _block,
+    "geometric": _geometric,
     "cohort-olh": _cohort_hash,
     "bloom": _bloom,
 }
@@ -237,6 +258,7 @@ SYMBOLS: dict[str, Callable[[Variable], int]] = {
     "pgr": lambda of: of.points,
     "duchi": lambda of: 2,
     "block": lambda of: int(of.mechanism["bins"]) + int(of.printed["width"]),
+    "geometric": lambda of: len(_noise_weights(of.epsilon, steps := of.mechanism.get("bins", 16))) - steps,
     "cohort-olh": lambda of: of.buckets * int(of.mechanism["cohorts"]),
 }
 

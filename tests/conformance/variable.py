@@ -113,7 +113,8 @@ class Variable:
             z = int(value) if tag is None else int(self.domain["size"]) + self.bots.index((tag, self._zone(value, tag)))
             return z + self.size * self._design_number(draws) if self.name == "bit-flip" else z
         low, high = self.domain["number"]["low"], self.domain["number"]["high"]
-        steps = 1 << 16 if self.name == "duchi" else self.mechanism.get("bins", 1024)
+        of_others = {"duchi": 1 << 16, "geometric": 16}
+        steps = self.mechanism.get("bins", of_others.get(self.name, 1024))
         bits = 52 - (steps - 1).bit_length()
         parts = round((min(max(value, low), high) - low) / (high - low) * (steps << bits))
         return int(parts + draws.below(1 << bits) >> bits)

@@ -44,6 +44,7 @@ def test_hashes_and_noise_are_those_of_the_vectors(recipes: dict[str, Any]) -> N
     [
         ("duchi", (17.3, 0, 24, 1.0), HOURS, {}),
         ("block", (17.3, 0, 24, 1.0, 16, 10), HOURS, {"bins": 16, "width": "piecewise"}),
+        ("geometric", (17.3, 0, 24, 1.0, 16), HOURS, {}),
         ("olh", (3, 1.0, 4), {"size": 5}, {}),
         ("she", (3, 1.0, 5), {"size": 5}, {}),
         ("hrr", (3, 1.0, 5), {"size": 5}, {}),

@@ -59,6 +59,7 @@ RECORD: dict[str, Any] = {
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "duchi": ({"domain": HOURS, "mechanism": {"name": "duchi", "epsilon": 1.0}}, NUMBERS),
+    "geometric": ({"domain": HOURS, "mechanism": {"name": "geometric", "epsilon": 1.0}}, NUMBERS),
     "block": (
         {
             "domain": HOURS,

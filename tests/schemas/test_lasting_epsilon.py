@@ -21,12 +21,12 @@ MEMOIZABLE = [
     *("hrr", "blh", "linear-olh", "pgr", "the", "she", "duchi", "block", "bloom", "cohort-olh"),
 ]
 OF_STRATA = ["bit-flip", "sample-one"]
-WITHOUT = ["identity", "idue", "metric", "levels"]
+WITHOUT = ["identity", "idue", "metric", "levels", "geometric"]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
     theta = {"theta": 0.7} if name == "rappor" else {}
-    of_others = dict.fromkeys(("duchi", "block"), NUMBER) | dict.fromkeys(("bloom", "cohort-olh"), STRINGS)
+    of_others = dict.fromkeys(("duchi", "block", "geometric"), NUMBER) | dict.fromkeys(("bloom", "cohort-olh"), STRINGS)
     return {
         "domain": of_others.get(name, {"size": 2 if name in OF_TWO else 5}),
         "sensitive": [1] if name in UTILITY_OPTIMIZED else "all",

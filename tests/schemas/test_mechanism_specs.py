@@ -42,7 +42,7 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
                 " linear-olh, pgr, the, she, bit-flip, idue, metric, levels"
             ),
         ),
-        ("number", "duchi, block"),
+        ("number", "duchi, block, geometric"),
         ("strings", "bloom, cohort-olh"),
         ("record", "sample-one"),
     ],

@@ -37,6 +37,7 @@ _OWN = {
     "she": "summation.spec:SummationSpec",
     "duchi": "duchi.spec:DuchiSpec",
     "block": "block.spec:BlockSpec",
+    "geometric": "geometric.spec:GeometricSpec",
     "bit-flip": "bit_flip.spec:BitFlipSpec",
     "bloom": "bloom.spec:BloomSpec",
     "cohort-olh": "cohort_hashing.spec:CohortHashingSpec",

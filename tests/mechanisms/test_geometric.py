@@ -1,0 +1,98 @@
+"""Two-sided geometric noise: its weights, its guarantee, its law, and the mean that it gives."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from tests import build
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.geometric.decoder import GeometricDecoder
+from uldp.mechanisms.families.geometric.randomizer import Geometric
+from uldp.schemas.specs.specfile import SpecError
+
+SETTINGS = [(0.05, 1), (0.5, 4), (1.0, 16), (5.0, 16), (20.0, 16)]
+
+
+def exact_law(mechanism: Geometric, symbol: int) -> list[Fraction]:
+    """The probability of each payload under a symbol, by adding each noise to it."""
+    law, n = [Fraction(0)] * mechanism.statistic_size, len(mechanism.weights) // 2
+    total = int(mechanism.weights.sum())
+    for noise, weight in zip(range(-n, n + 1), mechanism.weights.tolist(), strict=True):
+        law[min(max(symbol + noise + mechanism.margin, 0), len(law) - 1)] += Fraction(weight, total)
+    return law
+
+
+@pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
+def test_no_payload_tells_more_than_epsilon(epsilon: float, grid: int) -> None:
+    laws = [exact_law(Geometric(epsilon, grid), symbol) for symbol in range(grid + 1)]
+    worst = max(max(of_payload) / min(of_payload) for of_payload in zip(*laws, strict=True))
+    assert math.exp(0.98 * epsilon) < worst
+    assert worst <= Fraction(math.exp(epsilon)) * (1 + Fraction(1, 10**15))  # a float has so many digits
+
+
+@pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
+def test_the_law_is_that_of_each_noise(epsilon: float, grid: int) -> None:
+    mechanism = Geometric(epsilon, grid)
+    for symbol in (0, grid // 2, grid):
+        law = mechanism.law(np.eye(grid + 1)[symbol])
+        assert law == pytest.approx([float(each) for each in exact_law(mechanism, symbol)], rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("epsilon", "grid"), SETTINGS)
+def test_the_noise_is_about_geometric(epsilon: float, grid: int) -> None:
+    """Ghosh et al. (STOC 2009): the variance is 2a / (1 - a)^2 with a = e^(-epsilon/g)."""
+    a = math.exp(-epsilon / grid)
+    assert Geometric(epsilon, grid).noise_variance == pytest.approx(2 * a / (1 - a) ** 2, rel=1e-3)
+
+
+def test_all_integers_that_a_device_draws_are_below_two_to_the_53() -> None:
+    assert all(int(Geometric(*each).weights.sum()) <= 1 << 53 for each in SETTINGS)
+
+
+@pytest.mark.parametrize("symbol", [0, 3, 4])
+def test_perturb_follows_the_law(symbol: int) -> None:
+    mechanism, n = Geometric(1.0, 4), 200_000
+    counts = mechanism.statistic(mechanism.perturb(np.full(n, symbol), default_rng(1)))
+    law = mechanism.law(np.eye(5)[symbol])
+    z = (counts - n * law) / np.sqrt(np.maximum(n * law * (1 - law), 1))
+    assert np.abs(z[n * law > 5]).max() < 4.5
+    assert counts[n * law < 1e-3].sum() <= 1
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0])
+def test_the_mean_has_the_error_that_it_says(mean: float) -> None:
+    mechanism, rng, n = Geometric(1.0, 8), default_rng(2), 2_000
+    decoder = GeometricDecoder(mechanism, 0.0, 8.0)
+    found = []
+    for _ in range(400):
+        symbols = rng.binomial(8, mean, n)
+        linear = decoder.linear(mechanism.statistic(mechanism.perturb(symbols, rng)), n)
+        found.append((linear.values[0] - 8 * mean) / math.sqrt(linear.variance[0]))
+    assert abs(np.mean(found)) < 4 / math.sqrt(len(found))
+    assert np.std(found) == pytest.approx(1, abs=4 / math.sqrt(2 * len(found)))
+
+
+def test_a_spec_says_what_it_takes() -> None:
+    number = {"number": {"low": -1, "high": 1}}
+    spec = build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 1.0})
+    assert build_protocol(spec).mechanism.size == 17
+    with pytest.raises(SpecError, match=r"mechanism\.epsilon: must be 0\.01 or more"):
+        build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 0.001})
+    with pytest.raises(SpecError, match="mechanism: a device keeps no response of geometric"):
+        build.spec(domain=number, mechanism={"name": "geometric", "epsilon": 1.0, "lasting_epsilon": 2.0})
+
+
+def test_an_attribute_of_a_record_takes_it() -> None:
+    domain = {"record": {"hours": {"number": {"low": 0, "high": 24}}}}
+    mechanism = {"name": "sample-one", "epsilon": 1.0, "of": {"hours": {"name": "geometric"}}}
+    assert build.spec(domain=domain, mechanism=mechanism).mechanism.parts["hours"].epsilon == 1.0
+    with pytest.raises(SpecError, match=r"mechanism\.of\.hours: a device keeps no response of geometric"):
+        build.spec(domain=domain, mechanism=mechanism | {"lasting_epsilon": 2.0})
+
+
+def test_an_epsilon_without_noise_beyond_the_grid_is_refused() -> None:
+    with pytest.raises(ValueError, match="leaves no noise beyond a grid of 1 steps"):
+        Geometric(20.0, 1)
