@@ -19,6 +19,7 @@ from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.families.block_designs.randomizer import BlockResponse
 from uldp.mechanisms.families.duchi.randomizer import GRID, Duchi
+from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.families.hadamard_response.randomizer import HadamardResponse
 from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
@@ -59,6 +60,7 @@ MECHANISMS: Mapping[str, Callable[[], Mechanism]] = {
     "she": lambda: Summation(SIZE, 1.0),
     "duchi": lambda: Duchi(0.1),
     "block": lambda: Block(1.0, SIZE, "auto"),
+    "geometric": lambda: Geometric(1.0, 16),
 }
 
 
