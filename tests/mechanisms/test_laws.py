@@ -11,7 +11,7 @@ from numpy.random import Generator, default_rng
 
 from tests.mechanisms.protocols import Example, alternatives, examples
 from uldp.mechanisms.protocol.cells import SparseCells, add_cells, as_dense
-from uldp.mechanisms.protocol.decoder import Linear
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Payloads
 from uldp.schemas.table import Basis
 

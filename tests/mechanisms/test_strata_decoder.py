@@ -12,7 +12,8 @@ from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
 from uldp.mechanisms.protocol.cells import as_dense
-from uldp.mechanisms.protocol.decoder import Decoder, Linear
+from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum

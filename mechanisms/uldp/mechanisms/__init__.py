@@ -11,9 +11,10 @@ from uldp.mechanisms.devices.spending import BudgetExceededError
 from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
-from uldp.mechanisms.protocol.decoder import Decoder, Linear
+from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.linear import Linear, LowRankLinear
 from uldp.mechanisms.protocol.mechanism import (
     BitNoise,
     Guarantee,
@@ -41,6 +42,7 @@ __all__ = [
     "Ledger",
     "LedgerContent",
     "Linear",
+    "LowRankLinear",
     "Mechanism",
     "MemoryLedger",
     "NumberDecoder",

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from uldp.mechanisms.protocol.decoder import Linear
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.tags.pum_intervals import Ends, pum_intervals
 from uldp.schemas.arrays import Floats

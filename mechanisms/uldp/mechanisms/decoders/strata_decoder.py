@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.protocol.decoder import Decoder, Linear, require_reports
+from uldp.mechanisms.protocol.decoder import Decoder, require_reports
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.protocol.decoder import Decoder, Linear, two_digits
+from uldp.mechanisms.protocol.decoder import Decoder, two_digits
 from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName

@@ -18,7 +18,7 @@ from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.by_name import project_to_simplex
 from uldp.mechanisms.estimators.projection import onto_simplex
 from uldp.mechanisms.estimators.projection import weights as weights_of
-from uldp.mechanisms.protocol.decoder import Linear
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Floats, Mask
 
 # Steps from the start to the pooled distribution; after two, the l1 error changes by less than 1 %.

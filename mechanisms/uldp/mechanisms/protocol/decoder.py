@@ -3,10 +3,10 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from numpy.random import Generator
 
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
@@ -29,34 +29,6 @@ def two_digits(number: float) -> int:
     """
     step = int(10 ** max(math.floor(math.log10(number)) - 1, 0))
     return math.ceil(number / step) * step
-
-
-class Linear(Protocol):
-    """An unbiased estimate that is linear in the cells, with its errors; sums and comparisons need no more.
-
-    Attributes:
-        values: Shape (m,): the estimates, over Z or of the numbers asked for.
-        variance: Shape (m,): their variances.
-        n: Shape (m,): the number of reports behind each; strata have numbers of their own.
-    """
-
-    @property
-    def values(self) -> Floats:
-        """See the class."""
-
-    @property
-    def variance(self) -> Floats:
-        """See the class."""
-
-    @property
-    def n(self) -> Counts:
-        """See the class."""
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return lower and upper ends, each of shape (m,), that cover each value alone with probability ``level``."""
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w for w of shape (m, j), without the matrix of covariances."""
 
 
 class Decoder(ABC):

@@ -17,8 +17,8 @@ from typing import Self, cast
 
 import numpy as np
 
-from uldp.mechanisms.protocol.decoder import Linear
 from uldp.mechanisms.protocol.encoding import Encoding, Held
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import Randomness
 from uldp.schemas.arrays import Floats, Mask, Values
 from uldp.schemas.specs.variable import Variable

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp.mechanisms.protocol.channel import normal_quantile
-from uldp.mechanisms.protocol.decoder import Linear
+from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats
 

@@ -1,8 +1,6 @@
 """The decoder of mechanisms with designs, each about some symbols: so a symbol has a number of reports of its own."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -13,72 +11,12 @@ from uldp.mechanisms.estimators.projection import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import clopper_pearson, outside_p_value
 from uldp.mechanisms.protocol.decoder import SharesDecoder, require_reports
+from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.mechanisms.protocol.mechanism import BitNoise
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
-
-
-@dataclass(frozen=True, eq=False)
-class DesignLinear:
-    """The unbiased estimate of shares, where a symbol has n_c reports, those of its design c; see ``Linear``.
-
-        r-hat_z = (C_z / n_c - q) / (p - q)        Cov[r-hat_y, r-hat_z] = -r_y r_z / n_c in one design, and 0 otherwise
-
-    given the numbers of reports of the designs. A design without reports has the estimates 0, and intervals that hold
-    every share.
-
-    Attributes:
-        p: The probability that the bit of the true symbol is set.
-        q: The probability that another bit is set.
-        cells: Shape (|Z|,): the number of reports with each bit set.
-        n: Shape (|Z|,): the number of reports of the design of each symbol.
-        starts: The first symbol of each design.
-    """
-
-    p: float
-    q: float
-    cells: Counts
-    n: Counts
-    starts: Counts
-
-    @property
-    def gain(self) -> float:
-        """p - q."""
-        return self.p - self.q
-
-    @cached_property
-    def values(self) -> Floats:
-        """Shape (|Z|,): r-hat."""
-        return np.asarray(np.where(self.n > 0, (self.cells / self._trials - self.q) / self.gain, 0.0))
-
-    @property
-    def _trials(self) -> Counts:
-        return np.maximum(self.n, 1)
-
-    @cached_property
-    def _within_bounds(self) -> Floats:
-        return np.clip(self.values, 0.0, 1.0)
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (|Z|,): m (1-m) / (n_c (p-q)^2), evaluated at r-hat cut to [0, 1]."""
-        m = self.q + self.gain * self._within_bounds
-        variance: Floats = m * (1 - m) / (self._trials * self.gain**2)
-        return variance
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return Clopper and Pearson's intervals, mapped through the channel."""
-        low, high = ((end - self.q) / self.gain for end in clopper_pearson(self.cells, self._trials, level))
-        return np.where(self.n > 0, low, np.minimum(low, 0.0)), np.where(self.n > 0, high, np.maximum(high, 1.0))
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w."""
-        r, trials = self._within_bounds[:, np.newaxis], self._trials[:, np.newaxis]
-        of_design = np.repeat(np.add.reduceat(r * w, self.starts), np.diff([*self.starts, len(w)]), axis=0)
-        product: Floats = (self.variance[:, np.newaxis] + r**2 / trials) * w - r * of_design / trials
-        return product
 
 
 class DesignDecoder(SharesDecoder):
@@ -114,7 +52,7 @@ class DesignDecoder(SharesDecoder):
         if counts.min() < 0 or (counts > np.repeat(reports, self._widths)).any():
             raise ValueError("a count of bits is outside of 0 to the number of reports of its design")
 
-    def linear(self, cells: Counts, n: int) -> DesignLinear:
+    def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the shares.
 
         Raises:
@@ -123,7 +61,31 @@ class DesignDecoder(SharesDecoder):
         self.check(cells, n)
         require_reports(n)
         counts, reports = self._split(cells)
-        return DesignLinear(self._p, self._q, counts, np.repeat(reports, self._widths), self._starts)
+        return self._linear(counts, np.repeat(reports, self._widths))
+
+    def _linear(self, counts: Counts, n: Counts) -> LowRankLinear:
+        """Return the unbiased estimate of shares, where a symbol has n_c reports, those of its design c.
+
+            r-hat_z = (C_z / n_c - q) / (p - q)      Cov[r-hat_y, r-hat_z] = -r_y r_z / n_c in one design, else 0
+
+        given the numbers of reports of the designs, evaluated at r-hat cut to [0, 1]. A design without reports has the
+        estimates 0, and intervals that hold every share.
+
+        Args:
+            counts: Shape (|Z|,): the number of reports with each bit set.
+            n: Shape (|Z|,): the number of reports of the design of each symbol.
+        """
+        q, gain, trials, some = self._q, self._p - self._q, np.maximum(n, 1), n > 0
+        values = np.where(some, (counts / trials - q) / gain, 0.0)
+        r = np.clip(values, 0.0, 1.0)
+        m = q + gain * r
+
+        def interval(level: float) -> tuple[Floats, Floats]:
+            low, high = ((end - q) / gain for end in clopper_pearson(counts, trials, level))
+            return np.where(some, low, np.minimum(low, 0.0)), np.where(some, high, np.maximum(high, 1.0))
+
+        u = (r / np.sqrt(trials))[np.newaxis]
+        return LowRankLinear(values, m * (1 - m) / (trials * gain**2), n, interval, u, self._starts)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that designs have so few or so many reports, and bits are so seldom or often set.
@@ -149,7 +111,7 @@ class DesignDecoder(SharesDecoder):
         """See the base class."""
         reports = np.repeat(rng.multinomial(n, self.strata.shares), self._widths)
         counts = rng.binomial(reports, self._q + (self._p - self._q) * r)
-        return self._shares(DesignLinear(self._p, self._q, counts, reports, self._starts), estimator) - r
+        return self._shares(self._linear(counts, reports), estimator) - r
 
     def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class. The designs have the same number of reports."""
@@ -178,7 +140,7 @@ class DesignDecoder(SharesDecoder):
         shares = self._shares(linear, estimator)
         return (table_without_tags(shares, linear, n, basis=Basis.EXACT, simultaneous=self._simultaneous),)
 
-    def _shares(self, linear: DesignLinear, estimator: str) -> Floats:
+    def _shares(self, linear: LowRankLinear, estimator: str) -> Floats:
         if estimator == "empirical":
             return linear.values
         noise = 1 / np.maximum(linear.n, 1)  # q (1-q) / (p-q)^2 is the same for all

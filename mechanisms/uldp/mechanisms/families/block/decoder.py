@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -12,6 +11,7 @@ from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
 from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.protocol.linear import LowRankLinear, mean_of
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
@@ -61,7 +61,7 @@ class BlockDecoder(NumberDecoder):
         if cells.min() < 0 or cells.sum() != n:
             raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
 
-    def linear(self, cells: Counts, n: int) -> "BlockMean":
+    def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the mean.
 
         Raises:
@@ -75,7 +75,7 @@ class BlockDecoder(NumberDecoder):
         # The noise alone has at least the variance at the middle of the range, though a small sample may have less.
         least = float(self.block.variance(np.array(self.block.grid / 2)))
         step = (self.high - self.low) / self.block.grid
-        return BlockMean(self.low + step * self.block.input_at(mean), step**2 * max(sample, least) / n, n)
+        return mean_of(self.low + step * self.block.input_at(mean), step**2 * max(sample, least) / n, n)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that some run of outputs has so few or so many of n honest reports.
@@ -167,42 +167,3 @@ class BlockDecoder(NumberDecoder):
             basis=Basis.NORMAL,
         )
         return share, quantile
-
-
-@dataclass(frozen=True)
-class BlockMean:
-    """The unbiased estimate of one mean; see ``Linear``.
-
-    Attributes:
-        mean: The estimate.
-        squared_error: Its variance.
-        reports: The number of reports.
-    """
-
-    mean: float
-    squared_error: float
-    reports: int
-
-    @property
-    def values(self) -> Floats:
-        """The mean, shape (1,)."""
-        return np.array([self.mean])
-
-    @property
-    def variance(self) -> Floats:
-        """The variance of the mean, shape (1,)."""
-        return np.array([self.squared_error])
-
-    @property
-    def n(self) -> Counts:
-        """The number of reports, shape (1,)."""
-        return np.array([self.reports], dtype=np.int64)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return ends of shape (1,) of the normal interval."""
-        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(self.variance)
-        return self.values - half, self.values + half
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w for w of shape (1, j)."""
-        return self.variance[:, None] * w

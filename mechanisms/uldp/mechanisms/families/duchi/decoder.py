@@ -10,6 +10,7 @@ from uldp.mechanisms.families.duchi.randomizer import flip_probability
 from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
 from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
@@ -60,7 +61,7 @@ class MeanDecoder(NumberDecoder):
         if cells.min() < 0 or cells.sum() != n:
             raise ValueError(f"the cells {cells.tolist()} are not the zeros and ones of {n} reports")
 
-    def linear(self, cells: Counts, n: int) -> "MeanLinear":
+    def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the mean.
 
         Raises:
@@ -68,7 +69,16 @@ class MeanDecoder(NumberDecoder):
         """
         self.check(cells, n)
         require_reports(n)
-        return MeanLinear(self, int(cells[1]), n)
+        ones = int(cells[1])
+        # Never 0, because the share of either bit is taken as f or more.
+        rarer = max(int(cells.min()) / n, flip_probability(self.epsilon))
+
+        def interval(level: float) -> tuple[Floats, Floats]:
+            low, high = clopper_pearson([ones], n, level)
+            return self.mean_at(low), self.mean_at(high)
+
+        variance = np.array([rarer * (1 - rarer) / n * self.slope**2])
+        return LowRankLinear(self.mean_at(np.array([ones / n])), variance, np.array([n]), interval)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that so few zeros, or so few ones, are among n honest reports.
@@ -101,43 +111,3 @@ class MeanDecoder(NumberDecoder):
         """
         self.require(estimator)
         return (mean_table(self.linear(cells, n), n, Basis.EXACT),)
-
-
-@dataclass(frozen=True)
-class MeanLinear:
-    """The unbiased estimate of one mean; see ``Linear``.
-
-    Attributes:
-        decoder: The range and epsilon.
-        ones: The number of reports that are 1.
-        reports: The number of all reports, positive.
-    """
-
-    decoder: MeanDecoder
-    ones: int
-    reports: int
-
-    @property
-    def values(self) -> Floats:
-        """The mean, shape (1,)."""
-        return self.decoder.mean_at(np.array([self.ones / self.reports]))
-
-    @property
-    def variance(self) -> Floats:
-        """The variance of the mean, shape (1,); never 0, because the share of either bit is taken as f or more."""
-        rarer = max(min(self.ones, self.reports - self.ones) / self.reports, flip_probability(self.decoder.epsilon))
-        return np.array([rarer * (1 - rarer) / self.reports * self.decoder.slope**2])
-
-    @property
-    def n(self) -> Counts:
-        """The number of reports, shape (1,)."""
-        return np.array([self.reports], dtype=np.int64)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return ends of shape (1,): the Clopper-Pearson interval for m, through the line from m to the mean."""
-        low, high = clopper_pearson([self.ones], self.reports, level)
-        return self.decoder.mean_at(low), self.decoder.mean_at(high)
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w for w of shape (1, j)."""
-        return self.variance[:, None] * w

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
 from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.protocol.linear import LowRankLinear, mean_of
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import Basis, Table
 
@@ -50,7 +49,7 @@ class GeometricDecoder(NumberDecoder):
         if cells.min() < 0 or cells.sum() != n:
             raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
 
-    def linear(self, cells: Counts, n: int) -> "GeometricMean":
+    def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the estimate of the mean.
 
         Raises:
@@ -62,7 +61,7 @@ class GeometricDecoder(NumberDecoder):
         mean = int(cells @ outputs) / n
         sample = float(cells @ (outputs - mean) ** 2) / max(n - 1, 1)
         variance = max(sample, self.mechanism.noise_variance) / n
-        return GeometricMean(self.low + self._step * (mean - self.mechanism.margin), self._step**2 * variance, n)
+        return mean_of(self.low + self._step * (mean - self.mechanism.margin), self._step**2 * variance, n)
 
     def forecast(self, n: int) -> Floats:
         """Return the standard error of the mean of n uniform numbers, shape (1,)."""
@@ -84,42 +83,3 @@ class GeometricDecoder(NumberDecoder):
         """
         self.require(estimator)
         return (mean_table(self.linear(cells, n), n, Basis.NORMAL),)
-
-
-@dataclass(frozen=True)
-class GeometricMean:
-    """The estimate of one mean; see ``Linear``.
-
-    Attributes:
-        mean: The mean.
-        squared: Its variance.
-        reports: The number of reports.
-    """
-
-    mean: float
-    squared: float
-    reports: int
-
-    @property
-    def values(self) -> Floats:
-        """The mean, shape (1,)."""
-        return np.array([self.mean])
-
-    @property
-    def variance(self) -> Floats:
-        """Its variance, shape (1,)."""
-        return np.array([self.squared])
-
-    @property
-    def n(self) -> Counts:
-        """The number of reports, shape (1,)."""
-        return np.array([self.reports], dtype=np.int64)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal ends of shape (1,)."""
-        half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(self.squared)
-        return self.values - half, self.values + half
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w for w of shape (1, j)."""
-        return self.squared * w

@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -12,66 +10,12 @@ from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.estimators.by_name import project_to_simplex
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, noise_variance
 from uldp.mechanisms.inference.forecast import equal_shares
-from uldp.mechanisms.protocol.channel import normal_quantile
 from uldp.mechanisms.protocol.decoder import SharesDecoder, require_reports
+from uldp.mechanisms.protocol.linear import LowRankLinear, normal
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
-
-
-@dataclass(frozen=True, eq=False)
-class SummationLinear:
-    """The unbiased estimate r-hat = S/n of sums S; see ``Linear``. Users' values are drawn i.i.d.
-
-    An entry of a report is a 0 or 1 and noise of the variance v, so n Cov[r-hat] = diag(v + r) - r r^T.
-
-    Attributes:
-        sums: Shape (|Z|,): S.
-        reports: n.
-        noise: v.
-    """
-
-    sums: Counts
-    reports: int
-    noise: float
-
-    @property
-    def values(self) -> Floats:
-        """Shape (|Z|,): r-hat; entries may be negative."""
-        return self.sums / self.reports
-
-    @cached_property
-    def _within_bounds(self) -> Floats:
-        return np.clip(self.values, 0.0, 1.0)
-
-    @property
-    def variance(self) -> Floats:
-        """Shape (|Z|,): (v + r (1 - r))/n at r-hat cut to [0, 1]."""
-        r = self._within_bounds
-        return (self.noise + r * (1 - r)) / self.reports
-
-    @property
-    def n(self) -> Counts:
-        """Shape (|Z|,): the number of all reports, for each symbol."""
-        return np.full(len(self.sums), self.reports)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal intervals: the sum of n noises is near normal for few reports already."""
-        half = normal_quantile(0.5 + level / 2) * np.sqrt(self.variance)
-        return self.values - half, self.values + half
-
-    @property
-    def factors(self) -> tuple[Floats, Floats]:
-        """See ``LinearShares``."""
-        r = self._within_bounds
-        return (self.noise + r) / self.reports, r[np.newaxis] / math.sqrt(self.reports)
-
-    def times(self, w: Floats) -> Floats:
-        """Return Cov @ w."""
-        s, (u,) = self.factors
-        product: Floats = s[:, np.newaxis] * w - np.outer(u, u @ w)
-        return product
 
 
 class SummationDecoder(SharesDecoder):
@@ -98,7 +42,7 @@ class SummationDecoder(SharesDecoder):
         if np.abs(cells).max() > n * LARGEST_ENTRY:
             raise ValueError(f"a sum is beyond that of n = {n} entries of {LARGEST_ENTRY:,}")
 
-    def linear(self, cells: Counts, n: int) -> SummationLinear:
+    def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate over Z.
 
         Raises:
@@ -106,7 +50,19 @@ class SummationDecoder(SharesDecoder):
         """
         require_reports(n)
         self.check(cells, n)
-        return SummationLinear(cells, n, self._noise)
+        return self._linear(cells, n)
+
+    def _linear(self, sums: Counts, n: int) -> LowRankLinear:
+        """Return the estimate r-hat = S/n of sums S.
+
+        An entry of a report is a 0 or 1 and noise of the variance v, so n Cov[r-hat] = diag(v + r) - r r^T, evaluated
+        at r-hat cut to [0, 1]. Intervals are normal: the sum of n noises is near normal for few reports already.
+        """
+        values = sums / n
+        r = np.clip(values, 0.0, 1.0)
+        variance = (self._noise + r * (1 - r)) / n
+        u = r[np.newaxis] / math.sqrt(n)
+        return LowRankLinear(values, variance, np.full(len(sums), n), normal(values, variance), u)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Test whether any distribution explains the sums: none is below 0 or above n, and together they are n.
@@ -129,7 +85,7 @@ class SummationDecoder(SharesDecoder):
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """See the base class. The sum of n geometric noises is the difference of two negative binomial numbers."""
         up, down = rng.negative_binomial(n, -math.expm1(-self._epsilon / 2), (2, len(r)))
-        return self._shares(SummationLinear(rng.multinomial(n, r) + up - down, n, self._noise), estimator) - r
+        return self._shares(self._linear(rng.multinomial(n, r) + up - down, n), estimator) - r
 
     def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class."""
@@ -158,7 +114,7 @@ class SummationDecoder(SharesDecoder):
             self._pum, self._shares(linear, estimator), linear, basis=Basis.NORMAL, simultaneous=self._simultaneous
         )
 
-    def _shares(self, linear: SummationLinear, estimator: str) -> Floats:
+    def _shares(self, linear: LowRankLinear, estimator: str) -> Floats:
         return linear.values if estimator == "empirical" else project_to_simplex(linear.values)
 
 
