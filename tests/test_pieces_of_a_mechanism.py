@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from benchmarks.coverage_of_reports import SPECS
+from tests.docs.tables import COMMAND
 from tests.mechanisms.protocols import examples
 from uldp.schemas.specs.families import mechanism_names
 
@@ -36,10 +37,16 @@ def test_each_mechanism_has_its_pieces() -> None:
         for name in mechanism_names()
         for piece, there in (
             ("add an example to _SPECS of tests/mechanisms/protocols.py", name in tried),
-            ("add a row to docs/spec.md that names it", f"`{name}`" in spec or f"name: {name}" in spec),
-            ("add it to the table of docs/client.md, from which a device can be written", f"`{name}`" in client),
             (
-                "add it to a row of docs/mechanisms.md, with the system of the literature that it is from",
+                "add a row for docs/spec.md to the tables.toml of its folder",
+                f"`{name}`" in spec or f"name: {name}" in spec,
+            ),
+            (
+                "add a row of reports, from which a device can be written, to the tables.toml of its folder",
+                f"`{name}`" in client,
+            ),
+            (
+                "add a row with the system of the literature that it is from to the tables.toml of its folder",
                 f"`{name}`" in literature or name == "identity",
             ),
             (
@@ -50,4 +57,4 @@ def test_each_mechanism_has_its_pieces() -> None:
         )
         if not there
     ]
-    assert not missing, "\n".join(missing)
+    assert not missing, "\n".join([*missing, f"{COMMAND} writes rows of tables.toml to the pages"])

@@ -38,8 +38,8 @@ def test_capabilities_are_of_families(capability: str, names: str) -> None:
         (
             "values",
             (
-                "identity, rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, uhr, uss, ubd, ss, olh, hrr, blh,"
-                " linear-olh, pgr, the, she, bit-flip, idue, metric, levels"
+                "rr, warner, mangat, urr, rappor, sue, oue, urap, uoue, uhr, uss, ubd, ss, olh, hrr, blh,"
+                " linear-olh, pgr, the, she, bit-flip, idue, metric, levels, identity"
             ),
         ),
         ("number", "duchi, block, geometric"),

@@ -14,7 +14,6 @@ from uldp.schemas.entry_points import with_packages
 GROUP = "uldp.families"
 
 _OWN = {
-    "identity": "randomized_response.spec:IdentitySpec",
     "rr": "randomized_response.spec:RandomizedResponseSpec",
     "warner": "randomized_response.spec:WarnerSpec",
     "mangat": "randomized_response.spec:MangatSpec",
@@ -45,6 +44,7 @@ _OWN = {
     "metric": "metric.spec:MetricSpec",
     "levels": "levels.spec:LevelsSpec",
     "sample-one": "sample_one.spec:SampleOneSpec",
+    "identity": "randomized_response.spec:IdentitySpec",
 }
 
 
