@@ -1,7 +1,5 @@
 """Devices that report again: what they keep, what they send, and when they refuse."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,15 +130,6 @@ def test_keys_name_no_value_and_a_value_leaves_one_response() -> None:
             assert not any("7777" in key for key in content.kept)
     # Each report writes the time at which it may be repeated. A new value adds its response, and what that spends.
     assert sizes == [(2, 1), (2, 1), (3, 2)]
-
-
-def test_the_keys_of_a_ledger_without_a_salt_are_those_of_before(tmp_path: Path) -> None:
-    # A ledger of the first format: JSON of hashes of collection, channel and symbol, to responses.
-    spec, path = make_spec(), tmp_path / "ledger.json"
-    key = hashlib.sha256(json.dumps(["c", spec.channel, 5]).encode()).hexdigest()
-    path.write_text(json.dumps({key: np.array([4242], np.uint32).tobytes().hex()}))
-    path.chmod(0o600)
-    assert [report(spec, FileLedger(path), 5, hours) for hours in range(3)] == [4242] * 3
 
 
 def test_memory_needs_a_ledger() -> None:

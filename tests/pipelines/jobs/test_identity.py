@@ -166,6 +166,14 @@ def test_an_identity_with_values_of_other_types_is_none(changed: dict[str, Any])
         JobIdentity.decode(json.dumps(fields | changed).encode())
 
 
+@pytest.mark.parametrize("left_out", ["state", "apart", "registry_ids", "shard_key"])
+def test_an_identity_without_one_of_its_keys_is_none(left_out: str) -> None:
+    fields = json.loads(JobIdentity.of("backfill", "stream", "content", [build.spec()]).encode())
+    del fields[left_out]
+    with pytest.raises(ValueError, match=r"^not the identity of a job$"):
+        JobIdentity.decode(json.dumps(fields).encode())
+
+
 @pytest.mark.parametrize(
     "text",
     [b"", b"{}", b"[]", b"\xff", b'{"command": "backfill"}', b"[" * 200_000],

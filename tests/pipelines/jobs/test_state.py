@@ -11,7 +11,7 @@ import pytest
 
 from tests.beams import needs_sources
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
-from uldp.pipelines.jobs.identity import READABLE, STATE
+from uldp.pipelines.jobs.identity import STATE
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.specs.collection import CollectionSpec
@@ -35,8 +35,8 @@ SPEC = CollectionSpec.parse(
 TOPIC = KafkaTopic("broker:9092", "reports")
 FLINK = ["--runner=PortableRunner", "--job_endpoint=127.0.0.1:1"]
 SAVEPOINT = "--savepoint_path=file:///savepoint"
-#: An identity of a job that ran when the packages were ``schemas``, ``transforms`` and others at the top.
-OLD_LAYOUT = {
+#: An identity of a job without its state and its key.
+JOB = {
     "command": "stream",
     "source": "kafka:broker:9092/reports",
     "content": "topic",
@@ -51,6 +51,8 @@ OLD_LAYOUT = {
         }
     },
     "resumes": True,
+    "apart": True,
+    "registry_ids": {},
 }
 
 
@@ -77,7 +79,7 @@ def start(source: Endpoint, out: Path, *options: str) -> None:
 
 def test_a_savepoint_of_another_layout_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
-    kept = json.dumps(OLD_LAYOUT | {"state": STATE + 1, "shard_key": 1}).encode()
+    kept = json.dumps(JOB | {"state": STATE + 1, "shard_key": 1}).encode()
     (tmp_path / "job.json").write_bytes(kept)
     with pytest.raises(
         ResultsError,
@@ -94,20 +96,6 @@ def test_a_savepoint_of_this_layout_is_not(options: tuple[str, ...], tmp_path: P
     for given in ((), options):
         with pytest.raises(SubmittedError):
             start(KafkaEndpoint(TOPIC), tmp_path, *given)
-
-
-@pytest.mark.parametrize("options", [(), (SAVEPOINT,)])
-@pytest.mark.parametrize("state", range(1, READABLE))
-def test_results_of_an_earlier_version_are_not_written_to(state: int, options: tuple[str, ...], tmp_path: Path) -> None:
-    """Its files have other fields, and a reader could not read both."""
-    (tmp_path / "specs").mkdir()
-    kept = json.dumps(OLD_LAYOUT | {"state": state}).encode()
-    (tmp_path / "job.json").write_bytes(kept)
-    with pytest.raises(
-        ResultsError, match=r"an earlier version of uldp wrote these results, .* cannot read; choose another --to$"
-    ):
-        start(KafkaEndpoint(TOPIC), tmp_path, *options)
-    assert (tmp_path / "job.json").read_bytes() == kept
 
 
 class Paths(pickle.Unpickler):

@@ -85,6 +85,15 @@ class TestReading:
         ):
             read_estimates(tmp_path)
 
+    @pytest.mark.parametrize("name", ["Estimate", "SupportCounts"])
+    def test_a_file_of_an_unknown_schema_is_named(self, name: str, tmp_path: Path) -> None:
+        schema = parse_schema({"type": "record", "name": f"uldp.{name}", "fields": [{"name": "n", "type": "long"}]})
+        path = write(tmp_path / "estimates/c-v1/w/000000.mle.avro", schema, {"n": 1})
+        with pytest.raises(
+            ResultsError, match=rf"{path}: damaged, .* that uldp does not know, named 'uldp.{name}'\); remove it and"
+        ):
+            read_estimates(tmp_path)
+
     def test_a_file_of_another_schema_is_named(self, tmp_path: Path) -> None:
         path = write(tmp_path / "estimates/c-v1/w/000000.mle.avro", load_schema("rejected"), REJECTED.to_avro())
         with pytest.raises(ResultsError, match=str(path)):

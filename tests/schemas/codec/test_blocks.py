@@ -107,7 +107,7 @@ def test_another_schema_is_refused(text: bytes) -> None:
     assert str(refused.value).isprintable()
 
 
-def test_an_older_schema_is_resolved() -> None:
+def test_fields_with_a_default_may_be_missing() -> None:
     schema = {"type": "record", "name": "uldp.Message", "fields": [FIELDS["data"], FIELDS["publish_time"]]}
     container = opened(write(header(json.dumps(schema).encode()), [(2, b"\2a\2\2b\4")]))
     assert not container.current

@@ -12,20 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from uldp.mechanisms.devices.spending import Spending
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_bounded
 from uldp.schemas.specs.mistakes import plain
 
-#: The format of the file. Files of format 1 are a mapping of keys without a salt to payloads, and nothing else.
+#: The format of the file.
 _FORMAT = 2
 #: The largest size of the file in bytes: each change reads and writes all of it. The responses of a device to each of
 #: 16,384 values, in bits, take as much.
 _MAX_BYTES = 64 << 20
 _IN_HEX = ConfigDict(extra="forbid", strict=True, val_json_bytes="hex", ser_json_bytes="hex")
-_PAYLOADS = TypeAdapter(dict[str, bytes], config=ConfigDict(strict=True, val_json_bytes="hex"))
 _Time = Annotated[int, Field(ge=0, lt=1 << 63)]
 _Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -36,7 +35,6 @@ class LedgerContent:
 
     Attributes:
         salt: Random bytes in each key, so that nobody can find values by hashing all of a domain who reads keys alone.
-            Empty in a ledger whose keys have none, because an earlier version has begun it.
         kept: Payloads by key.
         spent: What the user has spent, over all collections.
     """
@@ -211,19 +209,17 @@ def _read(path: Path) -> LedgerContent:
 
 
 def _parse(written: bytes) -> LedgerContent:
-    """Read what ``_write`` wrote, or an earlier version.
+    """Read what ``_write`` wrote.
 
     Raises:
         ValueError: if it is no ledger. Neither the message nor another error behind it holds any of it.
         _LaterVersionError: if this version cannot know.
     """
     value = parse_json(written)
-    form = value.get("format", 1) if isinstance(value, dict) else None
+    form = value.get("format") if isinstance(value, dict) else None
     if isinstance(form, int) and form > _FORMAT:
         raise _LaterVersionError
     with contextlib.suppress(ValidationError):
-        if form == 1:
-            return LedgerContent(b"", _PAYLOADS.validate_json(written))
         return _Written.model_validate_json(written).content()
     raise ValueError("other keys or values than a ledger has")
 

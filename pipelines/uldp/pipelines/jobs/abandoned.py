@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apache_beam.io.filesystems import FileSystems
 
-from uldp.pipelines.jobs.identity import READABLE, JobIdentity
+from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.transforms.io.folders import COUNTS, FEW, JOB, LEFT_OUT, MISSING, is_remote
 from uldp.transforms.io.local.journal import JOURNAL
 from uldp.transforms.io.remote import matching
@@ -35,7 +35,7 @@ def is_abandoned(out: Path, job: JobIdentity | None) -> bool:
         out: The directory.
         job: The identity of the job that wrote it, if it is known.
     """
-    if job is not None and (job.apart or job.state < READABLE):
+    if job is not None and job.apart:
         return False
     return not any(_has_file(str(out), kind) for kind in (*_PANES, *_RECORDS))
 

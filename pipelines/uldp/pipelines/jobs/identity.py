@@ -13,27 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from uldp.schemas.regular_files import open_regular, parse_json, read_bounded
-from uldp.schemas.specs.collection import MAX_AGE, CollectionSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 
 Command = Literal["backfill", "stream"]
 
 #: The version of the state that a job keeps in checkpoints and savepoints. Raise it when a job cannot read the state of
-#: the version before, for example because a class has moved: the state of a source holds the paths of its classes. In
-#: versions before 3, the remainder of an id chose its shard, so copies would reach another shard than the first report.
-#: Versions before 4 kept the counts of the last pane of a window, and not its n alone. In versions before 5, a shard
-#: held the ids of one collection. In versions before 6, all readers of a source had one key on Flink. In versions
-#: before 7, all ids of a shard were in one bag. Versions before 8 did not count missing messages.
+#: the version before, for example because a class has moved: the state of a source holds the paths of its classes.
 STATE = 8
-#: The first version of the state whose jobs write results that this version can read.
-READABLE = 8
 #: The largest size of the file in bytes; it holds the parts of specs, whose files may have as many.
 _MAX_BYTES = 64 << 20
-#: The version of jobs that did not write it down: the packages were not yet parts of ``uldp``.
-_UNNAMED_STATE = 1
 
 
 @dataclass(frozen=True)
@@ -88,21 +80,15 @@ class JobIdentity:
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Read an identity that ``encode`` wrote. A job that has no key, because its state is older, gets a new one.
+        """Read an identity that ``encode`` wrote.
 
         Raises:
             ValueError: if ``text`` is not the identity of a job.
         """
-        fields = None
-        with suppress(ValueError):
+        with suppress(ValueError):  # ValidationError is one
             fields = parse_json(text)
-        if isinstance(fields, dict):
-            fields = {"state": _UNNAMED_STATE, "apart": True, "registry_ids": {}} | fields
-            if fields["state"] != STATE:
-                fields.setdefault("shard_key", secrets.randbits(128))
-            if fields.keys() == cls.__dataclass_fields__.keys():
-                with suppress(ValidationError):
-                    return TypeAdapter(cls).validate_python(fields)
+            if isinstance(fields, dict) and fields.keys() == cls.__dataclass_fields__.keys():
+                return TypeAdapter(cls).validate_python(fields)
         raise ValueError("not the identity of a job")
 
     @classmethod
@@ -158,14 +144,9 @@ def _decisive(spec: CollectionSpec) -> Iterator[tuple[str, Any]]:
     They leave out the half of the spec that devices know: the job compares it with the specs beside the results.
     """
     data = spec.model_dump(mode="json")
-    for section, keys in (
-        ("window", ("size", "period", "allowed_lateness")),
-        ("limits", ("max_clock_skew", "max_age")),
-    ):
-        yield from ((f"{section}.{key}", data[section][key]) for key in keys)
-    if spec.limits.max_age is None and spec.max_age < MAX_AGE:
-        # Earlier versions took a year for the default: they counted reports that this version rejects.
-        yield "limits.max_age", format_duration(spec.max_age)
+    yield from ((f"window.{key}", data["window"][key]) for key in ("size", "period", "allowed_lateness"))
+    yield "limits.max_clock_skew", data["limits"]["max_clock_skew"]
+    yield "limits.max_age", format_duration(spec.max_age)
     yield "retired", spec.retired
 
 

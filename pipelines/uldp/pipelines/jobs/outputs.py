@@ -13,7 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
-from uldp.pipelines.jobs.identity import READABLE, JobIdentity, name_of
+from uldp.pipelines.jobs.identity import JobIdentity, name_of
 from uldp.pipelines.jobs.locks import locked
 from uldp.pipelines.jobs.sender_key import kept_sender_key, read_sender_key
 from uldp.pipelines.results.files import ResultsError
@@ -198,11 +198,6 @@ def _refuse_other_results(out: str, kept: Path, job: JobIdentity, specs: Sequenc
     before = _kept_identity(kept)
     if before is None and any(kept.glob("specs/*")):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
-    if before is not None and before.state < READABLE:
-        raise ResultsError(
-            f"{out}: an earlier version of uldp wrote these results, in a layout that this version cannot read; choose"
-            f" another {option}"
-        )
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")

@@ -7,10 +7,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar
 
-from uldp.pipelines.jobs.identity import READABLE, JobIdentity
-from uldp.schemas.codec.blocks import Container, ContainerError, EarlierLayoutError, open_file
+from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.specs.mistakes import plain
-from uldp.transforms.io.folders import JOB, KINDS, Kind, mismatch
+from uldp.transforms.io.folders import KINDS, Kind, mismatch
 
 Read = TypeVar("Read")
 
@@ -29,22 +28,13 @@ Damaged = Callable[[ResultsError], object]
 
 
 def check_directory(out: Path) -> None:
-    """Refuse what is no directory, and the results of an earlier version.
+    """Refuse what is no directory.
 
     Raises:
-        ResultsError: if ``out`` is no directory, or if its job wrote other layouts of records.
+        ResultsError: if ``out`` is no directory.
     """
     if not out.is_dir():
         raise ResultsError(mismatch(out, Kind.RESULTS))
-    try:
-        identity = JobIdentity.read(out / JOB)
-    except (OSError, ValueError):
-        return  # readers need no identity: the directory may be a copy of a part
-    if identity.state < READABLE:
-        raise ResultsError(
-            f"{plain(str(out))}: an earlier version of uldp wrote these results, in a layout that this version cannot "
-            "read; read them with that version, or run the job again into another directory"
-        )
 
 
 def finished(folder: Path, pattern: str = "*.avro") -> list[Path]:
@@ -98,8 +88,6 @@ def read_container(path: Path, schema: str, read: Callable[[Mapping[str, Any]], 
         raise ResultsError(
             f"{plain(str(path))}: {error.strerror or error}; check the path and its permissions"
         ) from error
-    except EarlierLayoutError as error:
-        raise ResultsError(f"{plain(str(path))}: {error}; {error.remedy}") from error
     except ContainerError as error:
         raise _not_whole(path, schema, str(error)) from error
     except Exception as error:  # a record may hold any values of its schema's types

@@ -44,8 +44,6 @@ _BOUNDS = {
     "estimate": MAX_PANE_BYTES,
     "statistic": MAX_PANE_BYTES,
 }
-#: The names of records whose fields have changed, as fastavro and others write them.
-_EARLIER = ("SupportCounts", "uldp.SupportCounts", "Estimate", "uldp.Estimate")
 
 
 class ContainerError(ValueError):
@@ -58,10 +56,6 @@ class ContainerError(ValueError):
     def __init__(self, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
         self.remedy = remedy
-
-
-class EarlierLayoutError(ContainerError):
-    """A file of estimates or counts from an earlier version, with other fields than this version knows."""
 
 
 def open_file(path: str | Path) -> IO[bytes]:
@@ -84,7 +78,7 @@ class Container:
     Attributes:
         name: What its records hold, as the shipped schema of this name: ``message``, ``rejected``, ``missing``,
             ``estimate`` or ``statistic``.
-        writer: The writer's schema: the shipped schema, or an older one.
+        writer: The writer's schema: the shipped schema, or one without fields that have a default.
         layout: The layout of messages that an archiver wrote, by another schema; None if ``writer`` is theirs.
         units: How many units of the publish times of messages are in a millisecond, if ``layout`` is None.
         codec: A name of ``uldp.schemas.codec.inflate.CODECS``.
@@ -284,7 +278,7 @@ def _bounded(size: int, room: int) -> int:
 
 @lru_cache(maxsize=16)
 def _writer_of(text: bytes) -> tuple[str, Schema, Layout | None]:
-    """Return the shipped schema that the schema in a header is equal to, or is an older form of; or a known layout.
+    """Return the shipped schema that equals the schema in a header, but for fields with a default; or a known layout.
 
     Raises:
         ContainerError: if it is none of these.
@@ -302,11 +296,6 @@ def _writer_of(text: bytes) -> tuple[str, Schema, Layout | None]:
         raise ContainerError("its header holds no schema of a record") from None
     if found is None:
         name = schema.get("name") if isinstance(schema, dict) else None
-        if name in _EARLIER:
-            raise EarlierLayoutError(
-                "an earlier version of uldp wrote this file, in a layout that this version cannot read",
-                "read it with that version, or run its job again into another directory",
-            )
         raise ContainerError(
             f"holds records of a schema that uldp does not know, named {quote(name)}",
             f"write it with one of these schemas, unchanged: {', '.join(f'{known}.avsc' for known in _BOUNDS)}",
@@ -316,30 +305,17 @@ def _writer_of(text: bytes) -> tuple[str, Schema, Layout | None]:
 
 @cache
 def _writers() -> dict[Any, tuple[str, Schema]]:
-    """Return the known writer schemas by canonical form: the shipped ones, and older forms of these.
-
-    An older form lacks fields that have a default, because such fields may have been added since. Fields without a
-    default that may be null could not be null.
-    """
+    """Return the known writer schemas by canonical form: the shipped ones, and each without fields with a default."""
     found = {}
     for name in _BOUNDS:
         shipped = load_schema(name)
         found[_canonical(shipped)] = name, shipped
-        added = [field["name"] for field in shipped["fields"] if "default" in field]
-        for missing in chain.from_iterable(combinations(added, n) for n in range(len(added) + 1)):
+        optional = [field["name"] for field in shipped["fields"] if "default" in field]
+        for missing in chain.from_iterable(combinations(optional, n) for n in range(1, len(optional) + 1)):
             fields = [field for field in shipped["fields"] if field["name"] not in missing]
-            for form in (fields, [_never_null(field) for field in fields]):
-                older = {"type": "record", "name": shipped["name"], "fields": form}
-                found.setdefault(_canonical(older), (name, parse_schema(older)))
+            shorter = {"type": "record", "name": shipped["name"], "fields": fields}
+            found[_canonical(shorter)] = name, parse_schema(shorter)
     return found
-
-
-def _never_null(field: dict[str, Any]) -> dict[str, Any]:
-    """Return a field as it was before it could be null, if it has no default and can be now."""
-    match field:
-        case {"type": ["null", kind]} if "default" not in field:
-            return field | {"type": kind}
-    return field
 
 
 def _canonical(node: Any, namespace: str = "") -> Any:

@@ -145,7 +145,7 @@ def _refused(path: str, error: ContainerError, wrong: str) -> StreamError:
 
 
 def _decode(container: Container, name: str, published: int | None) -> Iterator[PackedMessages]:
-    """Decode the messages of each block: many at once, or one by one those of an older schema or an archiver's."""
+    """Decode the messages of each block: many at once, or one by one those of another schema."""
     read = 0
     if container.current:
         for number, block in container.blocks():
