@@ -10,3 +10,20 @@ SPEC, TRUTH = str(MANHATTAN / "spec.yaml"), str(MANHATTAN / "truth.csv")
 ULDP = Path(sys.executable).with_name("uldp")
 
 Run = Callable[..., tuple[int, str, str]]
+
+
+def with_room(nbytes: int, *arguments: str | Path) -> list[str]:
+    """The command, of which a write beyond so many bytes of a file fails, as on a full disk."""
+    limit = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({nbytes}, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))"
+    return _after(f"import resource; {limit}", *arguments)
+
+
+def heeding_interrupts(*arguments: str | Path) -> list[str]:
+    """The command, which SIGINT stops although whoever runs the tests in the background ignores it."""
+    return _after("import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)", *arguments)
+
+
+def _after(change: str, *arguments: str | Path) -> list[str]:
+    """The command in a process that changes itself first. A fork of a process with threads of gRPC may abort."""
+    code = f"{change}; import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", code, str(ULDP), *map(str, arguments)]

@@ -6,12 +6,11 @@ import re
 import shutil
 import signal
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.pipelines.command import MANHATTAN, SPEC, TRUTH, ULDP, Run
+from tests.pipelines.command import MANHATTAN, SPEC, TRUTH, ULDP, Run, heeding_interrupts
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.pane import PaneKind
 from uldp.transforms.io.local.stream import LocalStream
@@ -110,22 +109,8 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     source = tmp_path / "stream"
     assert uldp("simulate", spec, "--truth", TRUTH, "--users", "300", "--to", source, "--duration", "20m")[0] == 0
     (source / "closed").unlink()
-    command: list[str | Path] = [
-        ULDP,
-        "stream",
-        "--spec",
-        spec,
-        "--from",
-        source,
-        "--to",
-        tmp_path / "out",
-    ]
-
-    # Whoever runs the tests in the background ignores SIGINT, and so would what they start.
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
-    ) as process:
+    command = heeding_interrupts("stream", "--spec", spec, "--from", source, "--to", tmp_path / "out")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         while "n     300" not in process.stdout.readline():
             assert process.poll() is None

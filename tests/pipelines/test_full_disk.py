@@ -2,27 +2,20 @@
 
 import errno
 import os
-import resource
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.pipelines.command import SPEC, TRUTH, ULDP, Run
-from tests.pipelines.test_unwritable import fill_disk
+from tests.pipelines.command import SPEC, TRUTH, Run, with_room
 from uldp.pipelines.aside import written_aside
 
 SIMULATE = ["simulate", SPEC, "--truth", TRUTH, "--users", "50000", "--to", "stream"]
 
 
-def leave_no_room() -> None:
-    """As ``fill_disk``, for files of fewer bytes."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
 def test_a_failed_simulation_runs_again(uldp: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    failed = subprocess.run([ULDP, *SIMULATE], capture_output=True, text=True, preexec_fn=fill_disk)
+    failed = subprocess.run(with_room(2_000, *SIMULATE), capture_output=True, text=True)
     assert failed.returncode == 1
     assert failed.stderr.startswith("error: stream/000000000000.avro: File too large; raise the limit ")
     assert len(failed.stderr.splitlines()) == 1
@@ -31,16 +24,12 @@ def test_a_failed_simulation_runs_again(uldp: Run, tmp_path: Path, monkeypatch: 
     assert "not an empty directory" in uldp(*SIMULATE)[2]
 
 
-def leave_no_room_for_segments() -> None:
-    """As ``fill_disk``, for files of more bytes than those with which a job begins."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
 @pytest.mark.slow
 def test_a_demo_ends_when_its_devices_cannot_write(tmp_path: Path) -> None:
     """Its job would wait for their segments for ever."""
-    command = [str(ULDP), "demo", "--out", str(tmp_path / "demo"), "--speed", "1e6"]
-    failed = subprocess.run(command, capture_output=True, text=True, preexec_fn=leave_no_room_for_segments, timeout=120)
+    # More than the files with which a job begins.
+    command = with_room(100_000, "demo", "--out", tmp_path / "demo", "--speed", "1e6")
+    failed = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert failed.returncode == 1
     segment = tmp_path / "demo" / "stream" / "000000000000.avro"
     assert failed.stderr.startswith(f"error: {segment}: File too large; ")
@@ -50,8 +39,8 @@ def test_a_demo_ends_when_its_devices_cannot_write(tmp_path: Path) -> None:
 def test_zones_that_cannot_be_written_leave_the_older_ones(tmp_path: Path) -> None:
     zones = tmp_path / "zones.csv"
     zones.write_text("older")
-    command = [str(ULDP), "zones", SPEC, "--tag", "home", "--to", str(zones)]
-    failed = subprocess.run(command, capture_output=True, text=True, preexec_fn=leave_no_room)
+    command = with_room(100, "zones", SPEC, "--tag", "home", "--to", zones)
+    failed = subprocess.run(command, capture_output=True, text=True)
     assert (failed.returncode, failed.stderr.startswith(f"error: {zones}: File too large; ")) == (1, True)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["older"]
 

@@ -1,6 +1,5 @@
 """A sink that cannot be written: the job fails loudly, and resumes without loss once there is room."""
 
-import resource
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,7 +9,7 @@ import pytest
 
 from tests import build
 from tests.build import START
-from tests.pipelines.command import ULDP, Run
+from tests.pipelines.command import Run, with_room
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
@@ -39,25 +38,20 @@ def nothing(_: Path) -> None:
     pass
 
 
-def fill_disk() -> None:
-    """Let a write of this process beyond 2 kB of a file fail, as on a full disk; the file of an estimate takes more."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["stream", "backfill"])
 @pytest.mark.parametrize(
-    ("before", "limit", "after", "message"),
+    ("before", "limit", "after", "message"),  # the file of an estimate takes more bytes than the limit
     [
         (block_folder, None, unblock_folder, "File exists"),
-        (nothing, fill_disk, nothing, "File too large"),
+        (nothing, 2_000, nothing, "File too large"),
     ],
     ids=["file in the way", "no room"],
 )
 def test_the_job_fails_loudly_and_resumes_without_loss(
     command: str,
     before: Callable[[Path], None],
-    limit: Callable[[], None] | None,
+    limit: int | None,
     after: Callable[[Path], None],
     message: str,
     uldp: Run,
@@ -82,7 +76,7 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
     if limit is None:
         code, _, errors = uldp(*arguments)
     else:
-        failed = subprocess.run([ULDP, *arguments], capture_output=True, text=True, preexec_fn=limit)
+        failed = subprocess.run(with_room(limit, *arguments), capture_output=True, text=True)
         code, errors = failed.returncode, failed.stderr
     assert code == 1
     assert message in errors.splitlines()[-1]
