@@ -27,14 +27,14 @@ _MAX_SYMBOL_WIDTH = 4
 MOST_COMPARED = 12
 #: An odd number without a pattern: multiplication by it spreads the bits of a hash, and loses none.
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_ID_SIZE = 16
-_WORD_SIZE = 8
+ID_SIZE = 16
+WORD_SIZE = 8
 
 #: Masks of the first 0 to 8 bytes of a word, and of the bits that mark a following byte in a varint.
-_FIRST_BYTES = np.array([(1 << 8 * width) - 1 for width in range(_WORD_SIZE + 1)], dtype=np.uint64)
+_FIRST_BYTES = np.array([(1 << 8 * width) - 1 for width in range(WORD_SIZE + 1)], dtype=np.uint64)
 _MORE = np.uint64(0x8080808080808080)
 #: The smallest number that needs a varint of 0 to 8 bytes.
-_SMALLEST = np.array([0, 0, *(1 << 7 * width for width in range(1, _WORD_SIZE))], dtype=np.uint64)
+_SMALLEST = np.array([0, 0, *(1 << 7 * width for width in range(1, WORD_SIZE))], dtype=np.uint64)
 #: Steps that join 8 lanes of 7 bits to 4 lanes of 14, 2 of 28, and 1 of 56: a mask of the lower lane of each pair, and
 #: the gap above that lane.
 _LANES = tuple(
@@ -81,7 +81,7 @@ class Layout:
     def longest(self) -> int:
         """Length of the longest message of this layout in bytes."""
         payload = _MAX_SYMBOL_WIDTH if self.width is None else self.width
-        return len(self.prefix) + _ID_SIZE + max(_TIME_WIDTHS) + len(self.payload_prefix) + payload
+        return len(self.prefix) + ID_SIZE + WORD_SIZE + 1 + len(self.payload_prefix) + payload
 
 
 def report_schema() -> Schema:
@@ -120,7 +120,7 @@ def decode_columns(messages: Bodies, layouts: Sequence[Layout]) -> tuple[list[Fa
     short = np.flatnonzero(messages.ends - messages.starts <= longest)
     if len(short) < MIN_ROWS:
         return [], np.arange(len(messages))
-    found = list(_decode_joined(_Padded.of(messages, short, longest), short, layouts))
+    found = list(_decode_joined(PaddedMessages.of(messages, short, longest), short, layouts))
     rest = np.ones(len(messages), dtype=np.bool_)
     for decoded in found:
         rest[decoded.rows] = False
@@ -128,7 +128,7 @@ def decode_columns(messages: Bodies, layouts: Sequence[Layout]) -> tuple[list[Fa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Padded:
+class PaddedMessages:
     """Messages in a buffer, each with its start and end, and zeros behind the last message.
 
     Offsets are relative to the start of a message, so a read from a short message may take bytes of the next message.
@@ -140,8 +140,9 @@ class _Padded:
     ends: Rows
 
     @classmethod
-    def of(cls, messages: Bodies, rows: Rows, longest: int) -> "_Padded":
-        return cls(messages.buffer + bytes(longest + _WORD_SIZE), messages.starts[rows], messages.ends[rows])
+    def of(cls, messages: Bodies, rows: Rows, longest: int) -> "PaddedMessages":
+        """Take the messages in ``rows``, of whose layouts the longest has so many bytes."""
+        return cls(messages.buffer + bytes(longest + 2 * WORD_SIZE), messages.starts[rows], messages.ends[rows])
 
     def fields(self, at: Rows, width: int) -> npt.NDArray[np.void]:
         """Return the ``width`` bytes at each of the offsets ``at``."""
@@ -187,7 +188,7 @@ class _Padded:
             rows = rows_of(byte)
             messages = replace(self, starts=self.starts[rows], ends=self.ends[rows])
             prefixes = [layouts[member].prefix for member in members]
-            known = _Padded.of(Bodies.of(prefixes), np.arange(len(members)), length)
+            known = PaddedMessages.of(Bodies.of(prefixes), np.arange(len(members)), length)
             hashes = known.hashes(length)
             by_hash = np.argsort(hashes)
             candidates = by_hash[_places(hashes[by_hash], messages.hashes(length))]
@@ -198,8 +199,8 @@ class _Padded:
     def hashes(self, length: int) -> Words:
         """Hash the first ``length`` bytes of each message, behind the header, which all layouts share."""
         hashed = np.zeros(len(self.starts), dtype=np.uint64)
-        for offset in range(HEADER_SIZE, length, _WORD_SIZE):
-            hashed ^= self.words(self.starts + offset) & _FIRST_BYTES[min(length - offset, _WORD_SIZE)]
+        for offset in range(HEADER_SIZE, length, WORD_SIZE):
+            hashed ^= self.words(self.starts + offset) & _FIRST_BYTES[min(length - offset, WORD_SIZE)]
             hashed *= _ODD
             hashed ^= hashed >> np.uint64(32)
         return hashed
@@ -223,7 +224,7 @@ def _places(ordered: Words, hashes: Words) -> Rows:
     return at
 
 
-def _decode_joined(joined: _Padded, origins: Rows, layouts: Sequence[Layout]) -> Iterator[FastRows]:
+def _decode_joined(joined: PaddedMessages, origins: Rows, layouts: Sequence[Layout]) -> Iterator[FastRows]:
     """Decode all layouts with the same kind of payload together, because they differ only in their prefix.
 
     Args:
@@ -240,10 +241,10 @@ def _decode_joined(joined: _Padded, origins: Rows, layouts: Sequence[Layout]) ->
         ids_at = joined.starts.take(rows) + prefixes.take(numbers)
         # Fields are decoded in the order of the buffer, and sorted by layout when they are columns: of a thousand
         # layouts, each has a message here and there, and a buffer of messages does not fit into the caches.
-        kept, times, payloads = _decode_fields(joined, ids_at + _ID_SIZE, joined.ends.take(rows), kind)
+        kept, times, payloads = _decode_kind(joined, ids_at + ID_SIZE, joined.ends.take(rows), kind)
         if not len(kept):
             continue
-        ids = joined.fields(ids_at.take(kept), _ID_SIZE).view(np.complex128)  # one item of 16 bytes is taken faster
+        ids = joined.fields(ids_at.take(kept), ID_SIZE).view(np.complex128)  # one item of 16 bytes is taken faster
         # NumPy uses a radix sort for integers of 8 or 16 bits.
         numbers = numbers.take(kept).astype(np.min_scalar_type(len(layouts)))
         order = np.argsort(numbers, kind="stable")
@@ -259,11 +260,47 @@ def _decode_joined(joined: _Padded, origins: Rows, layouts: Sequence[Layout]) ->
         )
 
 
-def _decode_fields(joined: _Padded, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
+def _decode_kind(joined: PaddedMessages, at: Rows, ends: Rows, kind: Layout) -> tuple[Rows, Times, Payloads]:
     """Decode times and payloads of ``kind`` at the offsets behind the ids; also return the rows that hold both."""
+    usual = _decode_fields(joined, at, ends, kind, _usual_times)
+    if len(at) - len(usual[0]) < MIN_ROWS:
+        return usual
+    # Times of another unit, or of a device without a clock.
+    others = np.delete(np.arange(len(at)), usual[0])
+    kept, times, payloads = _decode_fields(joined, at[others], ends[others], kind, _any_times)
+    rows = np.concatenate([usual[0], others[kept]])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], np.concatenate([usual[1], times])[order], np.concatenate([usual[2], payloads])[order]
+
+
+def _usual_times(joined: PaddedMessages, at: Rows) -> tuple[Words, Mask, Rows]:
+    """Read times that take 6 or 7 bytes; also return which are such, and their widths."""
     words = joined.words(at)
     widths = np.where(words & _SEVENTH_BYTE, *reversed(_TIME_WIDTHS))
-    times, fits = read_varints(words, widths)
+    return *read_varints(words, widths), widths
+
+
+def _any_times(joined: PaddedMessages, at: Rows) -> tuple[Words, Mask, Rows]:
+    """Read times that take up to 9 bytes; also return which are such, and their widths."""
+    words = joined.words(at)
+    widths = varint_widths(words)
+    times, fits = read_varints(words, np.minimum(widths, WORD_SIZE))
+    ninth = joined.words(at + WORD_SIZE) & _FIRST_BYTES[1]
+    long = widths > WORD_SIZE
+    lower, _ = read_varints(words, WORD_SIZE)
+    times = np.where(long, lower | ninth << np.uint64(7 * WORD_SIZE), times)
+    return times, np.where(long, (ninth > 0) & (ninth < 0x80), fits), widths
+
+
+#: Reads the times at offsets; also returns which are such, and their widths.
+_ReadTimes = Callable[[PaddedMessages, Rows], tuple[Words, Mask, Rows]]
+
+
+def _decode_fields(
+    joined: PaddedMessages, at: Rows, ends: Rows, kind: Layout, read_times: _ReadTimes
+) -> tuple[Rows, Times, Payloads]:
+    """Do as ``_decode_kind``, of times that ``read_times`` can read."""
+    times, fits, widths = read_times(joined, at)
     at = at + widths
     fits &= joined.fields(at, len(kind.payload_prefix)) == np.void(kind.payload_prefix)
     at = at + len(kind.payload_prefix)
@@ -281,7 +318,7 @@ def _decode_fields(joined: _Padded, at: Rows, ends: Rows, kind: Layout) -> tuple
 
 def words_at(buffer: bytes | Bytes, at: Rows) -> Words:
     """Return the 8 bytes at each of the offsets ``at`` as a little-endian word."""
-    return fields_at(buffer, at, _WORD_SIZE).view(np.uint64)
+    return fields_at(buffer, at, WORD_SIZE).view(np.uint64)
 
 
 def fields_at(buffer: bytes | Bytes, at: Rows, width: int) -> npt.NDArray[np.void]:
@@ -298,6 +335,14 @@ def read_varints(words: Words, widths: Rows | int) -> tuple[Words, Mask]:
     for lower, gap in _LANES:
         values = values & lower | (values & ~lower) >> gap
     return values, fits & (values >= _SMALLEST[widths])
+
+
+def varint_widths(words: Words) -> Rows:
+    """Return the width of the varint with which each word begins; 9 if it is longer than the word."""
+    ends = ~words & _MORE
+    lowest = (ends & -ends).astype(np.float64)  # a power of 2, so that the exponent is exact
+    widths: Rows = np.where(ends > 0, np.frexp(lowest)[1] // WORD_SIZE, WORD_SIZE + 1)
+    return widths
 
 
 def unzigzag(values: Words) -> Times:

@@ -1,0 +1,81 @@
+"""Reports of known layouts that are too short or too long, found many at a time.
+
+The plain decoder is the reference: it finds the same of each, one by one.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from uldp.schemas.arrays import Mask, Rows
+from uldp.schemas.codec.columnar import (
+    ID_SIZE,
+    MIN_ROWS,
+    Layout,
+    PaddedMessages,
+    varint_widths,
+)
+from uldp.schemas.codec.packed import Bodies
+
+#: What ``varint_widths`` can tell.
+_MAX_WIDTH = 8
+
+
+class Misfits(NamedTuple):
+    """Messages that begin as a report of a layout does.
+
+    Attributes:
+        cut: Shape (n,): those that end inside the body, ascending.
+        overlong: Shape (m,): those that go on behind the payload, ascending.
+    """
+
+    cut: Rows
+    overlong: Rows
+
+
+def misfits(messages: Bodies, rows: Rows, layouts: Sequence[Layout]) -> Misfits:
+    """Find reports of ``layouts`` that have another length, among the messages in ``rows``, which are ascending.
+
+    It leaves out what it is not sure of, for the plain decoder: other errors of the encoding.
+    """
+    none = rows[:0]
+    if len(rows) < MIN_ROWS or not layouts:
+        return Misfits(none, none)
+    padded = PaddedMessages.of(messages, rows, max(layout.longest for layout in layouts))
+    of = padded.layouts_of(layouts)
+    cut, overlong = [none], [none]
+    for number, layout in enumerate(layouts):
+        at = padded.starts + len(layout.prefix)
+        of_layout = np.flatnonzero((of == number) & (at <= padded.ends))
+        if len(of_layout):
+            short, long = _judge(padded, at[of_layout], padded.ends[of_layout], layout)
+            cut.append(rows[of_layout[short]])
+            overlong.append(rows[of_layout[long]])
+    return Misfits(np.sort(np.concatenate(cut)), np.sort(np.concatenate(overlong)))
+
+
+def _judge(padded: PaddedMessages, at: Rows, ends: Rows, layout: Layout) -> tuple[Mask, Mask]:
+    """Return which messages are cut, and which are overlong; their bodies behind the prefix start at ``at``.
+
+    A field is cut if it begins before the end of its message, or there, and ends behind it.
+    """
+    at = at + ID_SIZE
+    cut = at > ends
+    widths = varint_widths(padded.words(np.minimum(at, ends)))
+    cut |= at + widths > ends
+    at = at + widths
+    whole = ~cut & (widths <= _MAX_WIDTH)
+    cut |= whole & (at == ends)
+    branch = padded.fields(np.minimum(at, ends), 1).view(np.uint8)
+    whole &= (at < ends) & (branch == layout.payload_prefix[0])
+    at = at + 1
+    if layout.width is None:
+        widths = varint_widths(padded.words(np.minimum(at, ends)))
+        whole &= (widths <= _MAX_WIDTH) | (at + widths > ends)
+    else:
+        length = layout.payload_prefix[1:]
+        whole &= padded.fields(np.minimum(at, ends), len(length)) == np.void(length)
+        whole &= at + len(length) <= ends
+        widths = np.full(len(at), len(length) + layout.width)
+    return cut | (whole & (at + widths > ends)), whole & (at + widths < ends)
