@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import commands, estimators, kernels, latency, peers, restart, scaling, state, throughput
+from benchmarks import commands, estimators, kernels, latency, peers, rejects, restart, scaling, state, throughput
 from benchmarks.figure import draw
 from benchmarks.guard import guard
 from benchmarks.rows import Row, markdown
@@ -35,6 +35,7 @@ PARTS = {
     "scaling": scaling.rows,
     "state": state.rows,
     "restart": restart.rows,
+    "rejects": rejects.rows,
     "estimators": estimators.rows,
     "latency": latency.rows,
     "commands": commands.rows,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import restart
+from benchmarks import rejects, restart
 from benchmarks.kernels import unpacked
 from benchmarks.rows import in_turn, timed
 from benchmarks.throughput import MEASUREMENTS, measure
@@ -22,6 +22,7 @@ from benchmarks.workloads import singles
 from uldp.mechanisms.randomizers.packed_bits import count_bits
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.stored import decode_messages
+from uldp.schemas.reasons import Reason
 
 #: How often that is measured whose margin one turn has not kept.
 REPEAT = 3
@@ -80,6 +81,17 @@ def restart_rates() -> dict[str, float]:
     return {name: RESTART_REPORTS / taken for name, taken in in_turn(runs, REPEAT).items()}
 
 
+#: A rejected report takes less than ten times as long as one that is counted; if each had a record, it would take 60.
+REJECT_MARGINS = (Margin(Reason.TOO_EARLY, "counted", 0.1),)
+REJECTS = 8_000
+
+
+def reject_rates() -> dict[str, float]:
+    """Measure how fast reports are counted, and how fast they are rejected."""
+    makers = {"counted": rejects.COUNTED, Reason.TOO_EARLY: rejects.MAKERS[Reason.TOO_EARLY]}
+    return {name: 1 / taken for name, taken in rejects.costs(makers, REJECTS, REPEAT).items()}
+
+
 def kernel_rates() -> dict[str, float]:
     """Measure the kernel that counts bits, the one that reads the messages of a block, and the plain ways to do it."""
     n, size = KERNEL_SHAPE
@@ -112,7 +124,8 @@ def graph_rates(margins: Sequence[Margin], repeat: int) -> dict[str, float]:
 
 def guard() -> Iterator[tuple[bool, str]]:
     """Measure what the margins name, and judge each."""
-    for margins, rates in ((KERNEL_MARGINS, kernel_rates), (RESTART_MARGINS, restart_rates)):
+    parts = (KERNEL_MARGINS, kernel_rates), (RESTART_MARGINS, restart_rates), (REJECT_MARGINS, reject_rates)
+    for margins, rates in parts:
         measured = rates()
         for margin in margins:
             yield margin.judge(measured)

@@ -12,7 +12,8 @@ from fuzz.container import CODECS, LAYOUTS, NAMES, TEXTS, snappy, write, write_l
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -51,7 +52,7 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         Message(b"y", 2**63 - 1).to_avro(),
         Message(b"z", TIME).to_avro(),
     ],
-    "rejected": [Rejected("decode", "not_avro", "", b"x", {"k": "v"}, TIME, "s:1", 1, "0").to_avro()],
+    "rejected": [Rejected("decode", "not_avro", "", (b"x",), {"k": "v"}, (TIME,), "s:1", 1, "0").to_avro()],
     "missing": [Missing("t/0", 7, 9, TIME, TIME).to_avro()],
     "statistic": [COUNTS.to_avro() | PANE],
     "estimate": [ESTIMATE.to_avro() | PANE],

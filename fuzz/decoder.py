@@ -152,7 +152,7 @@ def outcome(decoded: Decoded) -> tuple[object, ...]:
         decoded.late_reports,
         sorted((late.source, late.data, late.publish_time) for late in decoded.late),
         sorted(
-            (each.source, each.data, each.publish_time, each.reason, each.detail, each.attempt, each.reports)
+            (each.source, each.bodies, each.publish_time, each.reason, each.detail, each.attempt, each.reports)
             for each in decoded.rejected
         ),
         sorted(
@@ -175,7 +175,8 @@ def check(data: bytes) -> int:
         assert decoded.received == counted + decoded.late_reports + decoded.rejected_reports
         assert sum(partial.accounting.late for partial in decoded.partials.values()) == decoded.late_reports
         assert all(partial.accounting.closes() for partial in decoded.partials.values())
-        kept = sum(len(late.data) for late in decoded.late) + sum(len(each.data) for each in decoded.rejected)
+        kept = sum(len(late.data) for late in decoded.late)
+        kept += sum(sum(map(len, each.bodies)) for each in decoded.rejected)
         assert kept <= sum(len(message.data) + REPEATED for message in arrivals)
         for rejected in decoded.rejected:
             assert isinstance(rejected.reason, Reason)

@@ -14,7 +14,8 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions,
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.coders import MessageCoder

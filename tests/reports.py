@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from uldp.schemas.framing import report_store
-from uldp.schemas.records import Rejected, Report
+from uldp.schemas.records import Report
+from uldp.schemas.rejected import Rejected
 
 
 def reports_of(data: bytes) -> list[Report]:
@@ -38,8 +39,9 @@ def rejected_reports(records: Iterable[Rejected]) -> set[Report | bytes]:
     """The different reports in records of rejected reports; a message that does not decode is one report."""
     found: set[Report | bytes] = set()
     for record in records:
-        try:
-            found.update(reports_of(record.data))
-        except ValueError:
-            found.add(record.data)
+        for data, _ in record.each():
+            try:
+                found.update(reports_of(data))
+            except ValueError:
+                found.add(data)
     return found

@@ -4,16 +4,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import commands, estimators, guard, restart, scaling
+from benchmarks import commands, estimators, guard, rejects, restart, scaling
 from benchmarks.commands import Taken
 from benchmarks.graphs import Run
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
 from benchmarks.scaling import Scale
 from benchmarks.throughput import MEASUREMENTS, Measured, Measurement
+from uldp.collector.decoder import ReportDecoder
+from uldp.schemas.reasons import Reason
+from uldp.schemas.records import Message
+from uldp.transforms.io.message_files import read_messages
 
 ROWS = [
     Row("a", "one", 1000, 0.5, naive=2.0, megabytes=100.0),
@@ -56,7 +61,7 @@ def test_all_parts_make_one_table_and_one_figure(
 
 def without_other_margins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out all margins but those of graphs, and their measurements."""
-    for of in ("KERNEL", "RESTART"):
+    for of in ("KERNEL", "RESTART", "REJECT"):
         monkeypatch.setattr(guard, f"{of}_MARGINS", [])
         monkeypatch.setattr(guard, f"{of.lower()}_rates", dict)
 
@@ -118,6 +123,35 @@ def test_more_segments_are_measured_against_fewer(monkeypatch: pytest.MonkeyPatc
     (margin,) = guard.RESTART_MARGINS
     kept, _ = margin.judge(rates)
     assert not kept  # ten times the segments, ten times as long
+
+
+def test_what_is_rejected_is_measured_against_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def backfill(source: Path) -> float:
+        sizes.append(sum(1 for path in source.glob("0*.avro") for _ in read_messages(path)))
+        return 2.0 + sizes[-1] * (10 if source.name.startswith(Reason.TOO_EARLY) else 1)
+
+    monkeypatch.setattr(rejects, "backfill", backfill)
+    monkeypatch.setattr(guard, "REJECTS", 3)
+    assert guard.reject_rates() == pytest.approx({"counted": 1, Reason.TOO_EARLY: 0.1})
+    assert {*sizes} == {3, 3 + 3 * rejects.COUNTED_MORE, 3 + 3 * rejects.MORE}
+
+
+@pytest.mark.parametrize("reason", rejects.MAKERS)
+def test_the_messages_of_a_reason_are_rejected_for_it(reason: str) -> None:
+    rng = np.random.default_rng(1)
+    messages = [Message(rejects.MAKERS[reason](n, rng.bytes(24)), rejects.START + rejects.HOUR) for n in range(200)]
+    assert {each.reason for each in ReportDecoder(rejects.SPECS, judge_lateness=False).decode(messages).rejected} == {
+        reason
+    }
+
+
+def test_rejects_make_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rejects, "costs", lambda makers, *_: dict.fromkeys(makers, 2.0) | {"counted": 1.0})
+    counted, *others = rejects.rows()
+    assert counted.remark == ""
+    assert {row.remark for row in others} == {"2.0 times a counted report"}
 
 
 def test_segments_that_wait_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

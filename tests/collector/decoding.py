@@ -80,10 +80,12 @@ def outcomes(decoded: Decoded) -> Counter[tuple[Report | bytes, str]]:
     for late in decoded.late:
         found.update((report, "late") for report in reports_of(late.data))
     for rejected in decoded.rejected:
-        try:
-            reports: list[Report] | list[bytes] = reports_of(rejected.data)
-        except ValueError:
-            reports = [rejected.data]
+        reports: list[Report | bytes] = []
+        for data, _ in rejected.each():
+            try:
+                reports += reports_of(data)
+            except ValueError:
+                reports.append(data)
         assert len(reports) == rejected.reports
         found.update((report, rejected.reason) for report in reports)
     return found

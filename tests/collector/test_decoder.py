@@ -129,12 +129,12 @@ def test_what_is_late_or_rejected_of_a_batch_can_be_sent_again_alone(
     assert (decoded.received, decoded.late_reports, decoded.rejected_reports) == (5, 1, 3)
     assert [columns.report_ids.tobytes() for columns in decoded.columns] == [sent[1].report_id]
     assert decoded.late == [Message(batch(sent[:1]).encode(), published, {"k": "v"}, "s:1")]
-    assert {rejected.data: (rejected.reason, rejected.reports) for rejected in decoded.rejected} == {
+    assert {rejected.bodies[0]: (rejected.reason, rejected.reports) for rejected in decoded.rejected} == {
         batch([sent[2], sent[4]]).encode(): (impossible, 2),
         batch([sent[3]]).encode(): (Reason.INVALID_TIME, 1),
     }
     assert {(rejected.publish_time, rejected.source) for rejected in decoded.rejected} == {(published, "s:1")}
-    alone = decode(*decoded.late, *(Message(rejected.data, published) for rejected in decoded.rejected))
+    alone = decode(*decoded.late, *(Message(rejected.bodies[0], published) for rejected in decoded.rejected))
     assert accounting(alone) == accounting(decoded)
     assert outcomes(alone) + Counter({(sent[1], "counted"): 1}) == outcomes(decoded)
 
@@ -147,7 +147,7 @@ def test_a_symbol_that_only_a_batch_can_hold_is_rejected_like_any_other(symbol: 
     (rejected,) = decoded.rejected
     assert rejected.reason is Reason.OUT_OF_DOMAIN
     assert rejected.detail == f"symbol {symbol} of 11"
-    again = decode(Message(rejected.data, START))
+    again = decode(Message(rejected.bodies[0], START))
     assert (again.received, again.columns, again.rejected) == (1, [], [rejected])
 
 

@@ -24,11 +24,12 @@ from tests.collector.decoding import (
 )
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.decoder import KEPT_BYTES
-from uldp.collector.parse import MAX_MESSAGE_BYTES
+from uldp.collector.plain import MAX_MESSAGE_BYTES
 from uldp.schemas.framing import HEADER_SIZE, MAGIC, header, load_schema, report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Rejected, ReportBatch
+from uldp.schemas.records import Message, ReportBatch
+from uldp.schemas.rejected import Rejected
 
 
 def key_of(data: bytes) -> tuple[str, int] | None:
@@ -168,9 +169,9 @@ def test_each_reason(reason: Reason, data: bytes, detail: str) -> None:
         stage="decode",
         reason=reason,
         detail=rejected.detail,
-        data=data[:KEPT_BYTES] if reason is Reason.TOO_LARGE else data,
+        bodies=(data[:KEPT_BYTES] if reason is Reason.TOO_LARGE else data,),
         attributes={"k": "v"},
-        publish_time=START,
+        publish_times=(START,),
         source="segment:7",
         attempt=1,
         software=metadata.version("uldp-stream"),
@@ -183,4 +184,4 @@ def test_each_reason(reason: Reason, data: bytes, detail: str) -> None:
 def test_a_message_of_the_greatest_size_is_looked_at() -> None:
     (rejected,) = decode(Message(bytes(MAX_MESSAGE_BYTES), START)).rejected
     assert rejected.reason is Reason.NOT_AVRO
-    assert len(rejected.data) == MAX_MESSAGE_BYTES
+    assert len(rejected.bodies[0]) == MAX_MESSAGE_BYTES

@@ -27,7 +27,7 @@ def forged(rng: np.random.Generator, key: tuple[str, int], *, bits: bool) -> Mes
 def test_records_of_a_forged_batch_are_no_larger_than_the_batch(key: tuple[str, int], bits: bool) -> None:
     message = forged(np.random.default_rng(1), key, bits=bits)
     decoded = decode(message)
-    kept = [late.data for late in decoded.late] + [rejected.data for rejected in decoded.rejected]
+    kept = [late.data for late in decoded.late] + [data for rejected in decoded.rejected for data in rejected.bodies]
     assert decoded.received == N
     assert len(kept) == len(decoded.late) + len({rejected.reason for rejected in decoded.rejected}) <= 6
     assert sum(map(len, kept)) <= len(message.data) + FRAME * len(kept)
@@ -38,7 +38,7 @@ def test_a_batch_with_one_verdict_is_kept_as_it_came() -> None:
     ids, times, symbols = np.zeros((N, 2), np.uint64), np.full(N, -1), np.ones(N, np.uint32)
     message = Message(encode_batch(*SYMBOL.key, ids, times, symbols), START)
     (rejected,) = decode(message).rejected
-    assert rejected.data is message.data
+    assert rejected.bodies[0] is message.data
     assert (rejected.reason, rejected.reports) == (Reason.INVALID_TIME, N)
 
 

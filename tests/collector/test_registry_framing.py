@@ -8,7 +8,8 @@ from tests.build import HOUR, START, batch
 from tests.collector.decoding import BITS, SPECS, SYMBOL, YOUNG, accounting, both_paths, outcomes, report
 from tests.reports import reports_of
 from uldp.collector.decoder import Decoded, ReportDecoder
-from uldp.collector.parse import MAX_MESSAGE_BYTES, AlikeReports, MessageParser, Unparsed
+from uldp.collector.parse import AlikeReports, MessageParser
+from uldp.collector.plain import MAX_MESSAGE_BYTES, Unparsed
 from uldp.schemas.codec.packed import Bodies, PackedMessages
 from uldp.schemas.framing import HEADER_SIZE, header, load_schema
 from uldp.schemas.reasons import Reason
@@ -64,8 +65,11 @@ def test_framed_messages_come_out_as_those_with_our_header(sent: list[bytes]) ->
 def test_late_and_rejected_records_need_no_ids_to_be_read() -> None:
     decoded = decode(framed(LATE), framed(MIXED))
     assert [len(reports_of(late.data)) for late in decoded.late] == [1]
-    assert [len(reports_of(rejected.data)) for rejected in decoded.rejected] == [1, 1]
-    assert decode(*(record.data for record in decoded.rejected), ids={}).rejected_reports == decoded.rejected_reports
+    assert [len(reports_of(data)) for rejected in decoded.rejected for data in rejected.bodies] == [1, 1]
+    assert (
+        decode(*(data for record in decoded.rejected for data in record.bodies), ids={}).rejected_reports
+        == decoded.rejected_reports
+    )
 
 
 @pytest.mark.parametrize(

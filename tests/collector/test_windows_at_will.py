@@ -57,7 +57,7 @@ def test_each_message_has_a_limit_of_its_own() -> None:
     sent = [batch(slices) for slices in (first, second, small, large)]
     decoded = decode(*sent, judge_lateness=False)
     assert counted(decoded) == sorted([*first, *second, *small, *first])
-    assert [(each.data, each.reports) for each in decoded.rejected] == [
+    assert [(*each.bodies, each.reports) for each in decoded.rejected] == [
         (batch_of_rows(large, MAX_MESSAGE_SLICES), MAX_MESSAGE_SLICES)
     ]
 
@@ -105,7 +105,7 @@ def test_rejected_reports_that_are_sent_again_are_counted_in_turn() -> None:
     for _ in range(3):
         decoded = decode(message, judge_lateness=False)
         found.append(len(counted(decoded)))
-        message = Message(decoded.rejected[0].data, START) if decoded.rejected else message
+        message = Message(decoded.rejected[0].bodies[0], START) if decoded.rejected else message
     assert found == [MAX_MESSAGE_SLICES, MAX_MESSAGE_SLICES, 500]
 
 

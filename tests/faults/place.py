@@ -197,5 +197,7 @@ def state(out: Path, private: Path | None = None) -> dict[str, Any]:
         "few": {path.parent.name for path in (private / "few").glob("*/2*/*.avro")},
         "estimates": {(each.key, each.estimator): each.tables[0].values.tolist() for each in estimates},
         "late": late,
-        "rejected": Counter((each.reason, each.data, each.publish_time) for each in read_rejected(private, leave_out)),
+        "rejected": Counter(
+            (record.reason, *each) for record in read_rejected(private, leave_out) for each in record.each()
+        ),
     }

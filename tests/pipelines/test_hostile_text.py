@@ -8,7 +8,7 @@ import pytest
 
 from tests import build
 from tests.pipelines.command import Run
-from uldp.schemas.records import Rejected
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import printable
 from uldp.transforms.io.durable_files import encode_record, write_file
@@ -34,7 +34,7 @@ def out(tmp_path: Path) -> Path:
     channel = CollectionSpec.load(out / "specs" / "c-v1" / "spec.yaml").channel
     counts = build.pane([6, 4], start=0, flags=(f"flag{HOSTILE}",), channel=channel)
     estimate = build.estimate(counts, [0.6, 0.4], [0.1, 0.1])
-    rejected = Rejected("decode", f"reason{HOSTILE}", HOSTILE, b"", {}, 0, "", 1, "0")
+    rejected = Rejected("decode", f"reason{HOSTILE}", HOSTILE, (b"",), {}, (0,), "", 1, "0")
     for name, content in (
         statistic_file(counts),
         estimate_file(estimate),

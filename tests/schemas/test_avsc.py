@@ -17,7 +17,7 @@ FINGERPRINTS = {
     "estimate": "0e11caff2a194103",
     "message": "c6bb28b27986b4f9",
     "missing": "11d472a99255ab0f",
-    "rejected": "aa11774660f24d4a",
+    "rejected": "a4d1c9e123b8e85e",
     "report": "e6a3dbfe76e5d390",
     "report_batch": "3008a78dd07701ed",
     "statistic": "27799068ffc18620",

@@ -16,7 +16,8 @@ from tests import build
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema, report_store
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Message, Missing, Rejected, Report, ReportBatch, iso, missing_messages
+from uldp.schemas.records import Message, Missing, Report, ReportBatch, iso, missing_messages
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -32,7 +33,7 @@ BATCHES = st.builds(ReportBatch, TEXTS, INTS, BYTES, BYTES, BYTES, st.none()) | 
     ReportBatch, TEXTS, INTS, BYTES, BYTES, st.none(), BYTES
 )
 MESSAGES = st.builds(Message, BYTES, LONGS, ATTRIBUTES, st.just(""))
-REJECTED = st.builds(Rejected, TEXTS, TEXTS, TEXTS, BYTES, ATTRIBUTES, LONGS, TEXTS, INTS, TEXTS)
+REJECTED = st.builds(Rejected, TEXTS, TEXTS, TEXTS, st.tuples(BYTES), ATTRIBUTES, st.tuples(LONGS), TEXTS, INTS, TEXTS)
 COUNTERS = st.integers(0, 2**40)
 ACCOUNTING = st.builds(Accounting, *[COUNTERS] * 6)
 CELLS = st.lists(LONGS, max_size=5).map(lambda cells: np.array(cells, dtype=np.int64))

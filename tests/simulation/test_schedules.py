@@ -32,7 +32,7 @@ from tests.reports import reports_of
 from tests.simulation.oracle import Expected, expect
 from tests.simulation.schedules import END, MAX_MESSAGE_BYTES, NUMBERS, POLICIES, Delivery, Row, Schedule, schedules
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
-from uldp.collector import parse, seen
+from uldp.collector import plain, seen
 from uldp.pipelines.results.read import newest, read_rejected, read_statistics
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
@@ -88,7 +88,7 @@ def run(batch: Sequence[Schedule], script: Script, out: Path, *, deduplicate: bo
             messages = pipeline | stream_of(batch, script.segment, clock)
             _ = messages | Aggregate(specs, deduplicate=deduplicate, shards=2) | WriteResults(str(out))
 
-    with mock.patch.object(parse, "MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES):
+    with mock.patch.object(plain, "MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES):
         if script.cut is not None:
             with suppress(InjectedError), failing(script.failures, script.cut):
                 job(script.clocks[0])
@@ -129,9 +129,10 @@ def results_of(batch: Sequence[Schedule], out: Path) -> dict[str, Actual]:
     for record in read_rejected(out):
         # A message of an unknown collection or version is one report, although the schema of its body is known.
         unread = record.reason in (Reason.UNKNOWN_COLLECTION, Reason.UNKNOWN_VERSION)
-        reports = [record.data] if unread else one_by_one(record.data)
-        assert len(reports) == record.reports
-        owner(record.data).rejections.update((record.reason, data, record.publish_time) for data in reports)
+        for data, published in record.each():
+            reports = [data] if unread else one_by_one(data)
+            assert len(reports) == record.reports // record.messages
+            owner(data).rejections.update((record.reason, each, published) for each in reports)
     return found
 
 

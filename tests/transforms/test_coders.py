@@ -21,7 +21,8 @@ from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.coders import (
     EstimateCoder,
@@ -62,7 +63,7 @@ ESTIMATE = build.estimate(
 )
 WITHOUT_PRIVACY = build.estimate(SUPPORT, [], [], mechanism="identity", epsilon=None)
 REJECTED = Rejected(
-    "decode", "malformed", "détail", b"\xc3\x01", MappingProxyType({"k": "ü"}), LONGEST, "000.avro:3", 2, "0.1.0"
+    "decode", "malformed", "détail", (b"\xc3\x01",), MappingProxyType({"k": "ü"}), (LONGEST,), "000.avro:3", 2, "0.1.0"
 )
 MESSAGE = Message(b"\x00\xff", -1, {"a": "b", "": ""}, "ü.avro:0")
 

@@ -11,7 +11,6 @@ of one message that share a verdict together, as one batch in one record: the ou
 of the input, and a rejected report costs about as much time as a counted one.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +22,10 @@ import numpy as np
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of, unit_of_time
-from uldp.collector.parse import AlikeReports, MessageParser, Unparsed
+from uldp.collector.parse import AlikeReports, MessageParser
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.plain import Unparsed
+from uldp.collector.rejects import rejected_records
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import (
     PartialSignals,
@@ -39,9 +40,9 @@ from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.pane import Accounting
-from uldp.schemas.places import numbered, size, united
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected, joined_rejected
+from uldp.schemas.records import NO_ATTRIBUTES, SENDER, Message
+from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 #: How many bytes of a message that is too large its rejected record keeps.
@@ -115,12 +116,10 @@ class ReportDecoder:
         packed = replace(packed, bodies=self._registry.reframed(packed.bodies))
         dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
         if not dated.all():
-            undated = []
-            for origin in np.flatnonzero(~dated).tolist():
-                time = int(packed.publish_times[origin])
-                detail = f"publish time {time}{unit_of_time(time)}"
-                undated.append(Unparsed(origin, Reason.INVALID_TIME, detail))
-            self._reject_all(undated, packed, out)
+            undated = np.flatnonzero(~dated)
+            time = int(packed.publish_times[undated[0]])
+            detail = f"publish time {time}{unit_of_time(time)}"
+            self._reject_all([Unparsed(undated, Reason.INVALID_TIME, detail)], packed, out)
             packed = packed.take(np.flatnonzero(dated))
         parsed, unparsed = self._parser.parse(packed.bodies)
         self._reject_all(unparsed, packed, out)
@@ -136,8 +135,7 @@ class ReportDecoder:
                 continue
             for served, start, end in alike.spans():
                 self._distribute(judged.cut(served, start, end), signals[start:end], packed, senders, out)
-        if len(out.rejected) > 1:
-            out.rejected = joined_rejected(out.rejected)
+        out.rejected = joined_rejected(out.rejected)
         return out
 
     def _senders(self, messages: PackedMessages) -> Digests | None:
@@ -151,41 +149,22 @@ class ReportDecoder:
         return found
 
     def _reject_all(self, unparsed: Iterable[Unparsed], messages: PackedMessages, out: Decoded) -> None:
-        """Reject messages, those of equal data together, because a sender can send a million of them at no cost."""
-        alike: dict[tuple[Reason, bytes, tuple[tuple[str, str], ...]], list[int]] = {}
-        firsts: list[Unparsed] = []
-        bodies, attributes = messages.bodies, messages.attributes
+        """Reject messages that each count as one report."""
+        bodies = messages.bodies
         for each in unparsed:
-            data = bodies[each.origin]
+            data = bodies.at(each.origins)
             if each.reason is Reason.TOO_LARGE:
-                data = data[:KEPT_BYTES]
-            with_these = tuple(sorted(attributes[each.origin].items())) if each.origin in attributes else ()
-            rows = alike.setdefault((each.reason, data, with_these), [])
-            if not rows:
-                firsts.append(each)
-            rows.append(each.origin)
+                data = [body[:KEPT_BYTES] for body in data]
+            out.received += len(data)
+            out.rejected += rejected_records(self._why(each.reason, each.detail, 1), messages, each.origins, data)
             if each.served is not None:
-                start = int(each.served.slice_start(messages.publish_times[each.origin : each.origin + 1])[0])
-                out.partials[each.served.spec.key, start] += PartialStatistic(accounting=_REJECTED)
-        for first, ((_, data, _), rows) in zip(firsts, alike.items(), strict=True):
-            out.received += len(rows)
-            message = messages[first.origin]._replace(data=data)
-            record = self._rejected(message, first.reason, first.detail, 1)
-            out.rejected += _at_all(record, [(messages.source(row), int(messages.publish_times[row])) for row in rows])
+                slots = each.served.slice_start(messages.publish_times[each.origins])
+                for start, n in zip(*(found.tolist() for found in np.unique(slots, return_counts=True)), strict=True):
+                    out.partials[each.served.spec.key, start] += PartialStatistic(accounting=Accounting(n, rejected=n))
 
-    def _rejected(self, message: Message, reason: Reason, detail: str, reports: int) -> Rejected:
-        return Rejected(
-            stage="decode",
-            reason=reason,
-            detail=detail,
-            data=message.data,
-            attributes=message.attributes,
-            publish_time=message.publish_time,
-            source=message.source,
-            attempt=_attempt(message.attributes),
-            software=self._software,
-            reports=reports,
-        )
+    def _why(self, reason: Reason, detail: str, reports: int) -> Rejected:
+        """Return a record that says why messages of so many reports are rejected, and nothing of them."""
+        return Rejected("decode", reason, detail, (), NO_ATTRIBUTES, (), "", 1, self._software, reports)
 
     def _distribute(
         self, judged: Judged, signals: SignalBits, messages: PackedMessages, senders: Digests | None, out: Decoded
@@ -204,15 +183,29 @@ class ReportDecoder:
         if len(uncounted) < len(verdicts):
             out.columns.append(columns.take(verdicts == COUNTED))
         _account(judged, uncounted, slots, signals, out)
-        for rows in _by_message(judged, uncounted):
-            message = messages[int(parsed.origins[rows[0]])]
-            message = message._replace(data=_only(judged, rows, message))
-            verdict = int(verdicts[rows[0]])
+        for verdict in np.flatnonzero(np.bincount(verdicts[uncounted])).tolist():
+            of_verdict = uncounted[verdicts[uncounted] == verdict]
             if verdict == LATE:
-                out.late.append(message)
-                out.late_reports += len(rows)
+                out.late_reports += len(of_verdict)
+                for rows in _by_message(judged, of_verdict):
+                    message = messages[int(parsed.origins[rows[0]])]
+                    out.late.append(message._replace(data=_only(judged, rows, message.data)))
             else:
-                out.rejected.append(self._rejected(message, reason_of(verdict), judged.detail(int(rows[0])), len(rows)))
+                out.rejected += self._records(judged, of_verdict, messages)
+
+    def _records(self, judged: Judged, rows: Rows, messages: PackedMessages) -> Iterator[Rejected]:
+        """Yield records of the reports at ``rows``, which have one verdict: those of a message together."""
+        parsed, bodies = judged.parsed, messages.bodies
+        reason, detail = reason_of(int(judged.verdicts[rows[0]])), judged.detail(int(rows[0]))
+        if not parsed.batched:
+            origins = parsed.origins[rows]
+            yield from rejected_records(self._why(reason, detail, 1), messages, origins, bodies.at(origins))
+            return
+        for of_message in _by_message(judged, rows):
+            origin = parsed.origins[of_message[:1]]
+            data = [_only(judged, of_message, bodies[int(origin[0])])]
+            why = self._why(reason, judged.detail(int(of_message[0])), len(of_message))
+            yield from rejected_records(why, messages, origin, data)
 
 
 def _columns(alike: AlikeReports, slices: Times, signals: SignalBits) -> Iterator[ReportColumns]:
@@ -245,24 +238,21 @@ def _account(judged: Judged, rows: Rows, slots: Times, signals: SignalBits, out:
 
 
 def _by_message(judged: Judged, rows: Rows) -> Iterator[Rows]:
-    """Split ``rows`` into groups of one verdict and one message."""
-    verdicts = judged.verdicts[rows]
-    for verdict in np.flatnonzero(np.bincount(verdicts)).tolist():
-        of_verdict = rows[verdicts == verdict]
-        origins = judged.parsed.origins[of_verdict]
-        changes = np.flatnonzero(origins[1:] != origins[:-1]) + 1
-        for start, end in pairwise([0, *changes.tolist(), len(of_verdict)]):
-            yield of_verdict[start:end]
+    """Split ``rows`` into those of each message."""
+    origins = judged.parsed.origins[rows]
+    changes = np.flatnonzero(origins[1:] != origins[:-1]) + 1
+    for start, end in pairwise([0, *changes.tolist(), len(rows)]):
+        yield rows[start:end]
 
 
-def _only(judged: Judged, rows: Rows, message: Message) -> bytes:
-    """Return a message that holds only the reports at ``rows``, which all come from ``message``."""
+def _only(judged: Judged, rows: Rows, data: bytes) -> bytes:
+    """Return a message that holds only the reports at ``rows``, which all come from a message with this data."""
     parsed = judged.parsed
     if not parsed.batched:
-        return message.data
+        return data
     first, end = np.searchsorted(parsed.origins, [parsed.origins[rows[0]], parsed.origins[rows[0]] + 1])
     if len(rows) == end - first:
-        return message.data
+        return data
     return encode_batch(
         *parsed.served.spec.key, parsed.report_ids[rows], parsed.event_times[rows], parsed.payloads[rows]
     )
@@ -277,39 +267,3 @@ def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Deco
     starts, firsts = np.unique(slots[order], return_index=True)
     for start, of_slice in zip(starts.tolist(), np.split(senders[order], firsts[1:]), strict=True):
         out.partials[key, start] += PartialStatistic(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
-
-
-def _at_all(record: Rejected, messages: Sequence[tuple[str, int]]) -> Iterator[Rejected]:
-    """Yield the record of one message for messages that differ from it in their places and publish times alone.
-
-    A record of several messages has the publish time of the first of them.
-    """
-    if len(messages) == 1:
-        yield record
-        return
-    by_prefix: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for source, published in messages:
-        found = numbered(source)
-        if found is None:
-            yield replace(record, source=source, publish_time=published)
-        else:
-            by_prefix[found[0]].append((found[1], published))
-    for prefix, each in by_prefix.items():
-        runs = united((number, number + 1) for number, _ in each)
-        if size(runs) < len(each):  # their source gives several messages one place
-            yield from (replace(record, source=f"{prefix}{number}", publish_time=at) for number, at in each)
-        else:
-            first, published = min(each)
-            several = runs if len(each) > 1 else ()
-            source = f"{prefix}{first}"
-            yield replace(record, source=source, publish_time=published, runs=several, reports=len(each))
-
-
-_REJECTED = Accounting(received=1, rejected=1)
-
-
-def _attempt(attributes: Mapping[str, str]) -> int:
-    """Read the number of the attempt from a message's attributes; a publisher may have written any text there."""
-    if (written := attributes.get(ATTEMPT)) is None:
-        return 1
-    return max(int(written), 1) if re.fullmatch("[0-9]{1,4}", written) else 1

@@ -6,7 +6,8 @@ This package imports none of the other packages.
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Rejected, Report, ReportBatch
+from uldp.schemas.records import Message, Report, ReportBatch
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.specfile import SpecError

@@ -57,9 +57,29 @@ def foreign_hint(message: bytes) -> str:
     return "" if found is None else f"; it looks like {found}"
 
 
+def registry_beginning(message: bytes) -> bytes:
+    """Return the bytes for which ``registry_id`` takes a message as it does, up to the end of a collection's name.
+
+    Raises:
+        ValueError: if it takes the message for none of a schema registry.
+    """
+    if (found := registry_id(message)) is None:
+        raise ValueError("not a message of a schema registry")
+    _, size = found
+    end = _name_end(message[1 + size :])
+    assert end is not None
+    return message[: 1 + size + end]
+
+
 def _is_body(message: bytes) -> bool:
     """Return whether bytes begin as the body of a report or a batch does."""
+    return _name_end(message) is not None
+
+
+def _name_end(message: bytes) -> int | None:
+    """Return where the name of a collection ends with which the body of a report begins; None if there is no name."""
     if (match := _BODY.match(message)) is None:
-        return False
+        return None
     size = match[1][0] >> 1 if match[1] else 64
-    return (match[1] is None or not match[1][0] & 1) and len(match[2]) >= size
+    named = (match[1] is None or not match[1][0] & 1) and len(match[2]) >= size
+    return match.start(2) + size if named else None

@@ -6,6 +6,10 @@ messages of what the text before it names: a segment, a file or a partition.
 
 import re
 from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
 
 #: Runs of numbers, each from its first number to before its second; ascending, with gaps between them.
 Runs = tuple[tuple[int, int], ...]
@@ -63,3 +67,28 @@ def without(runs: Runs, others: Runs) -> Runs:
 def size(runs: Runs) -> int:
     """Return how many numbers there are."""
     return sum(end - first for first, end in runs)
+
+
+def numbers_in(runs: Runs) -> npt.NDArray[np.int64]:
+    """Return the numbers, ascending.
+
+    >>> numbers_in(((0, 2), (5, 7))).tolist()
+    [0, 1, 5, 6]
+    """
+    firsts, ends = np.fromiter(chain.from_iterable(runs), dtype=np.int64, count=2 * len(runs)).reshape(-1, 2).T
+    lengths = ends - firsts
+    before = np.cumsum(lengths) - lengths
+    numbers: npt.NDArray[np.int64] = np.repeat(firsts - before, lengths) + np.arange(lengths.sum())
+    return numbers
+
+
+def runs_of(numbers: npt.NDArray[np.int64]) -> Runs:
+    """Return the runs of different numbers, which are ascending.
+
+    >>> runs_of(np.array([0, 1, 5, 6]))
+    ((0, 2), (5, 7))
+    """
+    breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
+    firsts = numbers[np.concatenate([[0], breaks])]
+    ends = numbers[np.concatenate([breaks - 1, [-1]])] + 1
+    return tuple(zip(firsts.tolist(), ends.tolist(), strict=True))

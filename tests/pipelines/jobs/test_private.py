@@ -80,7 +80,7 @@ def test_a_private_place_holds_all_that_clients_sent(uldp: Run) -> None:
     written = {path.name for path in Path("out").iterdir()} - signed
     assert written == {"job.json", "specs", "estimates", "counts"}
     assert {path.name for path in Path("private").iterdir()} == {"job.json", "late", "rejected"}
-    assert [record.data for record in read_rejected(Path("private"))] == [b"{}"]
+    assert [record.bodies for record in read_rejected(Path("private"))] == [(b"{}",)]
 
 
 def test_a_rerun_writes_the_same_files(uldp: Run) -> None:

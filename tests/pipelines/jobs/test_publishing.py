@@ -16,14 +16,14 @@ from uldp.pipelines.jobs.publishing import Publishing, keyed_estimate, keyed_rej
 from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.framing import SchemaStore
 from uldp.schemas.pane import Pane, PaneKind
-from uldp.schemas.records import Rejected
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 COUNTS = pane([7, 3], "early", 3, start=HOUR, key=("c", 2))
 ESTIMATE = estimate(COUNTS, [0.7, 0.3], [0.07, 0.03])
-REJECTED = Rejected("decode", "malformed", "why", b"\xff\0", {"a": "b"}, 5, "topic/0/9", 1, "0.1")
+REJECTED = Rejected("decode", "malformed", "why", (b"\xff\0",), {"a": "b"}, (5,), "topic/0/9", 1, "0.1")
 
 
 def test_an_estimate_is_a_line_of_show() -> None:
@@ -44,29 +44,41 @@ def test_a_later_pane_has_the_same_key_and_another_window_or_estimator_has_not()
 
 
 def test_a_rejected_record_is_read_back_whole() -> None:
-    _, body = keyed_rejected(REJECTED)
+    ((_, body),) = keyed_rejected(REJECTED)
     name, record = SchemaStore.of("rejected").decode(body)
     assert name == "uldp.Rejected"
     assert record == REJECTED.to_avro()
 
 
+def key_of(record: Rejected) -> bytes:
+    ((key, _),) = keyed_rejected(record)
+    return key
+
+
+def test_messages_of_other_data_are_apart() -> None:
+    both = replace(REJECTED, bodies=(b"a", b"b"), publish_times=(5, 6), runs=((9, 10), (12, 13)), reports=2)
+    first = replace(REJECTED, bodies=(b"a",), publish_times=(5,))
+    other = replace(REJECTED, bodies=(b"b",), publish_times=(6,), source="topic/0/12")
+    assert [*keyed_rejected(both)] == [*keyed_rejected(first), *keyed_rejected(other)]
+
+
 def test_its_key_is_of_its_place_its_reason_and_its_data() -> None:
-    key, _ = keyed_rejected(REJECTED)
+    key = key_of(REJECTED)
     recut = replace(REJECTED, runs=((9, 11), (12, 13)), reports=3)
-    for same in (replace(REJECTED, software="0.2", detail="because"), replace(REJECTED, publish_time=6), recut):
-        assert keyed_rejected(same)[0] == key
+    for same in (replace(REJECTED, software="0.2", detail="because"), replace(REJECTED, publish_times=(6,)), recut):
+        assert key_of(same) == key
     others = [
         replace(REJECTED, source="topic/0/8"),
         replace(REJECTED, reason="truncated"),
-        replace(REJECTED, data=b"\xff"),
+        replace(REJECTED, bodies=(b"\xff",)),
         replace(REJECTED, attributes={}),
     ]
-    assert len({key, *(keyed_rejected(other)[0] for other in others)}) == 5
+    assert len({key, *(key_of(other) for other in others)}) == 5
 
 
 def test_without_a_number_its_key_is_of_its_time_too() -> None:
     nowhere = replace(REJECTED, source="")
-    assert keyed_rejected(nowhere)[0] != keyed_rejected(replace(nowhere, publish_time=6))[0]
+    assert key_of(nowhere) != key_of(replace(nowhere, publish_times=(6,)))
 
 
 SPEC = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"

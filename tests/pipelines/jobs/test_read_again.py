@@ -13,7 +13,8 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.resuming import RESUME
 from uldp.pipelines.results.read import newest, read_rejected, read_statistics
 from uldp.pipelines.results.replay import replay
-from uldp.schemas.records import Message, count_reasons
+from uldp.schemas.records import Message
+from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header

@@ -110,7 +110,7 @@ def facts(out: Path) -> tuple[Any, ...]:
     }
     files = message_files(out / "late") if (out / "late").exists() else []
     late = Counter((each.data, each.publish_time) for file in files for each in read_messages(file))
-    rejected = Counter((each.data, each.reason, each.publish_time) for each in read_rejected(out))
+    rejected = Counter((*each, record.reason) for record in read_rejected(out) for each in record.each())
     return panes, estimates, late, rejected
 
 

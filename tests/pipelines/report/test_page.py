@@ -31,7 +31,8 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.schemas.records import Missing, Rejected
+from uldp.schemas.records import Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis
@@ -291,7 +292,7 @@ class TestContents:
         save(out, rr_spec(), rr_fired(rr_spec()))
         assert "Rejected reports" not in page(out).words
         rejected = [
-            Rejected("decode", reason, "", b"", {}, START, f"s:{number}", 1, "0.1.0")
+            Rejected("decode", reason, "", (b"",), {}, (START,), f"s:{number}", 1, "0.1.0")
             for number, reason in enumerate(("truncated", "not_avro", "not_avro", "of_tomorrow"))
         ]
         (out / "rejected").mkdir()

@@ -12,7 +12,7 @@ from tests.build import HOUR, START
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
-from uldp.schemas.records import Rejected
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
@@ -47,7 +47,7 @@ ESTIMATE = build.estimate(
     estimator="empirical",
     tags={"home": (0.05, 0.024)},
 )
-REJECTED = Rejected("decode", "not_avro", "starts with 00", b"\x00", {"k": "v"}, START, "s:1", 1, "0.1.0")
+REJECTED = Rejected("decode", "not_avro", "starts with 00", (b"\x00",), {"k": "v"}, (START,), "s:1", 1, "0.1.0")
 
 SPECS = {("c", 1): build.spec(domain={"size": 3}, limits={"max_rejected_ratio": 0.1, "when_exceeded": "stop"})}
 

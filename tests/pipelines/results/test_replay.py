@@ -12,14 +12,15 @@ from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.read import newest, read_rejected_folder, read_statistics
 from uldp.pipelines.results.replay import Replayed, replay
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected, Report
+from uldp.schemas.records import ATTEMPT, SENDER, Message, Report
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages
 
 REPORTS = 40
-RECORD = Rejected("decode", "not_avro", "", b"junk", {SENDER: "here"}, START, "0:0", 1, "0.1.0")
+RECORD = Rejected("decode", "not_avro", "", (b"junk",), {SENDER: "here"}, (START,), "0:0", 1, "0.1.0")
 
 
 OLD, NEW = (

@@ -23,7 +23,8 @@ from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.framing import report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, count_reasons
+from uldp.schemas.records import Message
+from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 

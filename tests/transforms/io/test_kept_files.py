@@ -12,7 +12,8 @@ from uldp.pipelines.audit.found import late_reports
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.read import newest, read_rejected, read_statistics
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.kept_files import KeptFile, left
@@ -94,7 +95,7 @@ def test_a_copy_of_a_file_of_rejected_reports_is_not_read(name: str, tmp_path: P
     fn.start_bundle()
     for number in range(5):
         place = f"nowhere{number}x" if number % 2 else f"s.avro:{number}"
-        fn.process(Rejected("decode", "malformed", "", b"x" * 40, {}, number, place, 1, "0"))
+        fn.process(Rejected("decode", "malformed", "", (b"x" * 40,), {}, (number,), place, 1, "0"))
     fn.finish_bundle()
     for path in [*(tmp_path / "rejected").glob("*.avro")]:
         shutil.copyfile(path, path.with_name(name.format(path.name)))

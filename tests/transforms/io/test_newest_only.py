@@ -12,7 +12,8 @@ from tests import build
 from uldp.pipelines.results.read import newest, read_estimates, read_panes, read_statistics
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Superseded
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import remove_file, write_file

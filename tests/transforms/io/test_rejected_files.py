@@ -13,7 +13,8 @@ from tests.collector.decoding import SYMBOL, report
 from uldp.collector.decoder import ReportDecoder
 from uldp.pipelines.results.read import read_rejected
 from uldp.schemas.codec.container import EncodedMessages
-from uldp.schemas.records import Message, Rejected
+from uldp.schemas.records import Message
+from uldp.schemas.rejected import Rejected
 from uldp.transforms.io.results import _WriteLateFn, _WriteRejectedFn
 
 N = 2_000

@@ -15,7 +15,8 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io import results as sinks
@@ -46,7 +47,7 @@ def late(number: int) -> Message:
 
 
 def rejected(number: int) -> Rejected:
-    return Rejected("decode", "malformed", "", b"x", MappingProxyType({}), number, "s:1", 1, "0.1.0")
+    return Rejected("decode", "malformed", "", (b"x",), MappingProxyType({}), (number,), "s:1", 1, "0.1.0")
 
 
 def late_file(messages: list[Message]) -> tuple[str, bytes]:

@@ -13,7 +13,8 @@ from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.registry import RegistryIds
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.count import CollectBlocks, CountSupport, KeyedBlock, KeyedStatistic, SumCounts

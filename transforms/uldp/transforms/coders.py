@@ -20,7 +20,8 @@ from uldp.schemas.arrays import Counts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import Message, Missing, Rejected
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic, itemsize_of
 
 

@@ -21,7 +21,8 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
 from uldp.schemas.codec.packed import PackedMessages, message_bytes
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import Message, Missing, Rejected, count_reasons
+from uldp.schemas.records import Message, Missing
+from uldp.schemas.rejected import Rejected, count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.count import KeyedStatistic
 from uldp.transforms.internals import no_annotations, typed

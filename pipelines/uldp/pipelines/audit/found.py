@@ -14,7 +14,8 @@ from uldp.pipelines.results.read import newest, read_estimates, read_missing, re
 from uldp.pipelines.results.specs import Specs, read_specs
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
-from uldp.schemas.records import count_reasons, missing_messages
+from uldp.schemas.records import missing_messages
+from uldp.schemas.rejected import count_reasons
 from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.folders import JOB
 from uldp.transforms.io.kept_files import left

@@ -15,7 +15,7 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Times
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.pane import Accounting
-from uldp.schemas.records import count_reasons
+from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.slide import slide
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from uldp.collector.collections import YEAR_9000, ServedCollection, serve
 from uldp.collector.judge import COUNTED, Judged, judge, reason_of
-from uldp.collector.parse import MessageParser, Unparsed
+from uldp.collector.parse import MessageParser
+from uldp.collector.plain import Unparsed
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.pipelines.clients.sent import UNKNOWN, in_chunks
 from uldp.schemas.codec.packed import Bodies
@@ -92,7 +93,8 @@ class Inspection:
         return self._registry.reframed(Bodies.of([message.data for message in messages]))
 
     def _count(self, unparsed: Iterable[Unparsed], judged: Iterable[Judged]) -> None:
-        self.verdicts.update(self._verdict(each.reason) for each in unparsed)
+        for each in unparsed:
+            self.verdicts[self._verdict(each.reason)] += len(each.origins)
         for of in judged:
             for verdict, number in enumerate(np.bincount(of.verdicts).tolist()):
                 if number:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from uldp.collector.parse import MAX_MESSAGE_BYTES
+from uldp.collector.plain import MAX_MESSAGE_BYTES
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import quote
 from uldp.transforms.io.message_files import opened, read_messages

@@ -19,7 +19,8 @@ from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting, PaneKind
-from uldp.schemas.records import count_reasons, iso, missing_messages
+from uldp.schemas.records import iso, missing_messages
+from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.specs.mistakes import printable

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -10,7 +11,8 @@ from apache_beam.pvalue import PCollection
 from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
-from uldp.schemas.records import Rejected, iso
+from uldp.schemas.records import iso
+from uldp.schemas.rejected import Rejected
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Keyed
 
@@ -26,17 +28,19 @@ def keyed_estimate(estimate: Estimate) -> Keyed:
     return key.encode(), json.dumps(to_json(estimate, None, None)).encode()
 
 
-def keyed_rejected(rejected: Rejected) -> Keyed:
-    """Return a rejected report as ``rejected.avsc``, framed, under a digest of first place, reason and data.
+def keyed_rejected(rejected: Rejected) -> Iterator[Keyed]:
+    """Yield each rejected message as ``rejected.avsc``, framed, under a digest of first place, reason and data.
 
     So a job that reads the message again has the same key for it, however its bundles are cut and whatever its version
-    says in the other fields. A bundle that is cut otherwise may join more or fewer messages under the key of the first.
+    says in the other fields. A bundle that is cut otherwise may join more or fewer messages of equal data under the key
+    of the first. A broker limits the size of a message, so no record holds several bodies.
     """
-    nowhere = not rejected.place[1]
-    time = rejected.publish_time if nowhere else 0  # nothing else tells such messages apart
-    named = rejected.source, rejected.reason, rejected.data.hex(), dict(rejected.attributes), time
-    key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32].encode()
-    return key, encode_object("rejected", rejected.to_avro())
+    for each in rejected.apart():
+        nowhere = not each.place[1]
+        time = each.publish_time if nowhere else 0  # nothing else tells such messages apart
+        named = each.source, each.reason, b"".join(each.bodies).hex(), dict(each.attributes), time
+        key = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32].encode()
+        yield key, encode_object("rejected", each.to_avro())
 
 
 @dataclass(frozen=True)
@@ -101,5 +105,5 @@ class PublishRejected(beam.PTransform[PCollection[Rejected], None]):
 
     def expand(self, rejected: PCollection[Rejected]) -> None:
         """Key the records; the endpoint does the rest."""
-        keyed = rejected | "KeyRecords" >> beam.Map(keyed_rejected).with_output_types(Keyed)
+        keyed = rejected | "KeyRecords" >> beam.FlatMap(keyed_rejected).with_output_types(Keyed)
         self.to.publish(keyed, native=self.native)

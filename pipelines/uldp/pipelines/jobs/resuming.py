@@ -21,7 +21,8 @@ from uldp.pipelines.jobs.written import Results
 from uldp.pipelines.results.files import ResultsError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Message, Rejected, iso
+from uldp.schemas.records import Message, iso
+from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregate import Aggregated

@@ -32,7 +32,8 @@ from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.reasons import MEANING
-from uldp.schemas.records import count_reasons, missing_messages
+from uldp.schemas.records import missing_messages
+from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
 from uldp.schemas.specs.kinds import holds, is_listed

@@ -34,7 +34,8 @@ from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import withheld
 from uldp.schemas.pane import PaneHeader
-from uldp.schemas.records import Missing, Rejected, each_once, iso
+from uldp.schemas.records import Missing, iso
+from uldp.schemas.rejected import Rejected, each_once
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.statistic import Statistic

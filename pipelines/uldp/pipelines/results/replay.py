@@ -6,10 +6,11 @@ to replay it twice, or after it was counted after all, changes no count.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import islice
 
 from uldp.schemas.reasons import Reason
-from uldp.schemas.records import ATTEMPT, Message, Rejected
+from uldp.schemas.records import ATTEMPT, Message
+from uldp.schemas.rejected import Rejected
 from uldp.transforms.io.endpoints import Writer
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError
@@ -67,7 +68,7 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
             else:
                 sent += record.reports
                 attributes = {**record.attributes, ATTEMPT: str(record.attempt + 1)}
-                yield from repeat(Message(record.data, max(now, record.publish_time), attributes), record.messages)
+                yield from (Message(body, max(now, published), attributes) for body, published in record.each())
 
     pending = iter(messages())
     while segment := sorted(islice(pending, SEGMENT_MESSAGES), key=lambda message: message.publish_time):

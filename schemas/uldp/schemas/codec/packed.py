@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Self, overload
 
@@ -42,7 +42,12 @@ class Bodies:
         bounds = np.concatenate([self.starts, [len(self.buffer)]])
         if not bounds[0] and np.array_equal(bounds[1:], self.ends):
             return self.buffer
-        return b"".join([self[row] for row in range(len(self))])
+        return b"".join(self.at(np.arange(len(self))))
+
+    def at(self, rows: Rows) -> list[bytes]:
+        """Return the bodies in ``rows``."""
+        ends = self.ends[rows].tolist()
+        return [self.buffer[start:end] for start, end in zip(self.starts[rows].tolist(), ends, strict=True)]
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -73,6 +78,27 @@ class NumberedRuns:
         goes_on = (text_rows[1:] == text_rows[:-1]) & (numbers[1:] == numbers[:-1] + 1)
         firsts = np.concatenate([np.zeros(min(len(numbers), 1), np.intp), np.flatnonzero(~goes_on) + 1])
         return cls(texts, firsts, text_rows[firsts], numbers[firsts])
+
+    @classmethod
+    def join(cls, parts: Sequence["NumberedRuns"], lengths: Sequence[int]) -> "NumberedRuns":
+        """Concatenate the positions of several parts of such lengths."""
+        rows = [0, *accumulate(lengths)]
+        texts = [0, *accumulate(len(part.texts) for part in parts)]
+        return cls(
+            [*chain.from_iterable(part.texts for part in parts)],
+            np.concatenate([part.firsts + first for part, first in zip(parts, rows, strict=False)]),
+            np.concatenate([part.text_rows + first for part, first in zip(parts, texts, strict=False)]),
+            np.concatenate([part.numbers for part in parts]),
+        )
+
+    def take(self, rows: Rows) -> "NumberedRuns":
+        """Return the positions of the messages in ``rows``."""
+        return self.of(self.texts, *self.at(rows))
+
+    def at(self, rows: Rows) -> tuple[Rows, Times]:
+        """Return the rows of the texts of messages, and their numbers."""
+        runs = np.searchsorted(self.firsts, rows, side="right") - 1
+        return self.text_rows[runs], self.numbers[runs] + rows - self.firsts[runs]
 
     def __call__(self, row: int) -> str:
         """Return the position of the message in a row."""
@@ -119,6 +145,7 @@ class PackedMessages(Sequence[Message]):
     @classmethod
     def join(cls, parts: Sequence["PackedMessages"]) -> "PackedMessages":
         """Concatenate the messages of several parts."""
+        parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
         rows = [0, *accumulate(map(len, parts))]
@@ -126,10 +153,13 @@ class PackedMessages(Sequence[Message]):
         starts = [part.bodies.starts + offset for part, offset in zip(parts, at, strict=False)]
         ends = [part.bodies.ends + offset for part, offset in zip(parts, at, strict=False)]
 
-        def source(row: int) -> str:
+        def one_by_one(row: int) -> str:
             part = bisect_right(rows, row) - 1
             return parts[part].source(row - rows[part])
 
+        sources = [part.source for part in parts if isinstance(part.source, NumberedRuns)]
+        numbered = bool(parts) and len(sources) == len(parts)
+        source = NumberedRuns.join(sources, [*map(len, parts)]) if numbered else one_by_one
         return cls(
             Bodies(
                 b"".join([part.bodies.buffer for part in parts]),
@@ -151,8 +181,10 @@ class PackedMessages(Sequence[Message]):
         return PackedMessages(
             Bodies(self.bodies.buffer, self.bodies.starts[rows], self.bodies.ends[rows]),
             self.publish_times[rows],
-            {new: self.attributes[row] for new, row in enumerate(places) if row in self.attributes},
-            lambda row: self.source(places[row]),
+            {new: self.attributes[row] for new, row in enumerate(places) if row in self.attributes}
+            if self.attributes
+            else {},
+            self.source.take(rows) if isinstance(self.source, NumberedRuns) else lambda row: self.source(places[row]),
         )
 
     def in_milliseconds(self, units: int) -> "PackedMessages":

@@ -19,7 +19,7 @@ from uldp.schemas.arrays import Rows
 from uldp.schemas.attributes import KEPT_ATTRIBUTES, kept_attributes
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.columnar import fields_at, read_varints, unzigzag, words_at
-from uldp.schemas.codec.packed import Bodies, PackedMessages
+from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
 from uldp.schemas.codec.scalars import read_bytes, read_entries, read_long, read_text
 from uldp.schemas.records import NO_ATTRIBUTES
 
@@ -113,7 +113,8 @@ class _Part:
         """Return what was read."""
         starts, ends, times = self._columns[:, : self.rows]
         bodies = Bodies(self._block[self._begin : self.at], starts, ends)
-        return PackedMessages(bodies, times, self._attributes, lambda row: f"{file}:{first + row}")
+        source = NumberedRuns([f"{file}:"], _FIRST, _FIRST, np.array([first]))
+        return PackedMessages(bodies, times, self._attributes, source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

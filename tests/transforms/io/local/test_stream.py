@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from uldp.schemas.attributes import MAX_VALUE_BYTES
 from uldp.schemas.framing import load_schema, parse_schema
-from uldp.schemas.records import ATTEMPT, SENDER, Message, Rejected
+from uldp.schemas.records import ATTEMPT, SENDER, Message
+from uldp.schemas.rejected import Rejected
 from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.local.stream import LocalStream, last_publish_time
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
@@ -246,7 +247,7 @@ def test_files_of_messages_round_trip(tmp_path_factory: pytest.TempPathFactory, 
     assert [message._replace(source="") for message in read_messages(path)] == sent
 
 
-REJECTED = Rejected("decode", "malformed", "", b"", {}, 0, "", 1, "0")
+REJECTED = Rejected("decode", "malformed", "", (b"",), {}, (0,), "", 1, "0")
 
 
 @pytest.mark.parametrize(

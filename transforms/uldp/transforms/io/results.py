@@ -9,7 +9,7 @@ sender can name as many windows as it likes.
 import hashlib
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
+from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader, PaneKind
-from uldp.schemas.places import numbered
-from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing, Rejected, joined_rejected
+from uldp.schemas.places import numbered, numbers_in, runs_of
+from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing
+from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.schemas.statistic import Statistic, counts_to_avro
 from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
@@ -49,6 +52,10 @@ P = TypeVar("P", bound=PaneHeader)
 #: compressed is not that of devices, whose ids are random. Of such data a file keeps that many records in full for each
 #: reason, and so many bytes of them.
 SAMPLE, SAMPLE_BYTES, RARE_RATIO = 100, 1 << 16, 50
+#: About what Python adds to a body in a record, and to a run.
+BODY_OVERHEAD, RUN_OVERHEAD = 48, 128
+#: A record of many messages has about so many bytes.
+PART_BYTES = 1 << 20
 #: A folder, and the ending of the name of a file in it that several panes share.
 SharedFile = tuple[str, str]
 
@@ -238,11 +245,11 @@ class _WritePrivateFn(_WriteFn):
         self._held: dict[str, list[Any]] = defaultdict(list)
         self._records = self._nbytes = 0
 
-    def hold(self, source: str, record: Message | Rejected, places: int) -> None:
-        """Hold a record of some places, and add a file for each source once the records reach a limit."""
+    def hold(self, source: str, record: Message | Rejected, records: int, nbytes: int) -> None:
+        """Hold what counts as some records and bytes, and add a file for each source once they reach a limit."""
         self._held[source].append(record)
-        self._records += places
-        self._nbytes += len(record.data) + sum(len(k) + len(v) for k, v in record.attributes.items())
+        self._records += records
+        self._nbytes += nbytes
         if self._records >= MAX_RECORDS or self._nbytes >= MAX_BYTES:
             self._add_held()
 
@@ -277,7 +284,7 @@ class _WriteLateFn(_WritePrivateFn):
 
     def process(self, message: Message) -> None:
         found = numbered(message.source)
-        self.hold(found[0] if found else "", message, 1)
+        self.hold(found[0] if found else "", message, 1, message_bytes(message))
 
     def file_of(self, source: str, records: Sequence[Message]) -> tuple[KeptFile, bytes]:
         """Name messages by their places, their bytes and their times."""
@@ -289,22 +296,24 @@ class _WriteLateFn(_WritePrivateFn):
 
 
 class _WriteRejectedFn(_WritePrivateFn):
-    """Writes rejected reports, those of equal messages together."""
+    """Writes rejected reports, those of one reason together."""
 
     folder = "rejected"
 
     def process(self, record: Rejected) -> None:
         source, runs = record.place
-        self.hold(source if runs else "", record, max(len(runs), 1))
+        # Of many messages, the data takes less memory than what Python adds to each.
+        nbytes = record.nbytes + BODY_OVERHEAD * len(record.bodies) + RUN_OVERHEAD * len(runs)
+        self.hold(source if runs else "", record, 1, nbytes)
 
     def file_of(self, source: str, records: Sequence[Rejected]) -> tuple[KeptFile, bytes]:
-        """Name records by places, reasons and data alone: another version of this software says the rest otherwise.
+        """Name records by places, reasons and bodies alone: another version of this software says the rest otherwise.
 
         Of messages without a place, the time is in the name too: two of equal data would replace each other.
         """
         kept = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
         file, content = _rejected_file(source, kept)
-        if RARE_RATIO * len(content) < sum(len(each.data) for each in kept):
+        if RARE_RATIO * len(content) < sum(sum(map(len, each.bodies)) for each in kept):
             file, content = _rejected_file(source, sampled(kept, smaller_than=sys.maxsize))
         return file, content
 
@@ -312,12 +321,13 @@ class _WriteRejectedFn(_WritePrivateFn):
 def _identity(record: Rejected) -> bytes:
     time = "" if record.place[1] else record.publish_time
     known = f"{record.source} {record.runs} {record.reason} {record.kept} {record.reports} {time} "
-    return known.encode("utf-8", "surrogatepass") + record.data
+    lengths = np.fromiter(map(len, record.bodies), np.int64, len(record.bodies)).tobytes()
+    return b"".join([known.encode("utf-8", "surrogatepass"), lengths, *record.bodies])
 
 
 def _rejected_file(source: str, records: Sequence[Rejected]) -> tuple[KeptFile, bytes]:
     kept = KeptFile(_file_name(source, [_identity(each) for each in records]))
-    encoded = [encode_record("rejected", each.to_avro()) for each in records]
+    encoded = [encode_record("rejected", part.to_avro()) for each in records for part in _parts(each)]
     return kept, container_bytes("rejected", encoded, deflated=True, metadata=kept.to_metadata())
 
 
@@ -327,26 +337,52 @@ def _file_name(source: str, identity: Sequence[bytes]) -> str:
     return of_source + digest_of(identity).hex()[:SOURCE_DIGITS]
 
 
+def _parts(record: Rejected) -> Iterator[Rejected]:
+    """Cut a record of many messages into records of at most ``PART_BYTES``, because a reader holds one as a whole."""
+    if len(record.bodies) < 2 or record.nbytes <= PART_BYTES:
+        yield record
+        return
+    ends = np.cumsum(np.fromiter(map(len, record.bodies), np.int64, len(record.bodies)))
+    numbers = numbers_in(record.place[1])
+    for of_part in np.split(numbers, np.flatnonzero(np.diff(ends // PART_BYTES)) + 1):
+        yield record.at(runs_of(of_part))
+
+
 def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]:
-    """Keep all records, but of those with less data only the first in full for each reason, and count the others.
+    """Keep all messages, but of those with less data only the first in full for each reason, and count the others.
 
     Args:
         records: Records of one source.
-        smaller_than: The size of the data of which all records are kept, in bytes.
+        smaller_than: The size of the data of which all messages are kept, in bytes.
     """
-    ordered = sorted(records, key=lambda each: (each.place, each.reason, each.data))
+    ordered = sorted(records, key=lambda each: (each.place, each.reason, each.bodies))
     seen: Counter[str] = Counter()
     nbytes: Counter[str] = Counter()
     kept, counted = [], []
     for record in ordered:
-        seen[record.reason] += 1
-        nbytes[record.reason] += len(record.data)
-        few = seen[record.reason] <= SAMPLE and nbytes[record.reason] <= max(SAMPLE_BYTES, len(record.data))
-        if few or len(record.data) >= smaller_than or not record.place[1]:
+        runs = record.place[1]
+        if not runs:
             kept.append(record)
+            continue
+        sizes = np.fromiter(map(len, record.bodies), np.int64, len(record.bodies))
+        before = nbytes[record.reason] + np.cumsum(sizes)
+        few = (seen[record.reason] + np.arange(len(sizes)) < SAMPLE) & (before <= np.maximum(SAMPLE_BYTES, sizes))
+        seen[record.reason] += len(sizes)
+        nbytes[record.reason] += int(sizes.sum())
+        whole = few | (sizes >= smaller_than)
+        if len(whole) and whole.all():
+            kept.append(record)
+        elif not whole.any():
+            counted.append(_counted(record))
         else:
-            counted.append(replace(record, data=b"", attributes=NO_ATTRIBUTES, attempt=1, kept=False))
-    return sorted([*kept, *joined_rejected(counted)], key=lambda each: (each.place, each.reason, each.data))
+            numbers = numbers_in(runs)
+            kept.append(record.at(runs_of(numbers[whole])))
+            counted.append(_counted(record.at(runs_of(numbers[~whole]))))
+    return sorted([*kept, *joined_rejected(counted)], key=lambda each: (each.place, each.reason, each.bodies))
+
+
+def _counted(record: Rejected) -> Rejected:
+    return replace(record, bodies=(), publish_times=record.publish_times[:1], attributes=NO_ATTRIBUTES, attempt=1)
 
 
 class _WriteMissingFn(_WriteBundleFn):
