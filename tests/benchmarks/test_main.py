@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks import __main__ as main
 from benchmarks import commands, estimators, guard, rejects, restart, scaling
-from benchmarks.commands import Taken
 from benchmarks.graphs import Run
 from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
@@ -199,54 +198,23 @@ def test_estimators_say_how_good_they_are(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_command_runs_in_a_process_of_its_own_and_writes_into_the_log(tmp_path: Path) -> None:
     spec, truth = str(commands.EXAMPLE / "spec.yaml"), str(commands.EXAMPLE / "truth.csv")
     arguments = ["simulate", spec, "--truth", truth, "--users", "20", "--to", str(tmp_path / "stream")]
-    taken, _ = alone(commands.run_uldp, arguments, tmp_path / "log")
-    assert taken.seconds > 0
-    assert taken.elapsed > 0
+    seconds, _ = alone(commands.run_uldp, arguments, tmp_path / "log")
+    assert seconds > 0
     assert (tmp_path / "stream" / "closed").exists()
     assert "20 reports" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
-def run_here(call: object, arguments: list[str] | str, log: Path | float) -> tuple[Taken | Run, float]:
-    """Stand in for ``alone``: writes what ``uldp`` would, and takes longer with one worker than with two."""
+def run_here(call: object, arguments: list[str] | str, log: Path | float) -> tuple[float | Run, float]:
+    """Stand in for ``alone``."""
     if isinstance(arguments, str):  # the label of a naive graph, which counts 20,000 or 80,000 reports a second
         return Run({}, 2.5 if "key" in arguments else 10.0), 40.0
     assert call is commands.run_uldp
-    if arguments[0] == "simulate":
-        return Taken(1.0, 1.5), 50.0
-    two = arguments[-2:] == list(commands.TWO_WORKERS)
-    folder = Path(arguments[arguments.index("--to") + 1])
-    (folder / "counts").mkdir(parents=True)
-    (folder / "counts" / "000000.avro").write_bytes(b"counts")
-    return (Taken(0.5, 2.0), 60.0) if two else (Taken(2.5, 3.0), 70.0)
+    return (1.0, 50.0) if arguments[0] == "simulate" else (2.5, 70.0)
 
 
-def test_two_workers_are_compared_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_is_compared_with_the_naive_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "alone", run_here)
-    simulate, one, two = commands.rows()
+    simulate, backfill = commands.rows()
     assert (simulate.rate, simulate.megabytes) == (commands.USERS, 50.0)
-    assert (one.seconds, two.seconds) == (2.5, 2.0)
-    assert (one.naive, one.keyed) == (240, 60)  # 4,800,000 reports a second
-    assert two.remark == "by the clock; 1.50 times as fast as one"
-
-
-def test_a_runner_that_fails_with_two_workers_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(call: object, arguments: list[str], log: Path) -> tuple[Taken | Run, float]:
-        if arguments[-2:] == list(commands.TWO_WORKERS):
-            raise RuntimeError("bundle failed\nTraceback\nKeyError: 'worker'\n")
-        return run_here(call, arguments, log)
-
-    monkeypatch.setattr(commands, "alone", fail)
-    *_, two = commands.rows()
-    assert (two.seconds, two.remark) == (None, "failed: KeyError: 'worker'")
-
-
-def test_two_workers_that_count_differently_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lose(call: object, arguments: list[str], log: Path) -> tuple[Taken | Run, float]:
-        measured = run_here(call, arguments, log)
-        if arguments[-2:] == list(commands.TWO_WORKERS):
-            (Path(arguments[arguments.index("--to") + 1]) / "counts" / "000000.avro").write_bytes(b"fewer")
-        return measured
-
-    monkeypatch.setattr(commands, "alone", lose)
-    with pytest.raises(AssertionError, match="two workers count differently"):
-        list(commands.rows())
+    assert (backfill.seconds, backfill.megabytes) == (2.5, 70.0)
+    assert (backfill.naive, backfill.keyed) == (240, 60)  # 4,800,000 reports a second

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -70,13 +69,7 @@ def accounted(element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterat
 Element = tuple[int, MixedColumns]
 
 
-@pytest.fixture(params=[False, True], ids=["state", "groups"])
-def spill(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
-    """No folder, or one."""
-    return tmp_path if request.param else None
-
-
-def test_copies_in_a_batch_are_dropped_within_and_across_elements(spill: Path | None) -> None:
+def test_copies_in_a_batch_are_dropped_within_and_across_elements() -> None:
     elements = [
         (0, mixed(columns([1, 2, 1, 1], [0, 0, 1, 0]))),
         (0, mixed(columns([3, 2, 4, 4]))),
@@ -84,7 +77,7 @@ def test_copies_in_a_batch_are_dropped_within_and_across_elements(spill: Path | 
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create(elements).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, spill)
+        found = given | DeduplicateReports(SPECS)
         ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: row[2])
         hours = found.accounting | beam.FlatMap(accounted) | beam.Map(lambda duplicate: duplicate[0])
         # Which of several copies comes first is the runner's affair across elements, and how many there are is not.
@@ -92,25 +85,23 @@ def test_copies_in_a_batch_are_dropped_within_and_across_elements(spill: Path | 
         assert_that(hours, equal_to([("a", 1)] * 5), "Accounted")
 
 
-def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices(
-    spill: Path | None,
-) -> None:
+def test_the_first_copy_in_an_element_is_kept_and_the_others_are_accounted_in_their_own_slices() -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create([(0, mixed(columns([1, 2, 1, 1], [2, 0, 1, 1])))]).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, spill)
+        found = given | DeduplicateReports(SPECS)
         kept = [("a", 1, 1, 2, 0), ("a", 1, 2, 0, 1)]
         assert_that(found.columns | beam.FlatMap(rows), equal_to(kept), "Kept")
         assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 1)] * 2), "Accounted")
 
 
-def test_an_id_is_of_a_collection_whatever_the_version(spill: Path | None) -> None:
+def test_an_id_is_of_a_collection_whatever_the_version() -> None:
     elements = [
         (0, mixed(columns([1], spec=SPECS[0]))),
         (0, mixed(columns([1], spec=SPECS[1]), columns([1], spec=SPECS[2]))),
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create(elements).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, spill)
+        found = given | DeduplicateReports(SPECS)
         collections = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: row[0])
         assert_that(collections, equal_to(["a", "b"]))
 
@@ -196,11 +187,11 @@ def test_each_slice_expires_in_its_turn() -> None:
     )
 
 
-def test_copies_in_an_element_of_several_collections_are_dropped_in_their_own(spill: Path | None) -> None:
+def test_copies_in_an_element_of_several_collections_are_dropped_in_their_own() -> None:
     of_a, of_b = columns([1, 2, 1, 3]), columns([2, 2, 4], [0, 1, 0], spec=SPECS[2])
     with beam.Pipeline("FnApiRunner") as pipeline:
         given = pipeline | beam.Create([(0, mixed(of_a, of_b))]).with_output_types(Element)
-        found = given | DeduplicateReports(SPECS, spill)
+        found = given | DeduplicateReports(SPECS)
         ids = found.columns | beam.FlatMap(rows) | beam.Map(lambda row: (row[0], row[2]))
         assert_that(ids, equal_to([("a", 1), ("a", 2), ("a", 3), ("b", 2), ("b", 4)]), "Kept")
         assert_that(found.accounting | beam.FlatMap(accounted), equal_to([(("a", 1), 0), (("b", 1), 1)]), "Accounted")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -78,8 +77,6 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             ``uldp.collector.signals.sender_digest``. Needed if a spec sets ``limits.max_reports_per_sender``.
         registry_ids: What the ids of a schema registry mean, as ``{7: "report", 8: "report_batch"}``, so that messages
             in its framing count. Those with other ids are rejected.
-        spill: A folder through which the job groups ids for deduplication, instead of in state. It is for a bounded job
-            on several workers of Beam's local runner, because that runner gives all steps with state to one worker.
         simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
             in the future by the wall clock.
         freeze_heap: Whether each worker process calls ``gc.freeze`` once, so that garbage collection leaves out the
@@ -93,7 +90,6 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)
     registry_ids: Mapping[int, str] | None = None
-    spill: Path | None = None
     simulated_clock: bool = False
     freeze_heap: bool = False
 
@@ -105,7 +101,6 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             raise ValueError(f"shards must be a whole number of 1 or more, got {self.shards!r}")
         key_of(self.shard_key)
         RegistryIds(self.registry_ids or {})  # refuse them before a worker does
-        self.spill = None if self.spill is None else Path(self.spill)
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, messages: PCollection[Message | Chunk]) -> Aggregated:
@@ -127,7 +122,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         )
         accounting: list[PCollection[Any]] = [decoded.accounting]
         if self.deduplicate:
-            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self._shared, self.spill)
+            deduplicated = decoded.columns | "Deduplicate" >> DeduplicateReports(self._shared)
             accounting.append(deduplicated.accounting)
             columns = deduplicated.columns
         else:

@@ -12,7 +12,6 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -31,7 +30,6 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.remembered_ids import ids_by_expiry, masked_ids
-from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import PartialSignals, skew_counts
 from uldp.schemas.arrays import Mask
@@ -42,7 +40,6 @@ from uldp.transforms.internals import Given, Timestamp, no_annotations, typed
 from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
 from uldp.transforms.remembered import BAGS, Remembered
-from uldp.transforms.spill import FileRange, GroupColumns, read_columns
 from uldp.transforms.windows import at_time, globally
 
 
@@ -65,25 +62,16 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
     The state keeps an id until every window that counted its report has closed. Then no copy can come into one of these
     windows any more: a later copy is late, or names other windows. So the state is bounded by the reports of
     window + allowed lateness (twice the window, if it slides), 16 bytes each.
-
-    Attributes:
-        spill: A folder through which the job first groups all ids of a shard, so that it needs no state. It is for
-            bounded jobs only. Beam's local runner gives all steps with state to one of its workers.
     """
 
     specs: Iterable[CollectionSpec]
-    spill: Path | None = None
 
     @no_annotations  # type: ignore[untyped-decorator]  # Beam warns about named outputs
     def expand(self, columns: PCollection[tuple[int, MixedColumns]]) -> DeduplicatedReports:
         """Look for copies by shard, in the global window, because a copy may come in another window."""
-        shards: PCollection[Any] = columns
-        deduplicate: beam.DoFn = _DeduplicateFn(SharedSpecs.of(self.specs), forgets=not columns.is_bounded)
-        if self.spill is not None:
-            shards = columns | "GroupColumns" >> GroupColumns(self.spill)
-            deduplicate = _GroupedFn(SharedSpecs.of(self.specs))
-        kept = shards | "DropCopies" >> globally(deduplicate, "accounting", main="columns")
-        return DeduplicatedReports(typed(kept.columns, MixedColumns), typed(kept.accounting, KeyedStatistic))
+        deduplicate = _DeduplicateFn(SharedSpecs.of(self.specs), forgets=not columns.is_bounded)
+        found = columns | "DropCopies" >> globally(deduplicate, "accounting", main="columns")
+        return DeduplicatedReports(typed(found.columns, MixedColumns), typed(found.accounting, KeyedStatistic))
 
 
 def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
@@ -98,50 +86,8 @@ def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
             yield beam.pvalue.TaggedOutput("accounting", at_time(at, (served.spec.key, partial)))
 
 
-class _Deduplicator(beam.DoFn):
-    """Drops copies, and accounts for them."""
-
-    def __init__(self, specs: SharedSpecs) -> None:
-        self._specs = specs
-        self._duplicate = counter("duplicate")
-
-    def setup(self) -> None:
-        self._served = self._specs.served
-
-    def _drop_copies(self, parts: MixedColumns, fresh: Mask) -> Iterator[Any]:
-        """Yield the accounting of the reports that are not ``fresh``, and then the others, if there are any."""
-        if fresh.all():
-            yield parts
-            return
-        kept, start = [], 0
-        for part in parts:
-            of_part = fresh[start : start + len(part)]
-            start += len(part)
-            if of_part.all():
-                kept.append(part)
-                continue
-            copies = part.take(~of_part)
-            self._duplicate.inc(len(copies))
-            yield from _account(self._served[part.collection, part.version], copies)
-            if of_part.any():
-                kept.append(part.take(of_part))
-        if kept:
-            yield MixedColumns(tuple(kept))
-
-
-@beam.typehints.with_input_types(tuple[int, Iterable[FileRange]])
-class _GroupedFn(_Deduplicator):
-    """Drops copies among all reports of a shard."""
-
-    def process(self, element: tuple[int, Iterable[FileRange]]) -> Iterator[Any]:
-        _, extents = element
-        seen = SeenIds()
-        for parts in map(read_columns, extents):
-            yield from self._drop_copies(parts, seen.add(masked_ids(parts)))
-
-
 @beam.typehints.with_input_types(tuple[int, MixedColumns])
-class _DeduplicateFn(_Deduplicator):
+class _DeduplicateFn(beam.DoFn):
     IDS = tuple(BagStateSpec(f"ids{bag}", BytesCoder()) for bag in range(BAGS))
     #: 8 random bytes, drawn at every write.
     TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
@@ -151,12 +97,13 @@ class _DeduplicateFn(_Deduplicator):
     MAX_CACHED = 1024
 
     def __init__(self, specs: SharedSpecs, *, forgets: bool) -> None:
-        super().__init__(specs)
+        self._specs = specs
+        self._duplicate = counter("duplicate")
         self._kept_ids = Kept[OrderedDict[int, tuple[bytes, Remembered]]](OrderedDict)
         self._forgets = forgets
 
     def setup(self) -> None:
-        super().setup()
+        self._served = self._specs.served
         self._cache = self._kept_ids.value
 
     def process(
@@ -217,6 +164,26 @@ class _DeduplicateFn(_Deduplicator):
         written = _write(token)
         if remembered.is_tight():
             self._keep(shard, written, remembered)
+
+    def _drop_copies(self, parts: MixedColumns, fresh: Mask) -> Iterator[Any]:
+        """Yield the accounting of the reports that are not ``fresh``, and then the others, if there are any."""
+        if fresh.all():
+            yield parts
+            return
+        kept, start = [], 0
+        for part in parts:
+            of_part = fresh[start : start + len(part)]
+            start += len(part)
+            if of_part.all():
+                kept.append(part)
+                continue
+            copies = part.take(~of_part)
+            self._duplicate.inc(len(copies))
+            yield from _account(self._served[part.collection, part.version], copies)
+            if of_part.any():
+                kept.append(part.take(of_part))
+        if kept:
+            yield MixedColumns(tuple(kept))
 
     def _remembered(self, shard: int, written: bytes, bags: Iterable[Any]) -> Remembered:
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""

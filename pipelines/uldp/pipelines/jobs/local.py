@@ -5,12 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from traceback import format_exception
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
-    DirectOptions,
     PipelineOptions,
     PrismRunnerOptions,
     StandardOptions,
@@ -52,8 +50,6 @@ from uldp.transforms.io.results import WriteResults
 LOCAL_RUNNER = "DirectRunner"
 #: Runners behind a job server. The server has options that Beam's Python SDK does not know.
 JOB_SERVERS = frozenset({"FlinkRunner", "PortableRunner"})
-#: Parts in which several local workers remove copies: a worker holds the ids of one part at a time.
-SPILLED_SHARDS = 64
 #: Google's runner, which has connectors of its own.
 DATAFLOW = "DataflowRunner"
 #: A local runner that is a separate program; it loses its state when the command ends.
@@ -125,16 +121,14 @@ def backfill(
     """
     runner = options.view_as(StandardOptions).runner
     local = runner in (None, LOCAL_RUNNER)
-    several = local and options.view_as(DirectOptions).direct_num_workers != 1
     whole = FilesEndpoint(str(source)) if isinstance(source, Path) else source
     refuse_overlap(whole, str(out), private)
     publishing.check()
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
-        spill = Path(stack.enter_context(TemporaryDirectory(prefix="uldp-"))) if several else None
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
-        shards = (SPILLED_SHARDS if several else 1) if local else DEFAULT_SHARDS
-        aggregate = Aggregate(specs, shards=shards, registry_ids=registry_ids, spill=spill, freeze_heap=True)
+        shards = 1 if local else DEFAULT_SHARDS
+        aggregate = Aggregate(specs, shards=shards, registry_ids=registry_ids, freeze_heap=True)
         messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, registry_ids=registry_ids)
         over = partial(_is_over, pipeline) if job.apart else lambda: True
