@@ -18,13 +18,13 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from benchmarks.rows import clock
 from benchmarks.workloads import WINDOW, Workload
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.schemas.arrays import Counts
 from uldp.schemas.framing import HEADER_SIZE, load_schema
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk, chunked
 
 #: Support counts, as the bytes of their int64, by (collection, version, start of the window).
@@ -138,7 +138,7 @@ def aggregate(
     Deduplication has one shard, and the heap is frozen, as in a job of one worker.
     """
     messages = _one_by_one(chunks) if one_by_one else chunks
-    aggregated = messages | "Aggregate" >> Aggregate(specs, deduplicate=deduplicate, shards=1, freeze_heap=True)
+    aggregated = messages | "Aggregate" >> JobAggregate(specs, deduplicate=deduplicate, shards=1)
     counts: PCollection[Any] = aggregated.counts | "Name" >> beam.Map(_named_support)
     return counts
 

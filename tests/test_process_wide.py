@@ -26,7 +26,7 @@ CHANGES = {
     "warnings.filterwarnings",
     "warnings.simplefilter",
 }
-#: The modules of the command line, and the step that freezes the heap if its job asks for it.
+#: The modules of the command line, and the step that freezes the heap for its jobs.
 MAY_CHANGE = {
     "pipelines/uldp/pipelines/cli.py",
     "pipelines/uldp/pipelines/process.py",
@@ -59,27 +59,26 @@ before = state()
 from uldp.schemas import CollectionSpec
 from uldp.schemas import Message
 from uldp.schemas.records import Report
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.transforms import Aggregate
 
 SPEC = CollectionSpec.parse({
     "collection": "c", "version": 1, "domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0},
     "window": {"size": "1h", "allowed_lateness": "1h"},
 })
-OPTIONS = json.loads(sys.argv[1])
+TRANSFORM = {"library": Aggregate, "command": JobAggregate}[sys.argv[1]]
 report = Message(Report("c", 1, bytes(16), 0, 0).encode(), 0)
 with beam.Pipeline("FnApiRunner") as pipeline:
-    aggregated = pipeline | beam.Create([report]) | Aggregate([SPEC], **OPTIONS)
+    aggregated = pipeline | beam.Create([report]) | TRANSFORM([SPEC])
     _ = aggregated.counts | beam.Map(lambda pane: sys.stdout.write(f"{pane.accounting.counted} counted\\n"))
 after = state()
 print(json.dumps(sorted(name for name in before if before[name] != after[name])))
 """
 
 
-@pytest.mark.parametrize(("options", "changed"), [({}, []), ({"freeze_heap": True}, ["frozen"])])
-def test_a_program_that_counts_reports_finds_its_process_as_it_was(
-    options: dict[str, bool], changed: list[str]
-) -> None:
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), json.dumps(options)]
+@pytest.mark.parametrize(("user", "changed"), [("library", []), ("command", ["frozen"])])
+def test_a_program_that_counts_reports_finds_its_process_as_it_was(user: str, changed: list[str]) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), user]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     *_, counted, names = ended.stdout.splitlines()

@@ -19,13 +19,13 @@ from tests.build import HOUR, START
 from tests.cluster.daemons import wait_until
 from tests.cluster.flink import Flink
 from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.cluster import cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.read import newest, read_statistics
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.local.stream import LocalStream, last_publish_time
 from uldp.transforms.io.message_files import read_messages
 from uldp.transforms.io.results import WriteResults
@@ -139,7 +139,7 @@ def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
     pipeline = beam.Pipeline(options=cluster_options([*flink.arguments, "--parallelism=2", *often]))
     segments = pipeline | "ReadSegments" >> beam.io.Read(SegmentSource(stream.path))
     messages = segments | "ReadMessages" >> beam.FlatMap(read_segment).with_output_types(Message)
-    _ = messages | "Aggregate" >> Aggregate([SPEC], simulated_clock=True) | "Write" >> WriteResults(str(out))
+    _ = messages | "Aggregate" >> JobAggregate([SPEC], simulated_clock=True) | "Write" >> WriteResults(str(out))
     pipeline.run()
     job = flink.cluster.running_job()
     try:

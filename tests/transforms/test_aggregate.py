@@ -18,6 +18,7 @@ from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import sender_digest
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.results.read import read_estimates, read_rejected, read_statistics
 from uldp.schemas.pane import Accounting, Sender
 from uldp.schemas.records import SENDER, Message
@@ -55,7 +56,7 @@ def new_stream() -> ScriptedStream:
 
 def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: Any) -> list[Statistic]:
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
-        _ = pipeline | stream | Aggregate(specs, **settings) | WriteResults(str(out))
+        _ = pipeline | stream | JobAggregate(specs, **settings) | WriteResults(str(out))
     panes = read_statistics(out, private=out)
     return sorted(panes, key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
 

@@ -77,11 +77,6 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             ``uldp.collector.signals.sender_digest``. Needed if a spec sets ``limits.max_reports_per_sender``.
         registry_ids: What the ids of a schema registry mean, as ``{7: "report", 8: "report_batch"}``, so that messages
             in its framing count. Those with other ids are rejected.
-        simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
-            in the future by the wall clock.
-        freeze_heap: Whether each worker process calls ``gc.freeze`` once, so that garbage collection leaves out the
-            objects that the process has loaded by then. It changes the whole process, so set it only if workers run
-            nothing else. The command line sets it: a backfill then takes 25 to 45 % less CPU time.
     """
 
     specs: Sequence[CollectionSpec]
@@ -90,8 +85,10 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
     shard_key: int = field(default=0, repr=False)
     sender_key: bytes | None = field(default=None, repr=False)
     registry_ids: Mapping[int, str] | None = None
-    simulated_clock: bool = False
-    freeze_heap: bool = False
+
+    # What only the jobs of the command line set; see ``uldp.pipelines.jobs.aggregate``.
+    _simulated_clock = False
+    _freeze_heap = False
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -115,7 +112,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         decoded = messages | "Decode" >> DecodeReports(
             self._shared,
             self.shards if self.deduplicate else None,
-            self.freeze_heap,
+            self._freeze_heap,
             self.shard_key,
             self.sender_key,
             self.registry_ids,
@@ -132,7 +129,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             accounted = accounting | "Accounting" >> beam.Flatten()
             accounting = [accounted | "CollectAccounting" >> CollectBlocks(self._shared)]
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
-        counts = parts | "CountWindows" >> CountWindows(self._shared, self.simulated_clock)
+        counts = parts | "CountWindows" >> CountWindows(self._shared, self._simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
         return Aggregated(estimates, counts, decoded.late, decoded.rejected, decoded.missing)
 

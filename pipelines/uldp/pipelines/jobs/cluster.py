@@ -10,6 +10,7 @@ import grpc
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult
 
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options, runs_here
 from uldp.pipelines.jobs.loopback import loopback_servers
@@ -17,7 +18,7 @@ from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.aggregate import Aggregate, Aggregated
+from uldp.transforms.aggregate import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.placement import KEY_GROUPS
@@ -128,9 +129,7 @@ class BrokerJob:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
         following = self.following(pipeline.options)
         messages = self.source.read(pipeline, following)
-        aggregate = Aggregate(
-            self.specs, registry_ids=self.registry_ids, simulated_clock=self.simulated_clock, freeze_heap=True
-        )
+        aggregate = JobAggregate(self.specs, registry_ids=self.registry_ids, simulated_clock=self.simulated_clock)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
         self.publishing.publish(aggregated, native=following.native)

@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.pvalue import PCollection
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import claimed_both, mark_open_windows
@@ -33,7 +34,7 @@ from uldp.pipelines.jobs.resuming import Unwritten, resume_points
 from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregate, Aggregated
+from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError
@@ -128,7 +129,7 @@ def backfill(
         stack.enter_context(remembered_specs())
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
         shards = 1 if local else DEFAULT_SHARDS
-        aggregate = Aggregate(specs, shards=shards, registry_ids=registry_ids, freeze_heap=True)
+        aggregate = JobAggregate(specs, shards=shards, registry_ids=registry_ids)
         messages = whole.read_whole(pipeline)
         job = JobIdentity.of("backfill", whole.name, whole.content(), specs, apart=not local, registry_ids=registry_ids)
         over = partial(_is_over, pipeline) if job.apart else lambda: True
@@ -194,7 +195,7 @@ def follow(
         raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source, clock)
     simulated = stream.simulated_clock
-    aggregate = Aggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated, freeze_heap=True)
+    aggregate = JobAggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
     publishing.check()

@@ -1,0 +1,22 @@
+"""``Aggregate`` as the commands run it: in workers of its own, perhaps on a simulated stream."""
+
+from dataclasses import dataclass
+
+from uldp.transforms.aggregate import Aggregate
+
+
+@dataclass
+class JobAggregate(Aggregate):
+    """``Aggregate`` in workers that run nothing else, so that each may freeze its heap.
+
+    Attributes:
+        simulated_clock: Whether publish times come from a simulation, so that a window may be complete although it ends
+            in the future by the wall clock.
+    """
+
+    simulated_clock: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._freeze_heap = True
+        self._simulated_clock = self.simulated_clock
