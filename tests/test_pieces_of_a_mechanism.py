@@ -5,9 +5,11 @@ from itertools import chain
 from pathlib import Path
 
 from benchmarks.coverage_of_reports import SPECS
+from tests.conformance.client import NAMES
 from tests.docs.tables import COMMAND
 from tests.mechanisms.protocols import examples
 from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mechanism_family import family
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -36,6 +38,7 @@ def test_each_mechanism_has_its_pieces() -> None:
         f"{name}: {piece}"
         for name in mechanism_names()
         for piece, there in (
+            ("say in its spec.py what it is called on a page: title", bool(getattr(family(name), "title", ""))),
             ("add an example to _SPECS of tests/mechanisms/protocols.py", name in tried),
             (
                 "add a row for docs/spec.md to the tables.toml of its folder",
@@ -52,6 +55,10 @@ def test_each_mechanism_has_its_pieces() -> None:
             (
                 "write its vectors: python -m tests.conformance.vectors, after its example is there",
                 (VECTORS / f"{name}.json").exists(),
+            ),
+            (
+                "write a client of its row of docs/client.md in RESPONSES of tests/conformance/responses.py",
+                name in NAMES,
             ),
             ("add a spec to SPECS of benchmarks/coverage_of_reports.py", name in measured),
         )

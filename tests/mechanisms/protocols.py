@@ -1,6 +1,6 @@
 """Protocols for the laws that hold for each: those of small specs, with devices of which the truth is known.
 
-Each mechanism that a spec can name is in an example; ``test_laws`` fails for one that is not.
+Each mechanism that a spec can name is in an example; ``tests/test_pieces_of_a_mechanism.py`` names one that is not.
 """
 
 from collections.abc import Mapping
@@ -51,6 +51,11 @@ def examples() -> dict[str, Example]:
 def specs() -> dict[str, dict[str, Any]]:
     """Return the keys of the spec of each example, to put in place of those of ``MINIMAL``."""
     return _SPECS
+
+
+def first_specs() -> dict[str, dict[str, Any]]:
+    """Return the keys of the spec of the first example of each mechanism, by the name of the mechanism."""
+    return {keys["mechanism"]["name"]: keys for keys in reversed(_SPECS.values())}
 
 
 def _example(spec: CollectionSpec) -> Example:

@@ -7,19 +7,17 @@ from typing import Any
 import pytest
 
 from tests import build
-from tests.mechanisms.protocols import specs
+from tests.mechanisms.protocols import first_specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.specfile import SpecError
 
-#: The first example of each mechanism.
-EXAMPLES: dict[str, dict[str, Any]] = {}
-for keys in specs().values():
-    EXAMPLES.setdefault(keys["mechanism"]["name"], keys)
-PRIVATE = [name for name in mechanism_names() if name != "identity"]
-#: The mechanisms whose groups or levels have an epsilon each.
-OF_SEVERAL = ["idue", "levels"]
+EXAMPLES = first_specs()
+#: The mechanisms with one epsilon: groups and levels have one each.
+OF_ONE = [name for name in EXAMPLES if "epsilon" in family(name).model_fields]
+#: Each key that a mechanism refuses.
+REFUSED = [(name, key) for name in EXAMPLES for key in family(name).refuses]
 
 
 def refusal(name: str, keys: Mapping[str, Any], **parameters: Any) -> str:
@@ -31,7 +29,7 @@ def refusal(name: str, keys: Mapping[str, Any], **parameters: Any) -> str:
     return line.removeprefix("spec: ")
 
 
-@pytest.mark.parametrize("name", [name for name in PRIVATE if name not in OF_SEVERAL])
+@pytest.mark.parametrize("name", OF_ONE)
 @pytest.mark.parametrize(
     ("epsilon", "reason"),
     [
@@ -48,15 +46,14 @@ def test_an_epsilon_that_is_none(name: str, epsilon: Any, reason: str) -> None:
     assert reason in refusal(name, {}, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("name", OF_SEVERAL)
-def test_an_epsilon_beside_several(name: str) -> None:
-    line = refusal(name, {}, epsilon=1.0)
-    assert line.endswith("move epsilon there")
+@pytest.mark.parametrize(("name", "key"), REFUSED)
+def test_a_key_that_the_mechanism_refuses(name: str, key: str) -> None:
+    assert refusal(name, {}, **{key: 1.0}) == f"mechanism: {family(name).refuses[key]}"
 
 
-@pytest.mark.parametrize("name", [name for name in mechanism_names() if name != "levels"])
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_other_mistakes(name: str) -> None:
-    model = type(build.spec(**EXAMPLES[name]).mechanism)
+    model = build.spec(**EXAMPLES[name]).mechanism.obfuscates
     assert "mechanism.thet: unknown key" in refusal(name, {}, thet=0.5)
     theta = refusal(name, {}, theta=1.5)
     assert ("less than 1" in theta and theta.endswith("(got 1.5)")) or f"{name} takes no theta; only " in theta
@@ -69,7 +66,7 @@ def test_other_mistakes(name: str) -> None:
             assert "so it cannot be the common mechanism; choose " in line or "remove tags" in line
 
 
-@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if family(name).needs])
 def test_an_epsilon_that_is_too_small_names_the_collection_if_it_is_refused(name: str) -> None:
     keys = EXAMPLES[name] | {"mechanism": EXAMPLES[name]["mechanism"] | {"epsilon": 1e-300}}
     with pytest.raises(ValueError, match=r"^(collection c version 1|spec): .*epsilon"):

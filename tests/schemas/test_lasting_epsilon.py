@@ -6,36 +6,31 @@ import numpy as np
 import pytest
 
 from tests import build
+from tests.mechanisms.protocols import first_specs
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.mechanism import WithMemory
-from uldp.schemas.specs.families import mechanism_names
-from uldp.schemas.specs.mechanism_family import names_where
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.specs.specfile import SpecError
 
-NUMBER = {"number": {"low": -1.0, "high": 3.0}}
-OF_TWO = {"warner", "mangat"}
-STRINGS = {"strings": {"longest": 12}}
-UTILITY_OPTIMIZED = ["mangat", "urr", "urap", "uoue", "uhr", "uss", "ubd"]
-MEMOIZABLE = [
-    *(*UTILITY_OPTIMIZED, "rr", "warner", "rappor", "sue", "oue", "ss", "olh"),
-    *("hrr", "blh", "linear-olh", "pgr", "the", "she", "duchi", "block", "bloom", "cohort-olh"),
-]
-OF_STRATA = ["bit-flip", "sample-one"]
-WITHOUT = ["identity", "idue", "metric", "levels", "geometric"]
+EXAMPLES = first_specs()
+TAKE_IT = [name for name in EXAMPLES if "lasting_epsilon" in family(name).model_fields]
 
 
 def keys(name: str, **parameters: Any) -> dict[str, Any]:
-    theta = {"theta": 0.7} if name == "rappor" else {}
-    of_others = dict.fromkeys(("duchi", "block", "geometric"), NUMBER) | dict.fromkeys(("bloom", "cohort-olh"), STRINGS)
-    return {
-        "domain": of_others.get(name, {"size": 2 if name in OF_TWO else 5}),
-        "sensitive": [1] if name in UTILITY_OPTIMIZED else "all",
-        "mechanism": {"name": name, "epsilon": 1.0} | theta | parameters,
-    }
+    """The first example of a mechanism, with an epsilon of 1 and these parameters."""
+    example = EXAMPLES[name]
+    given = {key: value for key, value in example["mechanism"].items() if key != "lasting_epsilon"}
+    return example | {"mechanism": given | {"epsilon": 1.0} | parameters}
+
+
+def of_strata(name: str) -> bool:
+    """Whether it splits its reports by attribute or by design, each with a mechanism of its own."""
+    return isinstance(build_protocol(build.spec(**keys(name))).mechanism, Strata)
 
 
 @pytest.mark.parametrize("lasting", [1.0, 3.0, 20])
-@pytest.mark.parametrize("name", MEMOIZABLE)
+@pytest.mark.parametrize("name", [name for name in TAKE_IT if not of_strata(name)])
 def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str, lasting: float) -> None:
     without = build_protocol(build.spec(**keys(name)))
     memoized = build_protocol(build.spec(**keys(name, lasting_epsilon=lasting)))
@@ -54,10 +49,16 @@ def test_the_collector_reads_reports_as_those_of_a_spec_without_memory(name: str
     assert of_both[0].values.tolist() == of_both[1].values.tolist()
 
 
-@pytest.mark.parametrize("name", [*OF_STRATA, *MEMOIZABLE])
-def test_each_private_mechanism_takes_it(name: str) -> None:
-    assert name in names_where(lambda family: "lasting_epsilon" in family.model_fields).split(", ")
-    assert {*MEMOIZABLE, *WITHOUT, *OF_STRATA} == set(mechanism_names())
+@pytest.mark.parametrize("name", TAKE_IT)
+def test_each_mechanism_with_the_key_keeps_a_response(name: str) -> None:
+    assert build_protocol(build.spec(**keys(name, lasting_epsilon=2.0))).mechanism.guarantee.lasting is not None
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in TAKE_IT])
+def test_each_other_mechanism_refuses_it(name: str) -> None:
+    mechanism = EXAMPLES[name]["mechanism"] | {"lasting_epsilon": 2.0}
+    with pytest.raises(SpecError, match=r"lasting_epsilon"):
+        build.spec(**EXAMPLES[name] | {"mechanism": mechanism})
 
 
 def test_devices_must_know_it() -> None:
