@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from tests import build
+from tests.families import takers
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.randomness import SystemRandomness
 from uldp.mechanisms.families.summation.decoder import _tail
@@ -165,7 +166,7 @@ def test_forged_sums_are_improbable() -> None:
             "she sends two bytes for each value, so it takes at most 100,000 .*; use linear-olh",
         ),
         ({"name": "she", "epsilon": 0.002}, 5, "mechanism.epsilon: must be 0.0025 or more"),
-        ({"name": "she", "theta": 0.7}, 5, "she takes no theta; only rappor, urap, the, bloom do"),
+        ({"name": "she", "theta": 0.7}, 5, f"she takes no theta; only {takers('theta')} do"),
     ],
 )
 def test_what_a_spec_cannot_say(mechanism: dict[str, Any], size: int, text: str) -> None:

@@ -184,7 +184,7 @@ _MANHATTAN = str(EXAMPLES / "manhattan")
         (["--size", "40", "--epsilon", "nan", "--users", "10"], "error: --epsilon must be 1e-06 or more"),
         (["--size", "40", "--users", "10", "--error", "nan"], "error: --error nan is no distance; give one above 0"),
         (["--size", "40", "--users", "10", "--error", "0.001"], "error: no mechanism suits"),
-        (["--size", "40", "--users", "10", "--error", "0.001"], "she, bit-flip are left out: no epsilon up to 20"),
+        (["--size", "40", "--users", "10", "--error", "0.001"], "are left out: no epsilon up to 20 gives"),
     ],
 )
 def test_a_wrong_question_is_one_clear_line(

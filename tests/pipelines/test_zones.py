@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from tests import build
+from tests.families import ANSWER_ZONES, TAKE_TAGS
 from tests.pipelines.command import SPEC, Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.results.backgrounds import whole_weights
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.specs.mechanism_family import names_where
+from uldp.schemas.specs.mechanism_family import family
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import statistic_file
@@ -44,7 +45,10 @@ def test_a_number_of_zones_is_chosen_for_the_reports(uldp: Run, tmp_path: Path) 
     ("options", "text"),
     [
         (("--tag", "hom"), "manhattan-checkins has no tag 'hom' (it has home, workplace) (did you mean 'home'?)"),
-        (("--tag", "home", "--zone-epsilon", "7"), "--zone-epsilon 7 needs the mechanism urr with an epsilon of this"),
+        (
+            ("--tag", "home", "--zone-epsilon", "7"),
+            f"--zone-epsilon 7 needs the mechanism {ANSWER_ZONES} with an epsilon of this",
+        ),
     ],
 )
 def test_a_tag_that_cannot_be_divided_is_refused(
@@ -77,10 +81,10 @@ def hidden(folder: Path, mechanism: dict[str, object]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", names_where(lambda family: family.takes_tags).split(", "))
+@pytest.mark.parametrize("name", TAKE_TAGS.split(", "))
 @pytest.mark.parametrize("kept", [{}, {"lasting_epsilon": 5.0}])
 def test_each_mechanism_with_tags_is_checked(name: str, kept: dict[str, float], uldp: Run, tmp_path: Path) -> None:
-    path = hidden(tmp_path, {"name": name, "epsilon": 4.0, **kept})
+    path = hidden(tmp_path, {"name": name, "epsilon": 4.0, **family(name).example(8), **kept})
     code, out, err = uldp("check", path)
     assert (code, err) == (0, "")
     proposed = [line.split("zones SPEC")[1].split() for line in out.splitlines() if "possible" in line]
@@ -88,7 +92,7 @@ def test_each_mechanism_with_tags_is_checked(name: str, kept: dict[str, float], 
     for _, _, *options in proposed:  # each proposal can be followed
         chosen = options[: options.index("--to")]
         assert uldp("zones", path, "--tag", "home", *chosen, "--to", tmp_path / f"{len(chosen)}.csv")[0] == 0
-    assert any("--zone-epsilon" in options for options in proposed) == (name == "urr" and not kept)
+    assert any("--zone-epsilon" in options for options in proposed) == (family(name).answers_zones and not kept)
 
 
 def test_levels_have_no_zones(uldp: Run, tmp_path: Path) -> None:

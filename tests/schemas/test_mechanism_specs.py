@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import build
+from tests.families import TAKE_TAGS, takers
 from uldp.mechanisms.families.local_hashing.spec import LocalHashingSpec
 from uldp.schemas.specs.estimators import EstimatorName
 from uldp.schemas.specs.families import mechanism_names
@@ -69,11 +70,11 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "urr", "epsilon": 1, "buckets": 4}},
-            "mechanism: urr takes no buckets; only olh, cohort-olh do",
+            f"mechanism: urr takes no buckets; only {takers('buckets')} do",
         ),
         (
             {"mechanism": {"name": "rr", "epsilon": 1, "of": {}}},
-            "mechanism: rr takes no of; only levels, sample-one do",
+            f"mechanism: rr takes no of; only {takers('of')} do",
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1, "bucket": 4}},
@@ -111,7 +112,7 @@ def test_parameters_are_as_given() -> None:
         ),
         (
             {"mechanism": {"name": "olh", "epsilon": 1}, "sensitive": [1]},
-            "olh protects every value alike; write sensitive: all, or choose one of urr, urap, uoue, uhr, uss, ubd",
+            f"olh protects every value alike; write sensitive: all, or choose one of {TAKE_TAGS}",
         ),
         (
             {"mechanism": {"name": "uss", "epsilon": 1, "w": 7}, "domain": {"size": 9}, "sensitive": [0, 1, 2]},
@@ -144,7 +145,7 @@ def test_parameters_are_as_given() -> None:
             {"mechanism": {"name": "olh", "epsilon": 1}, "tags": [{"name": "home", "background": "home.csv"}]},
             (
                 "tags: olh protects every value alike, hidden or not, so it cannot be the common mechanism; choose ubd,"
-                " or another of urr, urap, uoue, uhr, uss, ubd"
+                f" or another of {TAKE_TAGS}"
             ),
         ),
         (

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests import build
+from tests.families import FOR_RECORDS, TAKE_TAGS
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.specfile import SpecError
@@ -149,7 +150,7 @@ LIST = "write all, or a list of values of the domain"
         ),
         (
             {"mechanism": {"name": "urr", "epsilon": 1}},
-            "mechanism: a record needs sample-one, not urr; give each attribute a mechanism in of",
+            f"mechanism: a record needs {FOR_RECORDS}, not urr; give each attribute a mechanism in of",
         ),
         (
             {"domain": {"size": 3}},
@@ -214,10 +215,7 @@ LIST = "write all, or a list of values of the domain"
         ),
         (
             of({"name": "rr"}, DUCHI),
-            (
-                "domain.record.app: rr protects every value alike; write sensitive: all, or choose one of urr, urap,"
-                " uoue, uhr, uss, ubd"
-            ),
+            f"domain.record.app: rr protects every value alike; write sensitive: all, or choose one of {TAKE_TAGS}",
         ),
         (
             {"app": {"size": 3}} | of({"name": "warner"}, DUCHI),

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests import build
+from tests.families import TAKE_TAGS, takers
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.specfile import SpecError
@@ -192,7 +193,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1.0, theta=0.4)},
-            "mechanism: oue takes no theta; only rappor, urap, the, bloom do",
+            f"mechanism: oue takes no theta; only {takers('theta')} do",
         ),
         (
             {"mechanism": mechanism("rappor", epsilon=1.0, theta=1)},
@@ -203,7 +204,7 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
         ),
         (
             {"mechanism": mechanism("rr", epsilon=1), "sensitive": [1]},
-            "rr protects every value alike; write sensitive: all, or choose one of urr, urap, uoue, uhr, uss, ubd",
+            f"rr protects every value alike; write sensitive: all, or choose one of {TAKE_TAGS}",
         ),
         (
             {"mechanism": mechanism("warner", epsilon=1)},
@@ -221,14 +222,14 @@ def mechanism(name: str, **parameters: Any) -> dict[str, Any]:
             {"mechanism": mechanism("ss", epsilon=1), "tags": [{"name": "home"}], "sensitive": [1]},
             (
                 "tags: ss protects every value alike, hidden or not, so it cannot be the common mechanism; choose uss,"
-                " or another of urr, urap, uoue, uhr, uss, ubd"
+                f" or another of {TAKE_TAGS}"
             ),
         ),
         (
             {"mechanism": mechanism("oue", epsilon=1), "tags": [{"name": "home"}]},
             (
                 "tags: oue protects every value alike, hidden or not, so it cannot be the common mechanism; choose"
-                " uoue, or another of urr, urap, uoue, uhr, uss, ubd"
+                f" uoue, or another of {TAKE_TAGS}"
             ),
         ),
         (

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests import build
+from tests.families import ANSWER_ZONES
 from uldp.schemas.specs.channel import changed_key
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.specfile import SpecError
@@ -101,7 +102,7 @@ def test_zones_of_many_values_need_a_budget_of_their_own(tmp_path: Path) -> None
         (
             {"zone_epsilon": 1.0},
             {"mechanism": {"name": "urap", "epsilon": 1.0}},
-            "tags.0.zone_epsilon: urap takes zones without a budget of their own; choose urr, or remove it",
+            f"tags.0.zone_epsilon: urap takes zones without a budget of their own; choose {ANSWER_ZONES}, or remove it",
         ),
         (
             {"zone_epsilon": 1.0},
