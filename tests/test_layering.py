@@ -10,7 +10,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
@@ -121,21 +121,57 @@ def test_imports_run_downwards() -> None:
     assert offenders(upwards) == {}
 
 
-def test_no_folders_of_mechanisms_import_each_other_in_a_circle() -> None:
-    inside = ROOT / "mechanisms" / "uldp" / "mechanisms"
-    folders = {path.parent.name for path in inside.glob("*/__init__.py")}
-    needs = {
-        folder: {
-            name.split(".")[2]
-            for path in (inside / folder).glob("*.py")
-            for name in imports(path)
-            if name.startswith("uldp.mechanisms.")
-        }
-        & folders - {folder}
-        for folder in folders
-    }
-    assert needs["decoders"]
-    TopologicalSorter(needs).prepare()  # raises CycleError
+def name_of(path: Path) -> str:
+    """The name of a module, as an import has it."""
+    parts = path.relative_to(ROOT).with_suffix("").parts[1:]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {name_of(path): path for path in MODULES}
+
+
+def ours(path: Path, *, types: bool) -> set[str]:
+    """The modules of this project that a file imports, inside of functions too; for types alone only if asked for."""
+    found, nodes = set[str](), list(ast.iter_child_nodes(parsed(path)))
+    while nodes:
+        match nodes.pop():
+            case ast.If(test=ast.Name("TYPE_CHECKING"), orelse=otherwise) if not types:
+                nodes += otherwise
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=str(module), names=names):
+                found |= {each if (each := f"{module}.{alias.name}") in NAMES else module for alias in names}
+            case node:
+                nodes += ast.iter_child_nodes(node)
+    return found & NAMES.keys() - {name_of(path)}
+
+
+def circle(needs: dict[str, set[str]]) -> list[str]:
+    """The members of a circle, each of which needs the one before it; empty if there is none."""
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("floor", FOLDERS)
+def test_no_rooms_of_a_floor_import_each_other_in_a_circle(floor: str) -> None:
+    """A room is a folder of the floor, with all below it, or a module beside these."""
+
+    def room(name: str) -> str:
+        return ".".join(name.split(".")[:3])
+
+    needs: dict[str, set[str]] = {}
+    for path in of_floors(floor):
+        inside = {room(name) for name in ours(path, types=True) if name.startswith(f"uldp.{floor}.")}
+        needs.setdefault(room(name_of(path)), set()).update(inside - {room(name_of(path))})
+    assert any(needs.values())
+    assert circle(needs) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle({name: ours(path, types=False) for name, path in NAMES.items()}) == []
 
 
 def test_mechanisms_are_numpy_and_special_functions() -> None:

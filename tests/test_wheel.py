@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 USE_AS_A_LIBRARY = """
 import apache_beam as beam
 from uldp.mechanisms import Device
-from uldp.pipelines.simulation.demo import example
+from uldp.pipelines.demo import example
 from uldp.schemas import CollectionSpec
 from uldp.schemas import Message
 from uldp.transforms import Aggregate
@@ -102,7 +102,7 @@ def test_the_command_runs_on_the_examples(environment: Path) -> None:
     where = run(
         uldp.with_name("python"),
         "-c",
-        "from uldp.pipelines.simulation.demo import example; print(example('census'))",
+        "from uldp.pipelines.demo import example; print(example('census'))",
         cwd=environment,
     )
     census = Path(where.strip())

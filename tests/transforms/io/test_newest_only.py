@@ -15,7 +15,7 @@ from uldp.schemas.pane import Superseded
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import remove_file, write_file
 from uldp.transforms.io.results import WriteResults, statistic_file
 

@@ -18,7 +18,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io import results as sinks
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
 from uldp.transforms.io.results import (

@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from uldp.transforms.aggregate import Aggregate, Aggregated
+    from uldp.transforms.aggregate import Aggregate
+    from uldp.transforms.aggregated import Aggregated
     from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
     from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
     from uldp.transforms.io.chunks import Chunk
@@ -36,7 +37,7 @@ __all__ = [
 
 _MODULE_OF = {
     "Aggregate": "aggregate",
-    "Aggregated": "aggregate",
+    "Aggregated": "aggregated",
     "Chunk": "io.chunks",
     "Endpoint": "io.endpoints",
     "Following": "io.endpoints",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
@@ -11,11 +11,10 @@ from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.registry import RegistryIds
-from uldp.schemas.estimate import Estimate
-from uldp.schemas.records import Message, Missing
-from uldp.schemas.rejected import Rejected
+from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.count import CollectBlocks, CountSupport, KeyedBlock, KeyedStatistic, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
@@ -30,25 +29,6 @@ from uldp.transforms.windows import window_into, window_label
 
 #: As many workers can remove copies at the same time.
 DEFAULT_SHARDS = 16
-
-
-class Aggregated(NamedTuple):
-    """The outputs of ``Aggregate``.
-
-    Attributes:
-        estimates: Each pane of each window, by each estimator of its spec.
-        counts: The sufficient statistic of each pane, even if no estimate is published.
-        late: Messages that hold the reports that arrived after their windows had closed; backfill them.
-        rejected: Records that hold the reports that cannot be counted, one record for each message and reason.
-        missing: Records of messages that the source lost before they could be read. Their sum is exact, while the
-            accounting of each window that was open has all of them.
-    """
-
-    estimates: PCollection[Estimate]
-    counts: PCollection[Statistic]
-    late: PCollection[Message]
-    rejected: PCollection[Rejected]
-    missing: PCollection[Missing]
 
 
 @dataclass

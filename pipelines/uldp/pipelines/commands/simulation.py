@@ -125,7 +125,7 @@ def demo(out: Path, users: int, speed: float) -> None:
 
     Example: uldp demo --out build/demo
     """
-    from uldp.pipelines.simulation.demo import run_demo
+    from uldp.pipelines.demo import run_demo
 
     stop_on_terminate()
     run_demo(out, users=users, speed=speed, say=say, interrupt=interrupt)

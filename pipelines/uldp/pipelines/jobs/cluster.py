@@ -18,7 +18,7 @@ from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.placement import KEY_GROUPS

@@ -34,7 +34,8 @@ from uldp.pipelines.jobs.resuming import Unwritten, resume_points
 from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.results.left_out import keep_left_out
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.aggregate import DEFAULT_SHARDS, Aggregated
+from uldp.transforms.aggregate import DEFAULT_SHARDS
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.endpoints import Endpoint, EndpointError

@@ -13,7 +13,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
 from uldp.schemas.records import iso
 from uldp.schemas.rejected import Rejected
-from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Keyed
 
 

@@ -25,7 +25,7 @@ from uldp.schemas.records import Message, iso
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.local.events import CLOCK_TOLERANCE
 from uldp.transforms.io.local.journal import Journal, JournalError, PaneWritten, begins_with, segments_read
 from uldp.transforms.io.local.resume import ResumeError, ResumePoint, ResumePoints

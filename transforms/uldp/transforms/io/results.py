@@ -27,7 +27,7 @@ from uldp.schemas.places import numbered, numbers_in, runs_of
 from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing
 from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.schemas.statistic import Statistic, counts_to_avro
-from uldp.transforms.aggregate import Aggregated
+from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record, remove_file, write_files
 from uldp.transforms.io.folders import COUNTS, FEW, MISSING, SOURCE_DIGITS, is_remote
 from uldp.transforms.io.kept_files import KeptFile, numbers_of

@@ -3,18 +3,19 @@
 import numpy as np
 from scipy import special
 
-from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
-from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.arrays import Counts, Floats, Mask
 
 
-def plausible_bit_totals(mechanism: UnaryEncoding, tail: float) -> tuple[int, int]:
+def plausible_bit_totals(sensitive: Mask, cleared: Floats, q: Floats, tail: float) -> tuple[int, int]:
     """Bound the number of set bits in one honest report.
 
     The device sets the true symbol's own bit with probability p, a binomial number of the other bits of Z_S, and no
     other bit of Z_N. So the total has two distributions, one for all true symbols in Z_S and one for those in Z_N.
 
     Args:
-        mechanism: The mechanism of the reports.
+        sensitive: Shape (|Z|,): whether each symbol is in Z_S.
+        cleared: Shape (|Z|,): the probability that the device clears the own bit of the true symbol.
+        q: Shape (|Z|,): the probability that it sets another bit.
         tail: Upper bound of the probability that an honest report is outside the bounds, for every true symbol; half
             of it for each side.
 
@@ -27,17 +28,16 @@ def plausible_bit_totals(mechanism: UnaryEncoding, tail: float) -> tuple[int, in
     """
     if not 0 < tail < 1:
         raise ValueError(f"tail must be inside (0, 1), got {tail}")
-    sensitive = mechanism.sensitive
-    v, q = int(sensitive.sum()), mechanism.channel.q[sensitive][0]
+    v, other = int(sensitive.sum()), q[sensitive][0]
     lows, highs = [], []
     for protected in np.unique(sensitive):
-        cleared = mechanism.cleared_probability[sensitive == protected][0]
+        own = cleared[sensitive == protected][0]
         others = v - 1 if protected else v
         binomial = np.arange(others)
-        at_most = np.concatenate([[0.0], special.bdtr(binomial, others, q), [1.0]])  # Pr(others <= j), from j = -1
-        at_least = np.concatenate([[1.0], special.bdtrc(binomial, others, q), [0.0]])  # Pr(others >= j), from j = 0
-        total_at_most = cleared * at_most[1:] + (1 - cleared) * at_most[:-1]  # from j = 0
-        total_at_least = cleared * at_least[1:] + (1 - cleared) * at_least[:-1]  # from j = 1
+        at_most = np.concatenate([[0.0], special.bdtr(binomial, others, other), [1.0]])  # Pr(others <= j), from j = -1
+        at_least = np.concatenate([[1.0], special.bdtrc(binomial, others, other), [0.0]])  # Pr(others >= j), from j = 0
+        total_at_most = own * at_most[1:] + (1 - own) * at_most[:-1]  # from j = 0
+        total_at_least = own * at_least[1:] + (1 - own) * at_least[:-1]  # from j = 1
         lows.append(int(np.count_nonzero(total_at_most <= tail / 2)))
         highs.append(int(np.count_nonzero(total_at_least > tail / 2)))
     return min(lows), max(highs)

@@ -156,7 +156,7 @@ class UnaryEncoding(PureMechanism, BitNoise):
         # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
         from uldp.mechanisms.families.unary_encoding.plausible_totals import plausible_bit_totals
 
-        return plausible_bit_totals(self, IMPROBABLE_TAIL)
+        return plausible_bit_totals(self.sensitive, *self.bit_law, IMPROBABLE_TAIL)
 
     def possible_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
         """Return which payloads are ``possible``, and the number of set bits in each, in one pass over the bits.

@@ -36,7 +36,7 @@ class DemoError(ValueError):
 def example(name: str) -> Path:
     """Return the folder of an example, which is inside the wheel, or beside the packages in a checkout."""
     shipped = Path(str(resources.files("uldp.pipelines"))) / "examples" / name
-    return shipped if shipped.is_dir() else Path(__file__).parents[4] / "examples" / name
+    return shipped if shipped.is_dir() else Path(__file__).parents[3] / "examples" / name
 
 
 def _begin(out: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from uldp.pipelines.simulation.demo import DemoError, run_demo
+from uldp.pipelines.demo import DemoError, run_demo
 
 
 def demonstrate(out: Path) -> list[str]:
