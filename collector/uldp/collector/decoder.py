@@ -14,6 +14,7 @@ of the input, and a rejected report costs about as much time as a counted one.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from itertools import pairwise
 
@@ -116,10 +117,7 @@ class ReportDecoder:
         packed = replace(packed, bodies=self._registry.reframed(packed.bodies))
         dated = (packed.publish_times >= 0) & (packed.publish_times < YEAR_9000)
         if not dated.all():
-            undated = np.flatnonzero(~dated)
-            time = int(packed.publish_times[undated[0]])
-            detail = f"publish time {time}{unit_of_time(time)}"
-            self._reject_all([Unparsed(undated, Reason.INVALID_TIME, detail)], packed, out)
+            self._reject_all([Unparsed(np.flatnonzero(~dated), Reason.INVALID_TIME)], packed, out)
             packed = packed.take(np.flatnonzero(dated))
         parsed, unparsed = self._parser.parse(packed.bodies)
         self._reject_all(unparsed, packed, out)
@@ -156,15 +154,24 @@ class ReportDecoder:
             if each.reason is Reason.TOO_LARGE:
                 data = [body[:KEPT_BYTES] for body in data]
             out.received += len(data)
-            out.rejected += rejected_records(self._why(each.reason, each.detail, 1), messages, each.origins, data)
+            detail = partial(self._detail_of, each, messages)
+            out.rejected += rejected_records(self._why(each.reason, 1), messages, each.origins, data, detail)
             if each.served is not None:
                 slots = each.served.slice_start(messages.publish_times[each.origins])
                 for start, n in zip(*(found.tolist() for found in np.unique(slots, return_counts=True)), strict=True):
                     out.partials[each.served.spec.key, start] += PartialStatistic(accounting=Accounting(n, rejected=n))
 
-    def _why(self, reason: Reason, detail: str, reports: int) -> Rejected:
+    def _detail_of(self, unparsed: Unparsed, messages: PackedMessages, row: int) -> str:
+        """Return what is wrong with one of the messages."""
+        origin = int(unparsed.origins[row])
+        if unparsed.reason is not Reason.INVALID_TIME:
+            return self._parser.detail(messages.bodies[origin])
+        time = int(messages.publish_times[origin])
+        return f"publish time {time}{unit_of_time(time)}"
+
+    def _why(self, reason: Reason, reports: int) -> Rejected:
         """Return a record that says why messages of so many reports are rejected, and nothing of them."""
-        return Rejected("decode", reason, detail, (), NO_ATTRIBUTES, (), "", 1, self._software, reports)
+        return Rejected("decode", reason, "", (), NO_ATTRIBUTES, (), "", 1, self._software, reports)
 
     def _distribute(
         self, judged: Judged, signals: SignalBits, messages: PackedMessages, senders: Digests | None, out: Decoded
@@ -196,16 +203,22 @@ class ReportDecoder:
     def _records(self, judged: Judged, rows: Rows, messages: PackedMessages) -> Iterator[Rejected]:
         """Yield records of the reports at ``rows``, which have one verdict: those of a message together."""
         parsed, bodies = judged.parsed, messages.bodies
-        reason, detail = reason_of(int(judged.verdicts[rows[0]])), judged.detail(int(rows[0]))
+        reason = reason_of(int(judged.verdicts[rows[0]]))
         if not parsed.batched:
             origins = parsed.origins[rows]
-            yield from rejected_records(self._why(reason, detail, 1), messages, origins, bodies.at(origins))
+            detail = partial(_detail, judged, rows)
+            yield from rejected_records(self._why(reason, 1), messages, origins, bodies.at(origins), detail)
             return
         for of_message in _by_message(judged, rows):
             origin = parsed.origins[of_message[:1]]
             data = [_only(judged, of_message, bodies[int(origin[0])])]
-            why = self._why(reason, judged.detail(int(of_message[0])), len(of_message))
-            yield from rejected_records(why, messages, origin, data)
+            why = self._why(reason, len(of_message))
+            yield from rejected_records(why, messages, origin, data, partial(_detail, judged, of_message))
+
+
+def _detail(judged: Judged, rows: Rows, at: int) -> str:
+    """Return the detail of the report at one of the rows."""
+    return judged.detail(int(rows[at]))
 
 
 def _columns(alike: AlikeReports, slices: Times, signals: SignalBits) -> Iterator[ReportColumns]:

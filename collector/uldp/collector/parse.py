@@ -99,6 +99,10 @@ class MessageParser:
             plain.unparsed,
         )
 
+    def detail(self, data: bytes) -> str:
+        """Return what is wrong with a message of the second result of ``parse``."""
+        return self._plain.detail(data)
+
     def _alike(self, batches: Mapping[Group, list[Record]]) -> Iterator[AlikeReports]:
         """Yield the columns of batches, those of collections with the same rules together."""
         waiting: dict[str, list[_Batches]] = defaultdict(list)

@@ -51,13 +51,11 @@ class Unparsed(NamedTuple):
 
     Attributes:
         origins: Shape (n,): indices of the messages, ascending.
-        detail: What is wrong with one of them.
         served: The collection that they name, if that could be read.
     """
 
     origins: Rows
     reason: Reason
-    detail: str
     served: ServedCollection | None = None
 
 
@@ -128,10 +126,7 @@ class _Found(NamedTuple):
 
 
 class _Refused:
-    """Messages whose reports cannot be separated, by reason and collection, each with what is wrong with the first.
-
-    Not by the detail: a hostile sender can make it another one for each message.
-    """
+    """Messages whose reports cannot be separated, by reason and collection; a sender can make each detail another."""
 
     def __init__(self) -> None:
         self._alike: dict[tuple[Reason, int], tuple[_Refusal, list[Rows]]] = {}
@@ -145,7 +140,7 @@ class _Refused:
     def unparsed(self) -> Iterator[Unparsed]:
         """Yield the messages."""
         for refusal, parts in self._alike.values():
-            yield Unparsed(np.sort(np.concatenate(parts)), *refusal)
+            yield Unparsed(np.sort(np.concatenate(parts)), refusal.reason, refusal.served)
 
 
 class PlainDecoder:
@@ -206,6 +201,11 @@ class PlainDecoder:
                     out.faulty.append(Faulty(served, found.fault, rest[taken], ids, times))
         out.unparsed += refused.unparsed()
         return out
+
+    def detail(self, data: bytes) -> str:
+        """Return what is wrong with a message whose reports cannot be separated; empty if nothing is."""
+        refusal = self._find(data).refusal
+        return "" if refusal is None else refusal.detail
 
     def _by_header(self, messages: Bodies, rows: Rows) -> tuple[Rows, list[Rows]]:
         """Separate messages by their header.

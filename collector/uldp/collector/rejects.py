@@ -15,15 +15,16 @@ from uldp.schemas.rejected import Rejected
 
 
 def rejected_records(
-    why: Rejected, messages: PackedMessages, rows: Rows, bodies: Sequence[bytes]
+    why: Rejected, messages: PackedMessages, rows: Rows, bodies: Sequence[bytes], detail: Callable[[int], str]
 ) -> Iterator[Rejected]:
     """Yield records of messages that are rejected for one reason: one for all that differ in place and data alone.
 
     Args:
-        why: A record of each of them, but for what a message says of itself.
+        why: A record of each of them, but for what a message says of itself, and the detail.
         messages: All messages.
         rows: Shape (n,): which of them are rejected, ascending.
         bodies: The data to keep of each.
+        detail: Returns the detail of one of the rows, by its index among them; asked for once a record.
     """
     for attributes, of_attributes in _by_attributes(messages.attributes, rows):
         why = replace(why, attributes=attributes, attempt=_attempt(attributes))
@@ -34,6 +35,7 @@ def rejected_records(
                 order = np.argsort(numbers, kind="stable")
                 yield replace(
                     why,
+                    detail=detail(int(of[order[0]])),
                     bodies=tuple([bodies[row] for row in of[order].tolist()]),
                     publish_times=tuple(times[order].tolist()),
                     source=f"{prefix}{numbers[order[0]]}",
@@ -43,7 +45,7 @@ def rejected_records(
             else:  # their source does not number them, or gives several messages one place
                 for row, time in zip(of.tolist(), times.tolist(), strict=True):
                     source = messages.source(int(rows[row]))
-                    yield replace(why, bodies=(bodies[row],), publish_times=(time,), source=source)
+                    yield replace(why, detail=detail(row), bodies=(bodies[row],), publish_times=(time,), source=source)
 
 
 def _by_attributes(attributes: Mapping[int, Mapping[str, str]], rows: Rows) -> Iterator[tuple[Mapping[str, str], Rows]]:

@@ -116,7 +116,7 @@ class Inspection:
             if verdict == NOT_JUDGED:
                 yield _row("verdict", f"{NOT_JUDGED}; give the spec of this collection by --spec")
             else:
-                yield from _rejected(each.reason, each.detail)
+                yield from _rejected(each.reason, self._parser.detail(self._bodies([message])[0]))
         for of in judged:
             many = len(of.verdicts)
             for number in range(min(many, most)):
