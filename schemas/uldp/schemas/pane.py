@@ -149,6 +149,11 @@ class PaneHeader:
         return self.accounting.received, whole, _KINDS.index(self.pane.kind), self.pane.revision
 
     @property
+    def age_text(self) -> str:
+        """The age as text, in hexadecimal digits: texts sort as ages do."""
+        return "/".join(f"{part:x}".zfill(width) for part, width in zip(self.age, (16, 1, 1, 8), strict=True))
+
+    @property
     def n(self) -> int:
         """Number of counted reports."""
         return self.accounting.counted

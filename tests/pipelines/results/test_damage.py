@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, statistic_of, write
-from uldp.pipelines.results.export import Rows
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.read import current, read_statistics
 from uldp.pipelines.results.specs import with_specs
 from uldp.pipelines.results.text import estimate_text
 from uldp.schemas.framing import load_schema
+from uldp.schemas.rows import Rows
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.results import estimate_file, statistic_file, window_folder
 

@@ -20,11 +20,11 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import ESTIMATE
-from uldp.pipelines.results import export
-from uldp.pipelines.results.export import COLUMNS
 from uldp.pipelines.results.export_files import ExportError, _cell, write_rows
+from uldp.schemas import rows as rows_module
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
+from uldp.schemas.rows import COLUMNS
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table
@@ -105,6 +105,16 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "rejected": 1,
         "missing": 0,
     }
+
+
+def test_rows_one_by_one_are_those_of_a_file(tmp_path: Path) -> None:
+    of_colour = replace(SHARE, of=("colour",), keys=("\x1b[2J", "b", "c"), n=70)
+    estimates = [WITH_TAGS, replace(WITH_TAGS, epsilon=None, flags=(), tables=(of_colour,))]
+    single = [row for estimate in estimates for row in rows_module.rows(estimate, SPEC)]
+    assert [{name: row[name] for name in COLUMNS} for row in single] == exported(tmp_path / "f.parquet", *estimates)
+    assert {(row["channel"], row["age"]) for row in single} == {(ESTIMATE.channel, ESTIMATE.age_text)}
+    assert [row["table_name"] for row in single] == ["share"] * 3 + ["hidden", "bound"] + ["share of colour"] * 3
+    assert len({tuple(row[name] for name in rows_module.KEY) for row in single}) == len(single)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -192,7 +202,7 @@ def test_batches_of_any_size_say_the_same(
     other = build.spec(collection="d", domain={"labels": ["tea", "milk", "blue"]})
     estimates = [(WITH_TAGS, SPEC), (replace(WITH_TAGS, collection="d", flags=("few_reports",)), other)]
     write_rows(tmp_path / f"whole{ending}", estimates)
-    monkeypatch.setattr(export, "MAX_ROWS", rows)
+    monkeypatch.setattr(rows_module, "MAX_ROWS", rows)
     write_rows(tmp_path / f"f{ending}", estimates)
     assert read(tmp_path / f"f{ending}") == read(tmp_path / f"whole{ending}")
     assert [row["label"] for row in read(tmp_path / f"f{ending}")][5:8] == ["tea", "milk", "blue"]
@@ -291,7 +301,7 @@ def test_duckdb_reads_the_types(ending: str, tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_number_of_windows(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "MAX_ROWS", 1_000)
+    monkeypatch.setattr(rows_module, "MAX_ROWS", 1_000)
     size = 200
     spec = build.spec(domain={"size": size})
     share = build.table("share", np.zeros(size), np.zeros(size), **interval([0.0] * size, [1.0] * size))
@@ -313,7 +323,7 @@ def test_memory_does_not_grow_with_the_number_of_windows(
 
 def test_parquet_keeps_only_the_labels_of_each_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pyarrow writes a dictionary as it is given, with words that no row has."""
-    monkeypatch.setattr(export, "MAX_ROWS", 3)
+    monkeypatch.setattr(rows_module, "MAX_ROWS", 3)
     many = replace(ESTIMATE, tables=(replace(SHARE, keys=("x" * 100_000, "y" * 100_000, "z" * 100_000)),))
     few = replace(ESTIMATE, tables=(SHARE,))
     exported(tmp_path / "f.parquet", many, *[few] * 9)

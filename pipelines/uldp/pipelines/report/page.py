@@ -25,12 +25,12 @@ from uldp.pipelines.results.tables import (
     percent,
     share_text,
     table_name,
-    value_labels,
 )
 from uldp.pipelines.results.text import accounting_text, number_of, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.labels import value_labels
 from uldp.schemas.reasons import MEANING
 from uldp.schemas.records import missing_messages
 from uldp.schemas.rejected import count_reasons

@@ -9,10 +9,11 @@ from typing import Self
 import numpy as np
 
 from uldp.pipelines.report.coverage import Covered, covered
-from uldp.pipelines.results.tables import decimals, intervals_text, of_attributes, shown, unit_of, value_labels
+from uldp.pipelines.results.tables import decimals, intervals_text, of_attributes, shown, unit_of
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import Basis, Table, TableName
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.pipelines.aside import written_aside
-from uldp.pipelines.results.export import COLUMNS, Batch, Kind, Rows, Texts
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import iso
+from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows, Texts
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from uldp.pipelines.results.tables import entry_names
 from uldp.schemas.estimate import Estimate, table_to_json
+from uldp.schemas.labels import entry_names
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic

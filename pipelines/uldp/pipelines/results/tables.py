@@ -7,6 +7,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import ListedValues
 from uldp.schemas.specs.mistakes import printable
@@ -16,20 +17,6 @@ from uldp.schemas.table import Table, TableName
 SHARES = (TableName.SHARE, TableName.HIDDEN, TableName.BOUND)
 #: The tables that are shown with shares, or with their intervals.
 WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND, TableName.P_VALUE, TableName.FOUND)
-
-
-def value_labels(table: Table, spec: CollectionSpec) -> Sequence[str]:
-    """Return a name for each entry of a table: its key, the label of its value, its bin, or its index."""
-    names = entry_names(table, spec)
-    return [str(i) for i in range(len(table.values))] if names is None else names
-
-
-def entry_names(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
-    """Return the keys, labels or bins of the entries of a table; None if the entries have an index and no name."""
-    if table.keys is not None:
-        return table.keys
-    variable = spec.variables.get("".join(table.of))
-    return None if variable is None else variable.kind.entries(len(table.values), whole=table.whole)
 
 
 def _ordered(of: Sequence[str], spec: CollectionSpec) -> bool:

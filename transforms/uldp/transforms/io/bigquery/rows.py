@@ -27,7 +27,7 @@ def estimate_row(estimate: Estimate) -> Row:
     """
     return {
         "key": "/".join(map(str, (*estimate.key, estimate.estimator))),
-        "age": "/".join(f"{part:x}".zfill(width) for part, width in zip(estimate.age, (16, 1, 1, 8), strict=True)),
+        "age": estimate.age_text,
         **estimate.to_avro(),
         "window_start": iso(estimate.window_start),
         "window_end": iso(estimate.window_end),
