@@ -62,3 +62,13 @@ def warm() -> Iterator[Path]:
     """A directory with ``uldp`` and ``python`` that start at once; see ``tests.warm``."""
     with tempfile.TemporaryDirectory(prefix="warm") as folder, warm_processes(Path(folder)) as commands:
         yield commands
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a database of a server that the tests of this process share; see ``tests.postgresql``."""
+    pytest.importorskip("psycopg")
+    from tests.postgresql import serving
+
+    with serving() as url:
+        yield url

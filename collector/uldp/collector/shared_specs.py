@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.groups import Groups
+from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, checked_spec
 
 
@@ -39,6 +40,10 @@ class SharedSpecs:
 
     def __iter__(self) -> Iterator[CollectionSpec]:
         return iter(self._specs)
+
+    def of_pane(self, pane: PaneHeader) -> CollectionSpec:
+        """Return the spec that a pane was made under."""
+        return self.served[pane.collection, pane.version].spec
 
     @cached_property
     def groups(self) -> Groups:

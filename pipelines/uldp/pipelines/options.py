@@ -112,7 +112,8 @@ def job_options(*, sources: str, results: str) -> Callable[[Any], Any]:
             click.option(
                 "--estimates-to",
                 metavar="URI",
-                help="Topic or table for estimates too; a table is bigquery:PROJECT.DATASET.TABLE.",
+                help="Place for estimates too: a topic, duckdb:FILE, parquet:FOLDER, postgresql://USER@HOST/DATABASE or"
+                " bigquery:PROJECT.DATASET.TABLE.",
             ),
             click.option(
                 "--sender-key",

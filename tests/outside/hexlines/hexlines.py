@@ -40,7 +40,7 @@ class HexLines(Endpoint):
         return lines
 
     def publish_estimates(
-        self, estimates: PCollection[Estimate], keyed: Callable[[Estimate], Keyed], *, native: bool
+        self, estimates: PCollection[Estimate], specs: object, keyed: Callable[[Estimate], Keyed], *, native: bool
     ) -> None:
         """Write each estimate to the file of its key, again if its bundle is tried again."""
         _ = estimates | "Key" >> beam.Map(keyed) | "Write" >> beam.Map(write, str(self.path))

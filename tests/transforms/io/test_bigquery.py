@@ -28,6 +28,11 @@ from uldp.transforms.io.bigquery.table import BigQueryError, new_client
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "bigquery"
 TABLE = "project.uldp.estimate_panes"
+SPEC = build.spec(version=2, domain={"size": 2})
+
+
+def row_of(one: Estimate) -> Row:
+    return estimate_row(one, SPEC)
 
 
 def estimate(estimator: str = "mle", **changes: Any) -> Estimate:
@@ -68,7 +73,7 @@ def table(name: str, shape: list[int], values: list[float], stderr: list[float],
 
 
 def test_a_row_holds_all_of_an_estimate() -> None:
-    assert estimate_row(FULL) == {
+    assert row_of(FULL) == {
         "key": f"c/2/{START}/{START + HOUR}/mle",
         "age": "0000000000000008/1/2/00000003",
         "collection": "c",
@@ -100,6 +105,11 @@ def test_a_row_holds_all_of_an_estimate() -> None:
     }
 
 
+def test_a_table_of_labelled_values_has_their_labels() -> None:
+    row = estimate_row(FULL, build.spec(version=2, domain={"labels": ["red", "green"]}))
+    assert [table["keys"] for table in row["tables"]] == [["red", "green"], ["home"], []]
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -111,13 +121,13 @@ def test_a_row_holds_all_of_an_estimate() -> None:
     ],
 )
 def test_another_estimate_has_another_key(other: Estimate) -> None:
-    assert estimate_row(other)["key"] != estimate_row(estimate())["key"]
+    assert row_of(other)["key"] != row_of(estimate())["key"]
 
 
 def test_equal_rows_have_one_insert_id_and_others_have_others() -> None:
-    rows = [estimate_row(one) for one in (estimate(), FULL, estimate(pane=Pane(PaneKind.LATE, 4)))]
+    rows = [row_of(one) for one in (estimate(), FULL, estimate(pane=Pane(PaneKind.LATE, 4)))]
     assert len({insert_id(row) for row in rows}) == 3
-    assert insert_id(estimate_row(FULL)) == insert_id(dict(reversed(estimate_row(FULL).items())))
+    assert insert_id(row_of(FULL)) == insert_id(dict(reversed(row_of(FULL).items())))
     assert all(len(insert_id(row)) <= 128 for row in rows)  # as BigQuery limits it
 
 
@@ -139,10 +149,10 @@ panes = st.builds(
 @given(st.lists(panes, min_size=1, max_size=8))
 def test_the_row_of_the_highest_age_is_the_pane_that_show_takes(fired: list[Estimate]) -> None:
     best: dict[str, Row] = {}
-    for row in map(estimate_row, fired):
+    for row in map(row_of, fired):
         if row["key"] not in best or row["age"] > best[row["key"]]["age"]:
             best[row["key"]] = row
-    assert sorted(best.values(), key=lambda row: str(row["key"])) == [estimate_row(pane) for pane in newest(fired)]
+    assert sorted(best.values(), key=lambda row: str(row["key"])) == [row_of(pane) for pane in newest(fired)]
 
 
 # The table.
@@ -166,7 +176,7 @@ def assert_fits(row: Any, columns: Sequence[Mapping[str, Any]]) -> None:
 
 @pytest.mark.parametrize("one", [FULL, estimate(), NO_PRIVACY])
 def test_rows_fit_the_table(one: Estimate) -> None:
-    assert_fits(json.loads(json.dumps(estimate_row(one))), estimates_table())
+    assert_fits(json.loads(json.dumps(row_of(one))), estimates_table())
 
 
 def fields(columns: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -205,11 +215,11 @@ def view_of(rows: Sequence[Row]) -> list[Row]:
 
 @given(st.lists(panes, min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_the_view_shows_the_newest_pane_once_however_rows_come(fired: list[Estimate], order: random.Random) -> None:
-    rows = [estimate_row(pane) for pane in fired]
+    rows = [row_of(pane) for pane in fired]
     sent = rows + order.sample(rows, order.randint(0, len(rows)))  # some of them twice
     order.shuffle(sent)
     shown = sorted(view_of(sent), key=lambda row: str(row["key"]))
-    assert shown == [estimate_row(pane) for pane in newest(fired)]
+    assert shown == [row_of(pane) for pane in newest(fired)]
 
 
 # Requests.
@@ -244,7 +254,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
 def write(estimates: Sequence[Estimate]) -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         created = pipeline | beam.Create(estimates, reshuffle=False).with_output_types(Estimate)
-        _ = created | WriteEstimatesToBigQuery(TABLE)
+        _ = created | WriteEstimatesToBigQuery(TABLE, [SPEC])
 
 
 def revisions(count: int) -> list[Estimate]:
@@ -255,7 +265,7 @@ def test_rows_are_inserted_with_their_ids(client: FakeClient) -> None:
     write(revisions(3))
     ((table, rows, ids),) = client.requests
     assert table == TABLE
-    assert rows == [estimate_row(one) for one in revisions(3)]
+    assert rows == [row_of(one) for one in revisions(3)]
     assert ids == [insert_id(row) for row in rows]
     assert not client.open
 
@@ -272,7 +282,7 @@ def test_a_bundle_that_is_tried_again_sends_the_same_rows_under_the_same_ids(cli
         ("MAX_ROWS", 2, [2, 2, 1]),
         ("MAX_ROWS", 5, [5]),
         ("MAX_BYTES", 1, [1, 1, 1, 1, 1]),
-        ("MAX_BYTES", 2 * len(json.dumps(estimate_row(revisions(1)[0]))), [2, 2, 1]),
+        ("MAX_BYTES", 2 * len(json.dumps(row_of(revisions(1)[0]))), [2, 2, 1]),
     ],
 )
 def test_requests_are_of_a_size_that_is_taken(
@@ -281,7 +291,7 @@ def test_requests_are_of_a_size_that_is_taken(
     monkeypatch.setattr(sink._InsertRowsFn, limit, most)
     write(revisions(5))
     assert [len(rows) for _, rows, _ in client.requests] == sizes
-    assert [row for _, rows, _ in client.requests for row in rows] == [estimate_row(one) for one in revisions(5)]
+    assert [row for _, rows, _ in client.requests for row in rows] == [row_of(one) for one in revisions(5)]
 
 
 def test_a_row_that_is_refused_fails_the_job(client: FakeClient) -> None:
@@ -293,7 +303,7 @@ def test_a_row_that_is_refused_fails_the_job(client: FakeClient) -> None:
 @pytest.mark.parametrize("table", ["", "uldp.estimates", "project:uldp.estimates", "project.uldp.a b", "Project.d.t"])
 def test_a_table_has_three_parts(table: str) -> None:
     with pytest.raises(BigQueryError, match=r"write PROJECT\.DATASET\.TABLE"):
-        WriteEstimatesToBigQuery(table)
+        WriteEstimatesToBigQuery(table, [SPEC])
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,6 +316,6 @@ def test_the_client_library_sends_rows_with_their_ids(service: Service) -> None:
     service.answers["insertAll"] = 200, {"kind": "bigquery#tableDataInsertAllResponse"}
     write([FULL, NO_PRIVACY])
     ((path, body),) = service.requests
-    rows = [estimate_row(FULL), estimate_row(NO_PRIVACY)]
+    rows = [row_of(FULL), row_of(NO_PRIVACY)]
     assert path.endswith("/projects/project/datasets/uldp/tables/estimate_panes/insertAll")
     assert body["rows"] == [{"insertId": insert_id(row), "json": row} for row in rows]

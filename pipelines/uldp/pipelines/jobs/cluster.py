@@ -123,7 +123,7 @@ class BrokerJob:
     def check(self, options: PipelineOptions) -> None:
         """Ask for the stream and for the endpoints of estimates and rejected reports; see ``Endpoint.check``."""
         self.source.check_following(self.following(options))
-        self.publishing.check()
+        self.publishing.check(here=options.view_as(StandardOptions).runner == PRISM)
 
     def build(self, pipeline: beam.Pipeline, claim: Claim) -> None:
         """Build the graph: read, aggregate, write results, and publish estimates and rejected reports."""
@@ -132,7 +132,7 @@ class BrokerJob:
         aggregate = JobAggregate(self.specs, registry_ids=self.registry_ids, simulated_clock=self.simulated_clock)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, self.newest_only)
-        self.publishing.publish(aggregated, native=following.native)
+        self.publishing.publish(aggregated, self.specs, native=following.native)
 
 
 def follow_broker(

@@ -125,7 +125,7 @@ def backfill(
     local = runner in (None, LOCAL_RUNNER)
     whole = FilesEndpoint(str(source)) if isinstance(source, Path) else source
     refuse_overlap(whole, str(out), private)
-    publishing.check()
+    publishing.check(here=runner in (None, LOCAL_RUNNER, PRISM))
     with ExitStack() as stack:
         stack.enter_context(remembered_specs())
         pipeline = beam.Pipeline("FnApiRunner" if local else None, options)
@@ -141,7 +141,7 @@ def backfill(
         stack.enter_context(pipeline)  # the pipeline runs when this context ends, before the other contexts end
         aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private)
-        publishing.publish(aggregated, native=runner == DATAFLOW)
+        publishing.publish(aggregated, specs, native=runner == DATAFLOW)
 
 
 def _is_over(pipeline: beam.Pipeline) -> bool:
@@ -199,7 +199,7 @@ def follow(
     aggregate = JobAggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated)
     endpoint = FilesEndpoint(str(source))
     refuse_overlap(endpoint, str(out), private)
-    publishing.check()
+    publishing.check(here=True)
     options.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options)
     job = JobIdentity.of("stream", endpoint.name, stream.id, specs, registry_ids=registry_ids)
@@ -219,7 +219,7 @@ def follow(
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
-        publishing.publish(aggregated, native=False)
+        publishing.publish(aggregated, specs, native=False)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
         signed = partial(sign_file, points.journal, Path(claim.private))

@@ -2,30 +2,32 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
 from uldp.schemas.records import iso
 from uldp.schemas.rejected import Rejected
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.endpoints import Endpoint, Keyed
+from uldp.transforms.io.endpoints import Endpoint, EndpointError, Keyed
 
 
-def keyed_estimate(estimate: Estimate) -> Keyed:
-    """Return an estimate as a line of ``uldp show --json``, without what the statistic and the spec hold.
+def keyed_estimate(specs: SharedSpecs, estimate: Estimate) -> Keyed:
+    """Return an estimate as a line of ``uldp show --json``, with its labels, and without what its statistic holds.
 
-    So ``counts`` is null, and so are the ``keys`` of tables over the values of the domain.
-    All panes of a window by one estimator have one key.
+    So ``counts`` is null. All panes of a window by one estimator have one key.
     """
     window = f"{iso(estimate.window_start)}/{iso(estimate.window_end)}"
     key = f"{estimate.collection}/{estimate.version}/{window}/{estimate.estimator}"
-    return key.encode(), json.dumps(to_json(estimate, None, None)).encode()
+    return key.encode(), json.dumps(to_json(estimate, None, specs.of_pane(estimate))).encode()
 
 
 def keyed_rejected(rejected: Rejected) -> Iterator[Keyed]:
@@ -48,24 +50,36 @@ class Publishing:
     """Where a job publishes what it finds, beside its results.
 
     Attributes:
-        estimates_to: The topic or table that takes estimates, if any.
+        estimates_to: The topic, table or folder that takes estimates, if any.
         rejected_to: The topic that takes rejected reports, if any.
     """
 
     estimates_to: Endpoint | None = None
     rejected_to: Endpoint | None = None
 
-    def check(self) -> None:
-        """Ask whether both are there and take what is published; see ``Endpoint.check``."""
+    def check(self, *, here: bool) -> None:
+        """Ask whether both are there and take what is published; see ``Endpoint.check``.
+
+        Args:
+            here: Whether the job runs on this machine alone.
+
+        Raises:
+            EndpointError: if only this machine has one of them, and the job may run on others.
+        """
         if self.estimates_to is not None:
+            if self.estimates_to.only_here and not here:
+                raise EndpointError(
+                    f"{self.estimates_to}: only this machine has it, and the job may run on others;"
+                    " write postgresql://USER@HOST/DATABASE or name a topic"
+                )
             self.estimates_to.check_estimates()
         if self.rejected_to is not None:
             self.rejected_to.check("WRITE")
 
-    def publish(self, aggregated: Aggregated, *, native: bool) -> None:
-        """Add the steps that publish. ``native`` is as in ``Endpoint.publish``."""
+    def publish(self, aggregated: Aggregated, specs: Iterable[CollectionSpec], *, native: bool) -> None:
+        """Add the steps that publish. ``specs`` are those of the job; ``native`` is as in ``Endpoint.publish``."""
         if self.estimates_to is not None:
-            _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, native)
+            _ = aggregated.estimates | "PublishEstimates" >> PublishEstimates(self.estimates_to, specs, native)
         if self.rejected_to is not None:
             _ = aggregated.rejected | "PublishRejected" >> PublishRejected(self.rejected_to, native)
 
@@ -79,16 +93,19 @@ class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
     """Publish estimates. A bundle that is tried again publishes the same keys and bodies, or rows.
 
     Attributes:
-        to: The topic or table that takes them.
+        to: The topic, table or folder that takes them.
+        specs: The specs of the job.
         native: Whether the runner's own connector is used where there is one.
     """
 
     to: Endpoint
+    specs: Iterable[CollectionSpec]
     native: bool = False
 
     def expand(self, estimates: PCollection[Estimate]) -> None:
         """Let the endpoint key them, unless it has keys of its own."""
-        self.to.publish_estimates(estimates, keyed_estimate, native=self.native)
+        specs = SharedSpecs.of(self.specs)
+        self.to.publish_estimates(estimates, specs, partial(keyed_estimate, specs), native=self.native)
 
 
 @dataclass

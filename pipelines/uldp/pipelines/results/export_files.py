@@ -5,7 +5,7 @@ Parquet and Arrow need pyarrow, an extra, which is imported at its first use.
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,9 +15,10 @@ import numpy.typing as npt
 from uldp.pipelines.aside import written_aside
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import iso
-from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows, Texts
+from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import plain
+from uldp.transforms.io.arrow_rows import ArrowRows, ParquetRows
 
 #: How a spreadsheet recognises a formula in a cell, behind spaces too; East Asian versions know the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -31,8 +32,8 @@ class RowFile(ABC):
     """A file that takes batches of rows."""
 
     @abstractmethod
-    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
-        """Begin a file; the codes of its batches are those of ``texts``."""
+    def __init__(self, path: Path, rows: Rows) -> None:
+        """Begin a file of the batches of ``rows``."""
 
     @abstractmethod
     def write(self, batch: Batch) -> None:
@@ -82,7 +83,7 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
     """
     chosen, rows, written = check_target(target), Rows(), 0
     with written_aside(target) as path:
-        file = chosen(path, rows.texts)
+        file = chosen(path, rows)
         try:
             for batch in rows.batches(estimates):
                 file.write(batch)
@@ -95,11 +96,11 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
 class _Csv(RowFile):
     """Values separated by commas, in UTF-8, with the names of the columns in the first line; what is null is empty."""
 
-    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
+    def __init__(self, path: Path, rows: Rows) -> None:
         self._file: TextIO = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
-        self._texts = texts
-        self._words = {name: np.array([""], object) for name in texts}
+        self._texts = rows.texts
+        self._words = {name: np.array([""], object) for name in rows.texts}
         self._writer.writerow(COLUMNS)
 
     def write(self, batch: Batch) -> None:
@@ -143,83 +144,31 @@ def _is_number(text: str) -> bool:
     return text[1:].replace(".", "", 1).isdecimal() and text.isascii()
 
 
-class _Columnar(RowFile):
-    """A file of Arrow's columns. Texts are dictionaries, what is null is null, and times are UTC."""
-
-    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
-        import pyarrow as pa
-
-        types = {
-            Kind.TEXT: pa.dictionary(pa.int32(), pa.string()),
-            Kind.COUNT: pa.int64(),
-            Kind.NUMBER: pa.float64(),
-            Kind.TIME: pa.timestamp("ms", "UTC"),
-            Kind.TRUTH: pa.bool_(),
-        }
-        self._schema = pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
-        self._texts = texts
-        self._words: dict[str, Any] = {name: pa.array([], pa.string()) for name in texts}
-
-    def _record_batch(self, batch: Batch) -> Any:
-        import pyarrow as pa
-
-        arrays = [self._array(field, batch[field.name]) for field in self._schema]
-        return pa.record_batch(arrays, schema=self._schema)
-
-    def _array(self, field: Any, column: npt.NDArray[Any]) -> Any:
-        import pyarrow as pa
-
-        match COLUMNS[field.name]:
-            case Kind.TEXT:
-                if len(self._words[field.name]) < len(self._texts[field.name]):
-                    self._words[field.name] = pa.array(list(self._texts[field.name]), pa.string())
-                codes, words = self._coded(column, self._words[field.name])
-                return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32(), mask=column == Texts.NONE), words)
-            case Kind.NUMBER:
-                return pa.array(column, field.type, from_pandas=True)  # NaN becomes null
-            case Kind.TIME:
-                return pa.array(column.astype(np.int64), pa.int64()).cast(field.type)
-            case _:
-                return pa.array(column, field.type)
-
-    def _coded(self, codes: npt.NDArray[np.int32], words: Any) -> tuple[npt.NDArray[np.int32], Any]:
-        """Return the codes of a column, and the words that they are positions of."""
-        return codes, words
-
-
-class _Parquet(_Columnar):
+class _Parquet(RowFile):
     """A Parquet file; each batch is a row group."""
 
-    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
-        super().__init__(path, texts)
-        import pyarrow.parquet as pq
-
-        self._writer = pq.ParquetWriter(path, self._schema)
+    def __init__(self, path: Path, rows: Rows) -> None:
+        self._file = ParquetRows(path, rows)
 
     def write(self, batch: Batch) -> None:
-        self._writer.write_batch(self._record_batch(batch))
-
-    def _coded(self, codes: npt.NDArray[np.int32], words: Any) -> tuple[npt.NDArray[np.int32], Any]:
-        """Keep the words of this column alone: each row group has its own, and would hold those of all others too."""
-        used, places = np.unique(codes, return_inverse=True)
-        return places.astype(np.int32), words.take(np.maximum(used, 0)) if len(words) else words
+        self._file.write(batch)
 
     def close(self) -> None:
-        self._writer.close()
+        self._file.close()
 
 
-class _Arrow(_Columnar):
+class _Arrow(RowFile):
     """A file of Arrow's IPC format, also called Feather version 2. Its dictionaries grow from batch to batch."""
 
-    def __init__(self, path: Path, texts: Mapping[str, Texts]) -> None:
-        super().__init__(path, texts)
+    def __init__(self, path: Path, rows: Rows) -> None:
         import pyarrow as pa
 
+        self._rows = ArrowRows(rows)
         options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
-        self._writer = pa.ipc.new_file(path, self._schema, options=options)
+        self._writer = pa.ipc.new_file(path, self._rows.schema, options=options)
 
     def write(self, batch: Batch) -> None:
-        self._writer.write_batch(self._record_batch(batch))
+        self._writer.write_batch(self._rows.record_batch(batch))
 
     def close(self) -> None:
         self._writer.close()

@@ -49,7 +49,7 @@ def test_everything_but_estimates_is_refused() -> None:
         lambda: table.publish(records, native=False),
         lambda: table.writing(simulated_clock=False),
     ):
-        with pytest.raises(EndpointError, match=f"^{URI}: takes only estimates, from --estimates-to of uldp stream$"):
+        with pytest.raises(EndpointError, match=f"^{URI}: takes only estimates, from --estimates-to$"):
             use()
 
 
@@ -68,7 +68,7 @@ def test_commands_refuse_it_in_one_line(
     monkeypatch.setattr("sys.argv", ["uldp", *(str(files.get(word, word)) for word in command)])
     with pytest.raises(SystemExit, match="1"):
         main()
-    assert capsys.readouterr().err == f"error: {URI}: takes only estimates, from --estimates-to of uldp stream\n"
+    assert capsys.readouterr().err == f"error: {URI}: takes only estimates, from --estimates-to\n"
     assert not (tmp_path / "out").exists()
 
 

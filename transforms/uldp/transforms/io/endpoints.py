@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NoReturn, Protocol
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message
@@ -83,6 +84,8 @@ class Endpoint(ABC):
 
     #: Whether the broker forgets what a job has acknowledged, so that the job's runner must keep checkpoints.
     needs_checkpoints: ClassVar[bool] = False
+    #: Whether only this machine has the endpoint, so that no worker of another machine can write to it.
+    only_here: ClassVar[bool] = False
     #: If the endpoint has a single use, the text that says so in the error about any other use.
     only_use: ClassVar[str | None] = None
 
@@ -154,9 +157,12 @@ class Endpoint(ABC):
         self._refuse("takes no records of a job; name a topic")
 
     def publish_estimates(
-        self, estimates: PCollection[Estimate], keyed: Callable[[Estimate], Keyed], *, native: bool
+        self, estimates: PCollection[Estimate], specs: SharedSpecs, keyed: Callable[[Estimate], Keyed], *, native: bool
     ) -> None:
-        """Publish estimates from a pipeline: here, as the records that ``keyed`` makes of them."""
+        """Publish estimates from a pipeline: here, as the records that ``keyed`` makes of them.
+
+        Another endpoint may write the rows of ``uldp.schemas.rows``, which have labels from the ``specs`` of the job.
+        """
         self.publish(estimates | "KeyRecords" >> beam.Map(keyed).with_output_types(Keyed), native=native)
 
     def writing(self, *, simulated_clock: bool) -> AbstractContextManager[Writer]:
@@ -169,7 +175,7 @@ class Endpoint(ABC):
 
 
 def parse_endpoint(uri: str, config: Path | None = None) -> Endpoint:
-    """Read ``kafka:HOST:PORT/TOPIC``, ``pubsub:projects/P/...``, ``bigquery:P.D.T``, a URL as ``gs://B/X``, or a path.
+    """Read a URI of a connector, as ``kafka:HOST:PORT/TOPIC``; or of files: a URL as ``gs://B/X``, or a path.
 
     Args:
         uri: The text to read.

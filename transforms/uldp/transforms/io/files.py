@@ -66,9 +66,10 @@ class FilesEndpoint(Endpoint):
             raise EndpointError(f"{self}: not a topic; write kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T")
 
     def check_estimates(self) -> None:
-        """Refuse too. A table takes estimates besides a topic."""
+        """Refuse too. Tables and folders with a scheme take estimates besides a topic."""
         raise EndpointError(
-            f"{self}: takes no estimates; write kafka:HOST:PORT/TOPIC, pubsub:projects/P/topics/T or bigquery:P.D.T"
+            f"{self}: takes no estimates; write duckdb:FILE, parquet:FOLDER, postgresql://USER@HOST/DATABASE,"
+            " bigquery:P.D.T, kafka:HOST:PORT/TOPIC or pubsub:projects/P/topics/T"
         )
 
     def content(self) -> str:

@@ -16,7 +16,10 @@ GROUP = "uldp.endpoints"
 #: The function that makes an endpoint of a URI; see ``uldp.transforms.io.endpoints``.
 _OWN = {
     "bigquery": "uldp.transforms.io.bigquery.endpoint:parse",
+    "duckdb": "uldp.transforms.io.duckdb.endpoint:parse",
     "kafka": "uldp.transforms.io.kafka.endpoint:parse",
+    "parquet": "uldp.transforms.io.parquet.endpoint:parse",
+    "postgresql": "uldp.transforms.io.postgresql.endpoint:parse",
     "pubsub": "uldp.transforms.io.pubsub.endpoint:parse",
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
 from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
 from uldp.transforms.io.bigquery.table import check_table, parse_table
@@ -33,7 +34,7 @@ class BigQueryEndpoint(Endpoint):
 
     table: str
 
-    only_use = "takes only estimates, from --estimates-to of uldp stream"
+    only_use = "takes only estimates, from --estimates-to"
 
     def __str__(self) -> str:
         return f"{_SCHEME}{self.table}"
@@ -43,7 +44,7 @@ class BigQueryEndpoint(Endpoint):
         check_table(self.table)
 
     def publish_estimates(
-        self, estimates: PCollection[Estimate], keyed: Callable[[Estimate], Keyed], *, native: bool
+        self, estimates: PCollection[Estimate], specs: SharedSpecs, keyed: Callable[[Estimate], Keyed], *, native: bool
     ) -> None:
         """Append a row for each estimate, on each runner with the same transform; rows have keys of their own."""
-        _ = estimates | "WriteToBigQuery" >> WriteEstimatesToBigQuery(self.table)
+        _ = estimates | "WriteToBigQuery" >> WriteEstimatesToBigQuery(self.table, specs)

@@ -6,7 +6,10 @@ from typing import Any
 
 from uldp.schemas.estimate import Estimate, table_to_json
 from uldp.schemas.framing import load_schema
+from uldp.schemas.labels import entry_names
 from uldp.schemas.records import iso
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.table import Table
 
 Row = dict[str, Any]
 
@@ -20,9 +23,10 @@ _TYPES = {
 }
 
 
-def estimate_row(estimate: Estimate) -> Row:
+def estimate_row(estimate: Estimate, spec: CollectionSpec) -> Row:
     """Return the row of an estimate: the fields of ``estimate.avsc``, times as ISO 8601, arrays as lists, key and age.
 
+    The ``keys`` of its tables are the labels of the spec that it was made under, where the values have labels.
     The key consists of collection, version, window and estimator. Ages sort as text; see ``PaneHeader.age``.
     """
     return {
@@ -31,8 +35,13 @@ def estimate_row(estimate: Estimate) -> Row:
         **estimate.to_avro(),
         "window_start": iso(estimate.window_start),
         "window_end": iso(estimate.window_end),
-        "tables": [_lists(table_to_json(table)) for table in estimate.tables],
+        "tables": [_lists(table_to_json(table) | {"keys": _names(table, spec)}) for table in estimate.tables],
     }
+
+
+def _names(table: Table, spec: CollectionSpec) -> list[str] | None:
+    names = entry_names(table, spec)
+    return None if names is None else list(names)
 
 
 def _lists(table: Row) -> Row:

@@ -8,12 +8,15 @@ estimate, and the row with the highest `age` counts.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.bigquery.rows import Row, estimate_row, insert_id
 from uldp.transforms.io.bigquery.table import BigQueryError, new_client, parse_table
 
@@ -24,9 +27,11 @@ class WriteEstimatesToBigQuery(beam.PTransform[PCollection[Estimate], None]):
 
     Attributes:
         table: ``PROJECT.DATASET.TABLE``; it must exist and have the columns of ``estimates_table``.
+        specs: The specs of the job, which have the labels.
     """
 
     table: str
+    specs: Iterable[CollectionSpec]
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -34,7 +39,7 @@ class WriteEstimatesToBigQuery(beam.PTransform[PCollection[Estimate], None]):
 
     def expand(self, estimates: PCollection[Estimate]) -> None:
         """Insert the rows in one step: they are few, because a row is one window's estimate and not one report."""
-        _ = estimates | "InsertRows" >> beam.ParDo(_InsertRowsFn(self.table))
+        _ = estimates | "InsertRows" >> beam.ParDo(_InsertRowsFn(self.table, SharedSpecs.of(self.specs)))
 
 
 @beam.typehints.with_input_types(Estimate)
@@ -46,8 +51,8 @@ class _InsertRowsFn(beam.DoFn):
     #: Bytes of the rows of a request; BigQuery accepts 10 MB. A larger row has a request of its own.
     MAX_BYTES = 5 << 20
 
-    def __init__(self, table: str) -> None:
-        self._table = table
+    def __init__(self, table: str, specs: SharedSpecs) -> None:
+        self._table, self._specs = table, specs
 
     def setup(self) -> None:
         self._client = new_client(self._table)
@@ -60,7 +65,7 @@ class _InsertRowsFn(beam.DoFn):
         self._nbytes = 0
 
     def process(self, estimate: Estimate) -> None:
-        row = estimate_row(estimate)
+        row = estimate_row(estimate, self._specs.of_pane(estimate))
         nbytes = len(json.dumps(row))
         if len(self._rows) == self.MAX_ROWS or self._nbytes + nbytes > self.MAX_BYTES:
             self._insert()

@@ -1,0 +1,1 @@
+"""DuckDB as a sink: a file of rows of estimates."""

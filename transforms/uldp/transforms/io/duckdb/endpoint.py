@@ -1,0 +1,117 @@
+"""A file of DuckDB as an endpoint, which keeps the rows of estimates."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uldp.schemas.rows import Kind
+from uldp.transforms.io.arrow_rows import arrow_batches
+from uldp.transforms.io.endpoints import EndpointError
+from uldp.transforms.io.row_sink import Made, RowSink
+from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
+
+_SCHEME = "duckdb:"
+_TYPES = {
+    Kind.TEXT: "VARCHAR",
+    Kind.COUNT: "BIGINT",
+    Kind.NUMBER: "DOUBLE",
+    Kind.TIME: "TIMESTAMP WITH TIME ZONE",
+    Kind.TRUTH: "BOOLEAN",
+}
+_UPSERT = f"INSERT OR REPLACE INTO {TABLE} BY NAME SELECT * FROM batch"  # noqa: S608 (all names are constants)
+_REMEDY = "name another file"
+#: How long a worker waits for a file that another process has open.
+WAIT_SECONDS = 60.0
+#: How long the command waits for it, when it starts.
+ANSWER_SECONDS = 9.0
+_POLL_SECONDS = 0.05
+#: DuckDB lets several threads of a process have a file open, and refuses one of two that change a table at once.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def parse(uri: str, config: Path | None = None) -> "DuckDBEndpoint":
+    """Read ``duckdb:FILE``. No config is needed.
+
+    Raises:
+        EndpointError: if it names no file of this machine.
+    """
+    name = uri.removeprefix(_SCHEME)
+    if not name or name.startswith((":", "md:")) or "://" in name:
+        raise EndpointError(f"{uri}: not a file of this machine; write duckdb:FILE")
+    return DuckDBEndpoint(str(Path(name).absolute()))
+
+
+@dataclass(frozen=True)
+class DuckDBEndpoint(RowSink):
+    """A file of DuckDB. It is open only while rows are written, because one process at a time may have it open.
+
+    Attributes:
+        path: The absolute path of the file.
+    """
+
+    path: str
+
+    only_here = True
+
+    def __str__(self) -> str:
+        return f"{_SCHEME}{self.path}"
+
+    def check_estimates(self) -> None:
+        """Open the file, and create what is not there: the file, the table and the view.
+
+        Raises:
+            EndpointError: if that is not possible, or if the table has other columns.
+        """
+        with self._open(ANSWER_SECONDS) as connection:
+            connection.execute(create_table(_TYPES))
+            asked = "SELECT column_name FROM information_schema.columns WHERE table_name = ?"
+            check_columns(str(self), (name for (name,) in connection.execute(asked, [TABLE]).fetchall()), _REMEDY)
+            if not connection.execute(asked, [VIEW]).fetchall():
+                connection.execute(create_view())
+
+    def write(self, estimates: Sequence[Made]) -> None:
+        """Write all rows in one transaction."""
+        with self._open(WAIT_SECONDS) as connection:
+            connection.begin()
+            for batch in arrow_batches(estimates):
+                connection.register("batch", batch)
+                connection.execute(_UPSERT)
+                connection.unregister("batch")
+            connection.commit()
+
+    @contextmanager
+    def _open(self, seconds: float) -> Iterator[Any]:
+        """Open the file, as soon as no other process has it open.
+
+        Raises:
+            EndpointError: if it cannot be opened in that time, or if DuckDB refuses a statement.
+        """
+        try:
+            import duckdb
+            import pyarrow  # noqa: F401 (report a missing package before the job runs)
+        except ImportError:
+            raise EndpointError(f"{self}: needs DuckDB; install it: pip install 'uldp-stream[duckdb]'") from None
+        deadline = time.monotonic() + seconds
+        with _ONE_AT_A_TIME:
+            while True:
+                try:
+                    connection = duckdb.connect(self.path)
+                    break
+                except duckdb.Error as error:
+                    if "lock" not in str(error) or time.monotonic() > deadline:
+                        raise self._refused(error) from error
+                time.sleep(_POLL_SECONDS)
+            try:
+                with connection:
+                    yield connection
+            except duckdb.Error as error:
+                raise self._refused(error) from error
+
+    def _refused(self, error: Exception) -> EndpointError:
+        reason = str(error).partition("\n")[0]
+        remedy = "close the other program that has the file open" if "lock" in reason else _REMEDY
+        return EndpointError(f"{self}: {remedy} ({reason})")

@@ -1,0 +1,1 @@
+"""Parquet as a sink: a folder of files of rows of estimates."""

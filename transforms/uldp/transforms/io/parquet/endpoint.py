@@ -1,0 +1,73 @@
+"""A folder of Parquet files as an endpoint, which keeps the rows of estimates: one file for each pane."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from uldp.schemas.estimate import Estimate
+from uldp.transforms.io.arrow_rows import parquet_bytes
+from uldp.transforms.io.durable_files import write_files
+from uldp.transforms.io.endpoints import EndpointError
+from uldp.transforms.io.folders import is_remote
+from uldp.transforms.io.results import window_folder
+from uldp.transforms.io.row_sink import Made, RowSink
+
+_SCHEME = "parquet:"
+
+
+def parse(uri: str, config: Path | None = None) -> "ParquetEndpoint":
+    """Read ``parquet:FOLDER``, or ``parquet:`` and a URL of another of Beam's file systems. No config is needed.
+
+    Raises:
+        EndpointError: if it names no folder.
+    """
+    folder = uri.removeprefix(_SCHEME)
+    if not folder:
+        raise EndpointError(f"{uri}: names no folder; write parquet:FOLDER")
+    return ParquetEndpoint(folder.rstrip("/") if is_remote(folder) else str(Path(folder).absolute()))
+
+
+@dataclass(frozen=True)
+class ParquetEndpoint(RowSink):
+    """A folder. A pane that is written again replaces its own file, and no reader sees half of one.
+
+    Attributes:
+        folder: An absolute path, or a URL.
+    """
+
+    folder: str
+
+    def __str__(self) -> str:
+        return f"{_SCHEME}{self.folder}"
+
+    def check_estimates(self) -> None:
+        """Create the folder if it is on this machine.
+
+        Raises:
+            EndpointError: if that is not possible, or if pyarrow is missing.
+        """
+        try:
+            import pyarrow.parquet  # noqa: F401 (report a missing package before the job runs)
+        except ImportError:
+            raise EndpointError(f"{self}: needs pyarrow; install it: pip install 'uldp-stream[export]'") from None
+        if is_remote(self.folder):
+            return
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EndpointError(f"{self}: {error.strerror}; name a folder that can be written") from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise EndpointError(f"{self}: may not be written by this user; name another folder")
+
+    def write(self, estimates: Sequence[Made]) -> None:
+        """Write the file of each estimate."""
+        write_files(
+            [(f"{self.folder}/{_name(estimate)}", parquet_bytes(estimate, spec)) for estimate, spec in estimates]
+        )
+
+
+def _name(estimate: Estimate) -> str:
+    """Return the name of a pane's file: its window, and what tells it from the other panes of the window."""
+    age = estimate.age_text.replace("/", "-")
+    return f"{window_folder(estimate)}/{age}.{estimate.channel}.{estimate.estimator}.parquet"

@@ -1,0 +1,1 @@
+"""PostgreSQL as a sink: a table of rows of estimates."""

@@ -1,0 +1,129 @@
+"""A database of PostgreSQL as an endpoint, which keeps the rows of estimates."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from uldp.schemas.rows import KEPT_COLUMNS, KEY, Kind, rows
+from uldp.transforms.io.endpoints import EndpointError
+from uldp.transforms.io.row_sink import Made, RowSink
+from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
+
+_FORM = "postgresql://USER@HOST/DATABASE"
+_TYPES = {
+    Kind.TEXT: 'text COLLATE "C"',
+    Kind.COUNT: "bigint",
+    Kind.NUMBER: "double precision",
+    Kind.TIME: "timestamptz",
+    Kind.TRUTH: "boolean",
+}
+#: Seconds until a server that does not answer is given up.
+ANSWER_SECONDS = 9
+
+_NAMES = ", ".join(KEPT_COLUMNS)
+_STAGE = f"CREATE TEMPORARY TABLE batch (LIKE {TABLE}) ON COMMIT DROP"
+_COPY = f"COPY batch ({_NAMES}) FROM STDIN"
+_VALUES = ", ".join(f"{name} = excluded.{name}" for name in KEPT_COLUMNS if name not in KEY)
+_UPSERT = (
+    f"INSERT INTO {TABLE} ({_NAMES}) SELECT {_NAMES} FROM batch"  # noqa: S608 (all names are constants)
+    f" ON CONFLICT ({', '.join(KEY)}) DO UPDATE SET {_VALUES}"
+)
+
+
+def parse(uri: str, config: Path | None = None) -> "PostgreSQLEndpoint":
+    """Read ``postgresql://USER@HOST/DATABASE``, as PostgreSQL's own programs do. No config is needed.
+
+    Raises:
+        EndpointError: if it has another form. The message does not repeat it, because it may hold a password.
+    """
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise EndpointError(f"postgresql: not a URL; write {_FORM}") from None
+    if not uri.startswith("postgresql://"):
+        raise EndpointError(f"postgresql: not a URL; write {_FORM}")
+    user = f"{parts.username}@" if parts.username else ""
+    shown = f"postgresql://{user}{host}{f':{port}' if port else ''}{parts.path}"
+    return PostgreSQLEndpoint(shown, uri)
+
+
+@dataclass(frozen=True)
+class PostgreSQLEndpoint(RowSink):
+    """A database.
+
+    Attributes:
+        shown: The URL without password and settings.
+        url: The whole URL. The client library takes what it does not say, as the password, from the environment.
+    """
+
+    shown: str
+    url: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def check_estimates(self) -> None:
+        """Connect, create the table and the view unless they are there, and ask whether rows may be written.
+
+        Raises:
+            EndpointError: if not.
+        """
+        with self._connected() as connection:
+            if not self._is_there(connection, TABLE):
+                connection.execute(create_table(_TYPES))
+            asked = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0"
+            found = connection.execute(asked, [TABLE]).fetchall()
+            check_columns(str(self), (name for (name,) in found), "drop it, or name another database")
+            if not self._is_there(connection, VIEW):
+                connection.execute(create_view())
+            for right in ("INSERT", "UPDATE", "SELECT"):
+                (allowed,) = connection.execute("SELECT has_table_privilege(%s, %s)", [TABLE, right]).fetchone()
+                if not allowed:
+                    raise EndpointError(f"{self}: no permission; GRANT INSERT, UPDATE, SELECT ON {TABLE} to the user")
+
+    def write(self, estimates: Sequence[Made]) -> None:
+        """Write all rows in one transaction."""
+        with self._connected() as connection, connection.cursor() as cursor:
+            cursor.execute(_STAGE)
+            with cursor.copy(_COPY) as copy:
+                for estimate, spec in estimates:
+                    for row in rows(estimate, spec):
+                        copy.write_row(tuple(row.values()))
+            cursor.execute(_UPSERT)
+
+    @staticmethod
+    def _is_there(connection: Any, name: str) -> bool:
+        (found,) = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [name]).fetchone()
+        return bool(found)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """Connect for one transaction.
+
+        Raises:
+            EndpointError: if the server does not answer, or refuses a statement.
+        """
+        try:
+            import psycopg
+        except ImportError:
+            raise EndpointError(f"{self}: needs psycopg; install it: pip install 'uldp-stream[postgresql]'") from None
+        try:
+            with psycopg.connect(self.url, connect_timeout=ANSWER_SECONDS) as connection:
+                yield connection
+        except psycopg.ProgrammingError as error:
+            if error.sqlstate is None:  # the library cannot read the URL, and its message may hold all of it
+                raise EndpointError(f"{self}: not a URL of PostgreSQL; write {_FORM}") from None
+            raise EndpointError(f"{self}: the server refuses it ({_line(error)})") from error
+        except psycopg.Error as error:
+            raise EndpointError(
+                f"{self}: check that the server runs, and the user and its password, which PGPASSWORD may hold"
+                f" ({_line(error)})"
+            ) from error
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,39 @@
+"""The table of rows of estimates in a database, and the view of the newest panes, as statements of SQL."""
+
+from collections.abc import Iterable, Mapping
+
+from uldp.schemas.rows import COLUMNS, KEPT_COLUMNS, KEY, WINDOW_KEY, Kind
+from uldp.transforms.io.endpoints import EndpointError
+
+#: The table of all panes.
+TABLE = "estimate_panes"
+#: The view of the newest pane of each window. It has the columns of ``uldp export``.
+VIEW = "estimates"
+
+
+def create_table(types: Mapping[Kind, str]) -> str:
+    """Return the statement that creates the table, unless it is there.
+
+    Args:
+        types: The type of each kind of column.
+    """
+    columns = [f"{name} {types[kind]}{' NOT NULL' * (name in KEY)}" for name, kind in KEPT_COLUMNS.items()]
+    return f"CREATE TABLE IF NOT EXISTS {TABLE} ({', '.join(columns)}, PRIMARY KEY ({', '.join(KEY)}))"
+
+
+def create_view() -> str:
+    """Return the statement that creates the view."""
+    names, window = ", ".join(COLUMNS), ", ".join(WINDOW_KEY)
+    newest = f"SELECT *, max(age) OVER (PARTITION BY {window}) AS newest FROM {TABLE}"  # noqa: S608 (all are constants)
+    return f"CREATE VIEW {VIEW} AS SELECT {names} FROM ({newest}) AS panes WHERE age = newest"  # noqa: S608
+
+
+def check_columns(name: str, found: Iterable[str], remedy: str) -> None:
+    """Check that a table has the columns of rows.
+
+    Raises:
+        EndpointError: if not.
+    """
+    there = set(found)
+    if missing := [column for column in KEPT_COLUMNS if column not in there]:
+        raise EndpointError(f"{name}: the table {TABLE} has no column {missing[0]}; {remedy}")
