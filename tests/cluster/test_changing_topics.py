@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cluster.daemons import wait_until
 from tests.cluster.devices import GROWING, OnTime, write_spec
 from tests.cluster.flink import Flink
@@ -13,6 +15,7 @@ from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, missing_messages
 
 
+@pytest.mark.nightly
 def test_each_message_is_counted_or_missing(broker: KafkaBroker, flink: Flink, tmp_path: Path) -> None:
     topic, spec, results = (
         broker.create("growing", 1, retention_ms="-1"),

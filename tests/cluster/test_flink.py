@@ -152,6 +152,7 @@ def panes(out: Path) -> list[Statistic]:
     return newest(read_statistics(out)) if (out / "counts").exists() else []
 
 
+@pytest.mark.nightly
 def test_bounded(flink: Flink, tmp_path: Path) -> None:
     with beam.Pipeline(options=PipelineOptions([*flink.arguments, "--parallelism=1"])) as pipeline:
         numbers = pipeline | beam.Create(range(100)) | beam.Map(lambda number: str(number * number))
@@ -160,11 +161,13 @@ def test_bounded(flink: Flink, tmp_path: Path) -> None:
     assert sorted(map(int, lines)) == [number * number for number in range(100)]
 
 
+@pytest.mark.nightly
 def test_windows_of_others_change_nothing(flink: Flink, tmp_path: Path) -> None:
     options = [*flink.arguments, "--parallelism=1"]
     assert outputs_of_branches(tmp_path, *options) == dict.fromkeys(ALIKE, OF_AN_ARCHIVE)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kills", [0, 2])
 def test_every_report_is_counted_once(flink: Flink, tmp_path: Path, kills: int) -> None:
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)

@@ -52,6 +52,7 @@ def following(source: str, spec: Path, out: Path, stop: signal.Signals) -> Itera
         command.wait()
 
 
+@pytest.mark.nightly
 def test_a_backfill_writes_the_same_panes(tmp_path: Path) -> None:
     stream = tmp_path / "stream"
     arguments = ["--truth", MANHATTAN / "truth.csv", "--users", 20_000, "--to", stream, "--seed", 3]
@@ -74,10 +75,12 @@ def test_a_backfill_writes_the_same_panes(tmp_path: Path) -> None:
     assert said[0] == said[1]
 
 
+@pytest.mark.nightly
 def test_windows_of_others_change_nothing(tmp_path: Path) -> None:
     assert outputs_of_branches(tmp_path, *on_prism()) == dict.fromkeys(ALIKE, OF_AN_ARCHIVE)
 
 
+@pytest.mark.nightly
 def test_partitions_that_are_added_are_followed(broker: KafkaBroker, tmp_path: Path) -> None:
     topic, spec, out = broker.create("on-prism", 1, retention_ms="-1"), write_spec(GROWING, tmp_path), tmp_path / "out"
     devices, results = OnTime(topic), Results(out)
@@ -93,6 +96,7 @@ def test_partitions_that_are_added_are_followed(broker: KafkaBroker, tmp_path: P
         wait_until(counted, "that of new partitions is counted too", seconds=60)
 
 
+@pytest.mark.nightly
 def test_a_topic_is_followed_stopped_and_followed_again(stream: KafkaStream, tmp_path: Path) -> None:
     """What is stopped has lost its state, and reads the topic from its beginning."""
     devices, results, spec = Devices(SPEC), Results(tmp_path / "out"), write_spec(SPEC, tmp_path)

@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from tests import build
 from tests.cluster.daemons import Daemon, wait_until
 from tests.cluster.devices import GROWING, Devices, assert_counted_once, one_each, write_spec
@@ -14,6 +16,7 @@ BATCHES, EACH = 12, 100
 SPEC = one_each(BATCHES * EACH)
 
 
+@pytest.mark.nightly
 def test_a_command_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     devices, results = Devices(SPEC), Results(tmp_path / "out")
     with PubSubServer(tmp_path / "pubsub") as server:
@@ -42,6 +45,7 @@ def test_a_command_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert total.received == total.counted + total.duplicate + total.late + total.rejected >= devices.sent.received
 
 
+@pytest.mark.nightly
 def test_what_is_sent_while_nothing_can_be_pulled_is_not_late(tmp_path: Path) -> None:
     results, sent = Results(tmp_path / "out"), 0
     with PubSubServer(tmp_path / "pubsub") as server:

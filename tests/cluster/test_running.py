@@ -4,6 +4,8 @@ import re
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.cluster.following import Results
 from tests.cluster.terminal import Terminal, typed
 from tests.downloads import ROOT
@@ -23,6 +25,7 @@ def main_class(listener: Listener) -> str:
     return found[1] if found else listener.program
 
 
+@pytest.mark.nightly
 def test_a_newcomer_gets_the_same_counts_from_each_runner_and_keeps_them(tmp_path: Path) -> None:
     folder = tmp_path / "build" / "local"
     names = ("backfilled", "from-kafka", "by-prism", "by-flink", "corrected")

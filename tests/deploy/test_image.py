@@ -68,6 +68,7 @@ def test_pip_installs_nothing_that_is_not_pinned() -> None:
     assert all("--require-hashes" in command for command in locks)
 
 
+@pytest.mark.nightly
 @needs_downloads
 def test_hadolint_finds_nothing() -> None:
     assert complaints([tools() / "bin" / "hadolint", DOCKERFILE]) == ""

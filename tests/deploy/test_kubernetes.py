@@ -174,6 +174,7 @@ def close(schema: Any) -> Any:
     return closed
 
 
+@pytest.mark.nightly
 @needs_downloads
 def test_the_operator_takes_it(tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
