@@ -49,6 +49,11 @@ def test_they_are_not_many_whatever_the_times_are(window: dict[str, str], after:
     assert starts[-1] == min(before, YEAR_9000 - 1) // MINUTE * MINUTE
 
 
+@pytest.mark.parametrize("after", [0, -1, -HOUR])
+def test_no_window_of_before_1970_is_open(after: int) -> None:
+    assert [*open_windows(served(size="1h"), after, MINUTE)] == [0]
+
+
 def test_each_of_them_has_all_messages_in_each_collection() -> None:
     collections = serve([build.spec(), build.spec(version=2, window={"size": "2h"})])
     missing = [Missing("t/0", 0, 9, START, START), Missing("t/1", 5, 5, START, START + HOUR)]
