@@ -40,7 +40,6 @@ def test_a_stream_publishes_to_it(uldp: Run, tmp_path: Path) -> None:
     stream = LocalStream.create(tmp_path / "stream", simulated_clock=True)
     stream.append([build.message(build.report(number, number % 5, build.START), build.START) for number in range(50)])
     stream.close()
-    for _ in range(2):  # a job that is started again publishes the same keys
-        uldp("stream", "--spec", "c.yaml", "--from", "stream", "--to", "out", "--estimates-to", "hexlines:published")
-        (published,) = (tmp_path / "published").glob("*.json")
-        assert json.loads(published.read_bytes())["n"] == 50
+    uldp("stream", "--spec", "c.yaml", "--from", "stream", "--to", "out", "--estimates-to", "hexlines:published")
+    (published,) = (tmp_path / "published").glob("*.json")
+    assert json.loads(published.read_bytes())["n"] == 50

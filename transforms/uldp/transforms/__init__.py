@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from uldp.transforms.io.kafka.source import ReadFromKafka
     from uldp.transforms.io.pubsub.source import ReadSubscription
     from uldp.transforms.io.results import WriteResults
+    from uldp.transforms.io.row_sink import RowSink
     from uldp.transforms.parse import ParseMessages
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ReadFromKafka",
     "ReadLocalStream",
     "ReadSubscription",
+    "RowSink",
     "WriteEstimatesToBigQuery",
     "WriteResults",
 ]
@@ -47,6 +49,7 @@ _MODULE_OF = {
     "ReadFromKafka": "io.kafka.source",
     "ReadLocalStream": "io.archive",
     "ReadSubscription": "io.pubsub.source",
+    "RowSink": "io.row_sink",
     "WriteEstimatesToBigQuery": "io.bigquery.sink",
     "WriteResults": "io.results",
 }
