@@ -6,7 +6,8 @@ messages of what the text before it names: a segment, a file or a partition.
 
 import re
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, starmap
+from operator import sub
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +67,13 @@ def without(runs: Runs, others: Runs) -> Runs:
 
 def size(runs: Runs) -> int:
     """Return how many numbers there are."""
-    return sum(end - first for first, end in runs)
+    negative: int = sum(starmap(sub, runs))
+    return -negative
+
+
+def bounds_of(runs: Runs) -> npt.NDArray[np.int64]:
+    """Return the first number of each run and the one behind it, one after the other."""
+    return np.fromiter(chain.from_iterable(runs), dtype=np.int64, count=2 * len(runs))
 
 
 def numbers_in(runs: Runs) -> npt.NDArray[np.int64]:
@@ -75,7 +82,7 @@ def numbers_in(runs: Runs) -> npt.NDArray[np.int64]:
     >>> numbers_in(((0, 2), (5, 7))).tolist()
     [0, 1, 5, 6]
     """
-    firsts, ends = np.fromiter(chain.from_iterable(runs), dtype=np.int64, count=2 * len(runs)).reshape(-1, 2).T
+    firsts, ends = bounds_of(runs).reshape(-1, 2).T
     lengths = ends - firsts
     before = np.cumsum(lengths) - lengths
     numbers: npt.NDArray[np.int64] = np.repeat(firsts - before, lengths) + np.arange(lengths.sum())

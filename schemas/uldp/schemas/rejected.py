@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from uldp.schemas.places import Runs, numbered, numbers_in, runs_of, size, united, without
+from uldp.schemas.places import Runs, bounds_of, numbered, numbers_in, runs_of, size, united, without
 
 #: So many messages of equal data share it, in a record of their own.
 ALIKE = 16
@@ -42,7 +42,7 @@ class Rejected:
     @property
     def messages(self) -> int:
         """Number of the messages."""
-        return size(self.runs) if self.runs else 1
+        return len(self.bodies) if len(self.bodies) > 1 else size(self.runs) or 1
 
     @property
     def kept(self) -> bool:
@@ -108,11 +108,7 @@ class Rejected:
             "bodies": [*self.bodies],
             "publish_times": [*self.publish_times],
         }
-        if not self.runs:
-            return value | {"runs": []}
-        ends = [self.runs[0][0], *(end for _, end in self.runs)]
-        gaps = ((first - before, end - first) for before, (first, end) in zip(ends, self.runs, strict=False))
-        return value | {"runs": [*chain.from_iterable(gaps)][1:]}
+        return value | {"runs": np.diff(bounds_of(self.runs)).tolist()}
 
     @classmethod
     def from_avro(cls, value: Mapping[str, Any]) -> Self:
@@ -129,12 +125,12 @@ class Rejected:
                 raise ValueError("these are no runs of messages")
             bounds = [*accumulate([found[1], *written])]
             runs = tuple(zip(bounds[::2], bounds[1::2], strict=True))
-        record = cls(**{**value, "runs": runs, "bodies": bodies, "publish_times": times})
-        if record.reports % record.messages:
+        messages = size(runs) or 1
+        if value["reports"] % messages:
             raise ValueError("the messages have different numbers of reports")
-        if len(bodies) not in (0, 1, record.messages) or len(times) != max(len(bodies), 1):
-            raise ValueError(f"there are {len(bodies)} bodies and {len(times)} times of {record.messages} messages")
-        return record
+        if len(bodies) not in (0, 1, messages) or len(times) != max(len(bodies), 1):
+            raise ValueError(f"there are {len(bodies)} bodies and {len(times)} times of {messages} messages")
+        return cls(**{**value, "runs": runs, "bodies": bodies, "publish_times": times})
 
 
 _FIELDS = tuple(each.name for each in fields(Rejected))
