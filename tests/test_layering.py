@@ -277,3 +277,18 @@ def test_every_dependency_is_imported() -> None:
     used = set[str]().union(*(top_level(path) for path in MODULES))
     provided = {name: distributions(DISTRIBUTIONS.get(name, [])) for name in used}
     assert not (REQUIRED - OF_BEAM).difference(*provided.values())
+
+
+def exceptions(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The names of the exception classes in a file, each with those of its bases."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ClassDef):
+            bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
+            if any(re.search("(Error|Exception|Warning|Interrupt|Exit)$", base) for base in bases):
+                yield node.name, bases
+
+
+def test_every_error_is_a_uldp_error() -> None:
+    ours = {name: bases for path in MODULES for name, bases in exceptions(path)}
+    assert ours.pop("UldpError") == ["ValueError"]
+    assert {name for name, bases in ours.items() if not any(base in (*ours, "UldpError") for base in bases)} == set()

@@ -15,12 +15,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.build import START
 from tests.cluster.daemons import free_port, wait_until
 from tests.cluster.kafka import KafkaBroker, send
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Missing
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.reader import KafkaReader
 from uldp.transforms.io.kafka.sink import WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
-from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaError, KafkaTopic
+from uldp.transforms.io.kafka.topic import CHECK_SECONDS, KafkaTopic
 
 #: A moment in the past, in ms, so that publish times are those that were sent.
 PARTITIONS, EACH = 4, 2500
@@ -221,10 +222,10 @@ def test_a_group_is_told_how_far_reading_is(filled: KafkaTopic, tmp_path: Path) 
 def test_a_topic_that_is_not_there_is_one_line(broker: KafkaBroker) -> None:
     topic = KafkaTopic(broker.servers, "nowhere")
     line = rf"^kafka:{broker.servers}/nowhere: the topic does not exist; create it, or correct its name \(.*\)$"
-    with pytest.raises(KafkaError, match=line):
+    with pytest.raises(EndpointError, match=line):
         topic.check()
     reader = KafkaSource(topic).create_reader(None, None)
-    with pytest.raises(KafkaError, match=line):
+    with pytest.raises(EndpointError, match=line):
         read_until(reader, lambda: False, "it fails")
     reader.close()
 
@@ -234,7 +235,7 @@ def test_a_topic_that_is_deleted_is_one_line(broker: KafkaBroker) -> None:
     reader = KafkaSource(topic, DELAY_MS).create_reader(None, None)
     read_until(reader, lambda: lag_ms(reader) < 2 * DELAY_MS, "the watermark is the present")
     broker.delete("deleted")
-    with pytest.raises(KafkaError, match=r"/deleted: the topic does not exist"):
+    with pytest.raises(EndpointError, match=r"/deleted: the topic does not exist"):
         read_until(reader, lambda: False, "it fails")
     reader.close()
 
@@ -242,7 +243,7 @@ def test_a_topic_that_is_deleted_is_one_line(broker: KafkaBroker) -> None:
 def test_no_broker_is_one_line_in_time() -> None:
     servers, began = f"127.0.0.1:{free_port()}", time.monotonic()
     with pytest.raises(
-        KafkaError, match=rf"^kafka:{servers}/x: the request failed; check that a broker answers .* \(.*\)$"
+        EndpointError, match=rf"^kafka:{servers}/x: the request failed; check that a broker answers .* \(.*\)$"
     ):
         KafkaTopic(servers, "x").check()
     assert time.monotonic() - began < CHECK_SECONDS + 5

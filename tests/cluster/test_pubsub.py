@@ -17,9 +17,10 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from tests.cluster.pubsub import ACK_DEADLINE_SECONDS, PubSubServer
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.pubsub.checkpoint import AckMarkCoder
 from uldp.transforms.io.pubsub.source import PublishTo, PubSubReader, PubSubSource, ReadSubscription
-from uldp.transforms.io.pubsub.subscription import PubSubError, Subscription, Topic
+from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 #: Longer than an ack deadline, shorter than an extension.
 LONG_SECONDS = 1.5 * ACK_DEADLINE_SECONDS
@@ -137,7 +138,7 @@ def test_an_outage_loses_nothing_and_fails_nothing(server: PubSubServer, caplog:
 
 @pytest.mark.parametrize("resource", [Subscription("project", "missing"), Topic("project", "missing")], ids=str)
 def test_what_is_missing_is_said_in_one_line(server: PubSubServer, resource: Subscription | Topic) -> None:
-    with pytest.raises(PubSubError, match=r"missing: does not exist; create it with: gcloud pubsub") as raised:
+    with pytest.raises(EndpointError, match=r"missing: does not exist; create it with: gcloud pubsub") as raised:
         resource.check()
     assert "\n" not in str(raised.value)
 
@@ -150,14 +151,14 @@ def test_what_is_there_is_fine(server: PubSubServer) -> None:
 def test_no_answer_is_said_in_one_line(server: PubSubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", "127.0.0.1:1")
     started = time.monotonic()
-    with pytest.raises(PubSubError, match=r"127\.0\.0\.1:1 does not answer: .*; check the network") as raised:
+    with pytest.raises(EndpointError, match=r"127\.0\.0\.1:1 does not answer: .*; check the network") as raised:
         Subscription("project", "any").check()
     assert "\n" not in str(raised.value)
     assert time.monotonic() - started < 10
 
 
 def test_a_reader_of_nothing_fails(server: PubSubServer) -> None:
-    with pytest.raises(PubSubError, match="does not exist"):
+    with pytest.raises(EndpointError, match="does not exist"):
         open_reader(Subscription("project", "missing")).start()
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from uldp.pipelines.demo import DemoError, run_demo
+from uldp.pipelines.demo import run_demo
+from uldp.schemas.errors import RequestError
 
 
 def demonstrate(out: Path) -> list[str]:
@@ -19,7 +20,7 @@ def test_what_it_did_not_make_stays(name: str, tmp_path: Path) -> None:
     mine = tmp_path / "demo" / name
     mine.parent.mkdir(parents=True)
     mine.write_text("mine", encoding="utf-8")
-    with pytest.raises(DemoError, match="demo: holds files that uldp demo did not create; choose another --out"):
+    with pytest.raises(RequestError, match="demo: holds files that uldp demo did not create; choose another --out"):
         demonstrate(tmp_path / "demo")
     assert [path for path in (tmp_path / "demo").rglob("*") if path.is_file()] == [mine]
 

@@ -12,6 +12,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.schemas.arrays import Mask, Times
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 
@@ -147,7 +148,7 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
     twins: dict[bytes, ServedCollection] = {}
     for spec in specs:
         if spec.key in found:
-            raise ValueError(
+            raise RequestError(
                 f"two specs have collection {spec.collection} and version {spec.version}; raise the version of one"
             )
         # Compared, and never read back.
@@ -157,5 +158,5 @@ def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollecti
         twins.setdefault(facts, served)
         found[spec.key] = served
     if not found:
-        raise ValueError("no spec is given; give at least one")
+        raise RequestError("no spec is given; give at least one")
     return found

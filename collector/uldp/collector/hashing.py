@@ -6,6 +6,7 @@ import hashlib
 import numpy as np
 
 from uldp.schemas.arrays import Words
+from uldp.schemas.errors import RequestError
 
 #: Bytes of a key of ``hash_ids``.
 KEY_BYTES = 40
@@ -20,7 +21,7 @@ def key_of(secret: int) -> Words:
         ValueError: if the secret is negative or has more bits. The error does not show it.
     """
     if not isinstance(secret, int) or not 0 <= secret < 1 << 128:
-        raise ValueError("the shard key must be an integer of 0 or more, and less than 2**128")
+        raise RequestError("the shard key must be an integer of 0 or more, and less than 2**128")
     return np.frombuffer(hashlib.shake_256(secret.to_bytes(16, "little")).digest(KEY_BYTES), np.uint64)
 
 

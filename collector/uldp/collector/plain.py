@@ -13,6 +13,7 @@ from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.codec.columnar import MIN_ROWS, FastRows, Layout, decode_columns, fields_at, report_schema
 from uldp.schemas.codec.lengths import misfits
 from uldp.schemas.codec.packed import Bodies
+from uldp.schemas.errors import UldpError
 from uldp.schemas.foreign_framing import registry_beginning
 from uldp.schemas.framing import (
     HEADER_SIZE,
@@ -95,7 +96,7 @@ class _Refusal(NamedTuple):
     served: ServedCollection | None = None
 
 
-class _RefusedError(Exception):
+class _RefusedError(UldpError):
     """A message whose reports cannot be separated; its arguments are those of ``_Refusal``."""
 
 

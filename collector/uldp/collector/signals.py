@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from uldp.schemas.arrays import Counts, Digests, Mask, SignalBits, Times
+from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 from uldp.schemas.specs.collection import CollectionSpec
 
@@ -84,7 +85,7 @@ def checked_sender_key(specs: Iterable[CollectionSpec], key: bytes | None) -> by
         return None
     if not isinstance(key, bytes) or len(key) < SENDER_KEY_BYTES:
         found = "none is given" if key is None else f"it is a {type(key).__name__} of {len(key)}"
-        raise ValueError(
+        raise RequestError(
             f"limits.max_reports_per_sender needs a sender_key of {SENDER_KEY_BYTES} bytes or more, and {found};"
             f" draw it once with secrets.token_bytes({SENDER_KEY_BYTES}), and keep it"
         )

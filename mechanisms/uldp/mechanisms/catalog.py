@@ -2,6 +2,7 @@
 
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import MOST_CELLS, MOST_REPORTS, Mechanism
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.variable import Variable
 
@@ -16,7 +17,7 @@ def build_protocol(spec: CollectionSpec) -> LdpProtocol:
     try:
         parts = {name: build_variable(variable) for name, variable in spec.variables.items()}
     except ValueError as error:
-        raise ValueError(f"collection {spec.collection} version {spec.version}: {error}") from error
+        raise RequestError(f"collection {spec.collection} version {spec.version}: {error}") from error
     protocol = parts[""] if "" in parts else _checked(spec.mechanism.joined(spec.variables, parts), spec.mechanism.name)
     _check_size(spec, protocol.mechanism)
     return protocol
@@ -37,12 +38,12 @@ def _check_size(spec: CollectionSpec, mechanism: Mechanism) -> None:
     which = f"collection {spec.collection} version {spec.version}"
     if mechanism.statistic_size > MOST_CELLS:
         remedy = "fewer attributes, or attributes with fewer values" if spec.domain.record else "fewer values"
-        raise ValueError(
+        raise RequestError(
             f"{which}: {spec.mechanism.name} has {mechanism.statistic_size:,} cells, but a statistic holds at most"
             f" {MOST_CELLS:,}; use a domain with {remedy}"
         )
     if mechanism.largest_step * MOST_REPORTS >= 1 << 63:
-        raise ValueError(
+        raise RequestError(
             f"{which}: a report of {spec.mechanism.name} moves a cell by up to {mechanism.largest_step:,}, so"
             f" {MOST_REPORTS:,} reports could exceed 64 bits; choose another mechanism"
         )

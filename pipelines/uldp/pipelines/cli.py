@@ -21,10 +21,8 @@ from uldp.pipelines.commands.simulation import check, demo, simulate
 from uldp.pipelines.commands.zones import background, zones
 from uldp.pipelines.options import FOLDER
 from uldp.pipelines.process import Output, watched_output
+from uldp.schemas.errors import UldpError
 from uldp.schemas.file_errors import file_error_text
-
-#: What a user can mend: specs, truths, streams, results, arguments (all ValueError) and the file system (OSError).
-_MENDABLE = (ValueError, OSError)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -104,7 +102,7 @@ def _run(verbose: bool, output: Output) -> None:
         _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         _fail("stopped; the files that were written remain; run the same command again", 130)
-    except _MENDABLE as error:
+    except (UldpError, OSError) as error:  # what a user can mend, and the file system
         if verbose:
             raise
         _fail(file_error_text(error) if isinstance(error, OSError) else str(error), 1)

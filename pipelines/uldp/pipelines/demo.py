@@ -14,6 +14,7 @@ from uldp.pipelines.results.read import current
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -29,10 +30,6 @@ SEGMENT_MS = 8 * 60_000
 _MARK = ".uldp-demo"
 
 
-class DemoError(ValueError):
-    """The demonstration refuses to write to a directory; the message says what to do."""
-
-
 def example(name: str) -> Path:
     """Return the folder of an example, which is inside the wheel, or beside the packages in a checkout."""
     shipped = Path(str(resources.files("uldp.pipelines"))) / "examples" / name
@@ -42,7 +39,7 @@ def example(name: str) -> Path:
 def _begin(out: Path) -> None:
     """Create the directory, and delete an earlier demonstration in it; refuse any other content."""
     if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise DemoError(
+        raise RequestError(
             f"{out}: holds files that uldp demo did not create; choose another --out, or empty the directory yourself"
         )
     out.mkdir(parents=True, exist_ok=True)
@@ -89,7 +86,7 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
         interrupt: Raises ``KeyboardInterrupt`` in this thread, because an error has ended the devices.
 
     Raises:
-        DemoError: if the directory holds anything else.
+        RequestError: if the directory holds anything else.
         OSError: if the operating system refuses to write to it.
     """
     _begin(out)

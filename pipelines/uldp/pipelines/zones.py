@@ -8,6 +8,7 @@ from uldp.mechanisms.catalog import build_variable
 from uldp.mechanisms.zones.zone_choice import best_zones, equal_zones, expected_l1, with_zones
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.aside import written_aside
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mechanism_family import names_where
 from uldp.schemas.specs.mistakes import near, notes, quote
@@ -22,10 +23,6 @@ _WORTH = 0.1
 _LARGEST_DOMAIN = 10_000
 
 
-class ZonesError(ValueError):
-    """A tag cannot be divided; the message says what to do."""
-
-
 def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, epsilon: float | None, users: int) -> str:
     """Write the zones of a tag, and return what a report tells of them and what to expect.
 
@@ -38,24 +35,26 @@ def divide(spec: CollectionSpec, name: str, path: Path, *, count: int | None, ep
         users: The number of reports from which zones are learned.
 
     Raises:
-        ZonesError: if the spec has no such tag, or it has no background, or its mechanism does not fit.
+        RequestError: if the spec has no such tag, or it has no background, or its mechanism does not fit.
     """
     variable, tag = _find(spec, name)
     of = variable.tags[tag]
     if math.isnan(variable.background[tag][0]):
-        raise ZonesError(f"tag {of.name} has no background, so nothing says how to divide it; add background")
+        raise RequestError(f"tag {of.name} has no background, so nothing says how to divide it; add background")
     if refusal := _refusal(variable, epsilon):
-        raise ZonesError(refusal)
+        raise RequestError(refusal)
     if count is None:
         if math.isnan(variable.strength[tag]):
-            raise ZonesError(f"the background of {of.name} has no strength, so no number of zones is best; add --count")
+            raise RequestError(
+                f"the background of {of.name} has no strength, so no number of zones is best; add --count"
+            )
         zones, before, after = best_zones(variable, tag, users, epsilon)
     else:
         zones = equal_zones(variable.background[tag], count)
         before = expected_l1(with_zones(variable, tag, None, None), users)
         after = expected_l1(with_zones(variable, tag, zones, epsilon), users)
     if len(zones.labels) < 2:
-        raise ZonesError(f"the background of {of.name} gives one zone; divide the tag by hand, or add values to it")
+        raise RequestError(f"the background of {of.name} gives one zone; divide the tag by hand, or add values to it")
     with written_aside(path) as aside:
         write_zones(aside, zones, variable.labels)
     lines = [
@@ -74,7 +73,7 @@ def _find(spec: CollectionSpec, name: str) -> tuple[Variable, int]:
     }
     if name not in known:
         have = ", ".join(known) or "none"
-        raise ZonesError(f"{spec.collection} has no tag {quote(name)} (it has {have}){notes(near(name, known))}")
+        raise RequestError(f"{spec.collection} has no tag {quote(name)} (it has {have}){notes(near(name, known))}")
     return known[name]
 
 

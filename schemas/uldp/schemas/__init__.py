@@ -3,6 +3,7 @@
 This package imports none of the other packages.
 """
 
+from uldp.schemas.errors import UldpError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.reasons import Reason
@@ -29,5 +30,6 @@ __all__ = [
     "SpecError",
     "Statistic",
     "Table",
+    "UldpError",
     "Variable",
 ]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+from uldp.schemas.errors import RequestError
+
 
 def with_packages(group: str, own: Mapping[str, str]) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by their names: first the project's own, then those of other packages.
@@ -17,7 +19,7 @@ def with_packages(group: str, own: Mapping[str, str]) -> Mapping[str, EntryPoint
     found = {name: EntryPoint(name, value, group) for name, value in own.items()}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         if point.name in found:
-            raise ValueError(
+            raise RequestError(
                 f"{found[point.name].value} and {point.value} both have the name {point.name} in {group}; uninstall the"
                 " package of one"
             )

@@ -15,6 +15,7 @@ from typing import Any, cast
 import fastavro
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 
+from uldp.schemas.errors import UldpError
 from uldp.schemas.foreign_framing import foreign_hint, registry_id
 
 MAGIC = b"\xc3\x01"
@@ -23,23 +24,23 @@ HEADER_SIZE = 10
 Schema = dict[str, Any]
 
 
-class NotSingleObjectError(ValueError):
+class NotSingleObjectError(UldpError):
     """The bytes do not begin with a header of the single-object encoding."""
 
 
-class RegistryFramingError(ValueError):
+class RegistryFramingError(UldpError):
     """The bytes are in the framing of a schema registry, whose ids name no schema of the store."""
 
 
-class UnknownSchemaError(ValueError):
+class UnknownSchemaError(UldpError):
     """The fingerprint belongs to no known writer schema."""
 
 
-class TruncatedBodyError(ValueError):
+class TruncatedBodyError(UldpError):
     """The body ends before its last field."""
 
 
-class MalformedBodyError(ValueError):
+class MalformedBodyError(UldpError):
     """The body is not a value of its schema, or further bytes follow it."""
 
 

@@ -6,6 +6,8 @@ import stat
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from uldp.schemas.errors import DataError
+
 
 def open_regular(path: str | Path) -> IO[bytes]:
     """Open a regular file; a pipe would never end, and a device could do anything.
@@ -18,7 +20,7 @@ def open_regular(path: str | Path) -> IO[bytes]:
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise ValueError("is a pipe or a device, not a file")
+        raise DataError("is a pipe or a device, not a file")
     return file
 
 
@@ -31,7 +33,7 @@ def read_bounded(file: IO[bytes], limit: int) -> bytes:
     too_long = os.fstat(file.fileno()).st_size > limit
     data = b"" if too_long else file.read(limit + 1)  # one more, because it may have grown
     if too_long or len(data) > limit:
-        raise ValueError(f"the file has more than {limit:,} bytes")
+        raise DataError(f"the file has more than {limit:,} bytes")
     return data
 
 
@@ -82,22 +84,22 @@ def parse_json(written: bytes) -> Any:
         return json.loads(written.decode(), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         pass
-    raise ValueError("not JSON")  # not from the error above, which holds what was written
+    raise DataError("not JSON")  # not from the error above, which holds what was written
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key occurs twice")
+        raise DataError("a key occurs twice")
     return found
 
 
 def _finite(number: str) -> float:
     value = float(number)
     if value in (float("inf"), float("-inf")):
-        raise ValueError("a number is too large")
+        raise DataError("a number is too large")
     return value
 
 
 def _no_constant(_: str) -> NoReturn:
-    raise ValueError("NaN and Infinity are not JSON")
+    raise DataError("NaN and Infinity are not JSON")

@@ -10,13 +10,14 @@ from tests.fakes import memory
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options, follow_broker
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import JobError, backfill, pipeline_options
+from uldp.pipelines.jobs.local import backfill, pipeline_options
 from uldp.pipelines.jobs.outputs import claimed
 from uldp.pipelines.process import run_apart
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import Following, parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
@@ -27,7 +28,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "manhattan" / "spec.yaml"
 @pytest.mark.parametrize("arguments", [[], ["--runner=DirectRunner"]])
 def test_a_broker_needs_a_runner_with_checkpoints(arguments: list[str]) -> None:
     with pytest.raises(
-        JobError, match=r"checkpoints: for Flink, add --runner=PortableRunner --job_endpoint="
+        RequestError, match=r"checkpoints: for Flink, add --runner=PortableRunner --job_endpoint="
     ) as refused:
         cluster_options(arguments)
     assert "docs/running.md" in str(refused.value)
@@ -45,7 +46,7 @@ def test_flink_is_told_to_take_checkpoints_unless_a_user_says_otherwise() -> Non
 
 
 def test_a_mistyped_option_is_noticed_unless_a_job_server_may_know_it() -> None:
-    with pytest.raises(JobError, match="unknown option --parallelismm"):
+    with pytest.raises(RequestError, match="unknown option --parallelismm"):
         cluster_options(["--runner=DataflowRunner", "--parallelismm=2"])
     cluster_options(["--runner=FlinkRunner", "--parallelism=2"])
 
@@ -59,7 +60,7 @@ def test_a_source_learns_for_how_many_slots_it_is_read(given: list[str], slots: 
 @pytest.mark.parametrize("location", [[], ["--prism_location=nowhere"]])
 def test_prism_is_never_downloaded(location: list[str]) -> None:
     with pytest.raises(
-        JobError, match=r"^--runner=PrismRunner needs --prism_location=FILE, .* go install .*@v2\.\d+\.0$"
+        RequestError, match=r"^--runner=PrismRunner needs --prism_location=FILE, .* go install .*@v2\.\d+\.0$"
     ):
         pipeline_options(["--runner=PrismRunner", *location])
 
@@ -69,7 +70,7 @@ def test_prism_would_lose_what_it_has_acknowledged(tmp_path: Path) -> None:
     options = cluster_options(["--runner=PrismRunner", f"--prism_location={program}"])
     subscription = parse_endpoint("pubsub:projects/project/subscriptions/reports")
     with pytest.raises(
-        JobError,
+        RequestError,
         match=r"reports: .* keeps only in memory; leave out --runner to .* this machine, or use Flink or Dataflow$",
     ):
         follow_broker(BrokerJob([], subscription, watermark_delay_ms=0), "out", options, print, run_apart=run_apart)

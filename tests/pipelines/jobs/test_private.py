@@ -14,8 +14,9 @@ from uldp.pipelines.jobs.local import refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed_both
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import read_rejected
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message, Report
-from uldp.transforms.io.endpoints import EndpointError, parse_endpoint
+from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local.stream import LocalStream
 
 NINE, HOUR = 1_767_603_600_000, 3_600_000

@@ -18,13 +18,13 @@ from scipy import stats
 
 from tests import build
 from tests.build import HOUR, START
+from uldp.schemas.errors import RequestError
 from uldp.transforms.io.durable_files import encode_record, write_file
 from uldp.transforms.io.results import estimate_file, kept_file, statistic_file
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
-
-from uldp.pipelines.report.page import ReportError, guarantee, write_report
+from uldp.pipelines.report.page import guarantee, write_report
 from uldp.pipelines.report.shares import Scale
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats
@@ -334,20 +334,22 @@ class TestErrors:
     )
     def test_a_truth_that_is_no_distribution(self, out: Path, truth: Floats) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
-        with pytest.raises(ReportError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"):
+        with pytest.raises(
+            RequestError, match="truth of plain must be 30 shares of 0 or more that sum to 1, got shape"
+        ):
             page(out, truth={("plain", 1): KnownShares(truth)})
 
     def test_a_grid_of_other_cells(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()))
         with pytest.raises(
-            ReportError, match=r"grid of 5 x 5 has 25 cells, but \|X\| is 30 \(plain\); correct the grid"
+            RequestError, match=r"grid of 5 x 5 has 25 cells, but \|X\| is 30 \(plain\); correct the grid"
         ):
             page(out, grid=(5, 5))
 
     @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
     def test_a_missing_extra(self, out: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(ReportError, match=rf"needs {package}; install it: pip install 'uldp-stream\[report\]'"):
+        with pytest.raises(RequestError, match=rf"needs {package}; install it: pip install 'uldp-stream\[report\]'"):
             page(out)
 
 

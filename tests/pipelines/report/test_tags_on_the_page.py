@@ -11,8 +11,8 @@ import pytest
 from tests import build
 from tests.pipelines.report.test_page import Fired, page, pum_spec, rr_fired, rr_spec, save
 from uldp.mechanisms.catalog import build_protocol
-from uldp.pipelines.report.page import ReportError
 from uldp.pipelines.simulation.truth import KnownShares
+from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
@@ -138,7 +138,7 @@ def test_intervals_at_once_need_the_counts(out: Path) -> None:
     for path in (out / "counts").rglob("*.avro"):
         path.unlink()
     with pytest.raises(
-        ReportError, match="the counts are missing, from which intervals that hold at once follow; copy"
+        RequestError, match="the counts are missing, from which intervals that hold at once follow; copy"
     ):
         page(out, simultaneous=True)
 

@@ -20,8 +20,9 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import ESTIMATE
-from uldp.pipelines.results.export_files import ExportError, _cell, write_rows
+from uldp.pipelines.results.export_files import _cell, write_rows
 from uldp.schemas import rows as rows_module
+from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting
 from uldp.schemas.rows import COLUMNS
@@ -342,7 +343,7 @@ def test_parquet_keeps_only_the_labels_of_each_group(tmp_path: Path, monkeypatch
     ],
 )
 def test_a_target_that_cannot_be_written_is_named(name: str, message: str) -> None:
-    with pytest.raises(ExportError) as error:
+    with pytest.raises(RequestError) as error:
         write_rows(Path(name), [])
     assert str(error.value) == message
 
@@ -351,7 +352,9 @@ def test_a_target_that_cannot_be_written_is_named(name: str, message: str) -> No
 def test_a_missing_package_has_its_remedy(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ExportError, match=r"needs pyarrow; install it: pip install 'uldp-stream\[export\]', or choose"):
+    with pytest.raises(
+        RequestError, match=r"needs pyarrow; install it: pip install 'uldp-stream\[export\]', or choose"
+    ):
         write_rows(tmp_path / f"f{ending}", [])
     assert exported(tmp_path / "f.csv", WITH_TAGS)[0]["label"] == "red"
 

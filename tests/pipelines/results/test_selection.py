@@ -11,8 +11,9 @@ from tests import build
 from tests.build import HOUR, START
 from tests.pipelines.results.samples import SPECS, at, hours, save, statistic_of, write
 from uldp.pipelines.results.read import current
-from uldp.pipelines.results.selection import ALL, Selection, SelectionError, require, window_of
+from uldp.pipelines.results.selection import ALL, Selection, require, window_of
 from uldp.pipelines.results.specs import check_selection
+from uldp.schemas.errors import RequestError
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import statistic_file, window_folder
@@ -71,10 +72,10 @@ def test_names_must_be_there() -> None:
     require("collection", None, {"survey"})
     require("collection", "survey", {"survey"})
     with pytest.raises(
-        SelectionError, match=r"^the results have no collection 'survy'; did you mean 'survey'[?] choose one of: s"
+        RequestError, match=r"^the results have no collection 'survy'; did you mean 'survey'[?] choose one of: s"
     ):
         require("collection", "survy", {"survey", "s"})
-    with pytest.raises(SelectionError, match=r"^the results have no estimator 'x'; choose one of: em, mle$"):
+    with pytest.raises(RequestError, match=r"^the results have no estimator 'x'; choose one of: em, mle$"):
         require("estimator", "x", {"mle", "em"})
 
 
@@ -121,8 +122,8 @@ class TestSelection:
         for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="auto")):
             check_selection(tmp_path, SPECS, good)
         with pytest.raises(
-            SelectionError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: auto, em"
+            RequestError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: auto, em"
         ):
             check_selection(tmp_path, SPECS, Selection(estimator="emm"))
-        with pytest.raises(SelectionError, match=r"the results have no collection 'd'; choose one of: c$"):
+        with pytest.raises(RequestError, match=r"the results have no collection 'd'; choose one of: c$"):
             check_selection(tmp_path, SPECS, Selection(collection="d"))

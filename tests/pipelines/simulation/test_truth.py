@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests import build
 from uldp.mechanisms.protocol.encoding import Held
-from uldp.pipelines.simulation.truth import Truth, TruthError
+from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -142,29 +143,29 @@ def test_equal_seeds_give_equal_samples(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_file_line_value_and_remedy(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(TruthError, match=message) as error:
+    with pytest.raises(RequestError, match=message) as error:
         load(tmp_path, text)
     assert str(error.value).startswith(f"{tmp_path / 'truth.csv'}: ")
 
 
 def test_a_tag_where_the_spec_has_none(tmp_path: Path) -> None:
-    with pytest.raises(TruthError, match=r"tag 'home' is not in the spec \(it has none\)"):
+    with pytest.raises(RequestError, match=r"tag 'home' is not in the spec \(it has none\)"):
         load(tmp_path, "value,tag,weight\n0,home,1\n", make_spec(tags=[]))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(TruthError, match=r"no\.csv: No such file or directory; check the path"):
+    with pytest.raises(RequestError, match=r"no\.csv: No such file or directory; check the path"):
         Truth.load(tmp_path / "no.csv", make_spec())
     (tmp_path / "latin.csv").write_bytes(b"value,tag,weight\n\xe9,,1\n")
-    with pytest.raises(TruthError, match=r"latin\.csv: the file is not UTF-8 text; is this the right file\?$"):
+    with pytest.raises(RequestError, match=r"latin\.csv: the file is not UTF-8 text; is this the right file\?$"):
         Truth.load(tmp_path / "latin.csv", make_spec())
-    with pytest.raises(TruthError, match=rf"^{tmp_path}: Is a directory; check the path$"):
+    with pytest.raises(RequestError, match=rf"^{tmp_path}: Is a directory; check the path$"):
         Truth.load(tmp_path, make_spec())
 
 
 def test_a_label_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:
     spec = make_spec(domain={"labels": ["never", "once", "often"]}, sensitive=["often"])
-    with pytest.raises(TruthError) as error:
+    with pytest.raises(RequestError) as error:
         load(tmp_path, "value,tag,weight\nnever,,1\noftn,,1\n", spec)
     assert str(error.value) == (
         f"{tmp_path}/truth.csv: line 3: 'oftn,,1': 'oftn' is not a label of the domain (did you mean 'often'?); "

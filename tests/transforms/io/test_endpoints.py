@@ -10,8 +10,9 @@ import pytest
 from tests.fakes.kafka import Broker
 from tests.fakes.pubsub import Client, Requests
 from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import SENDER, Message
-from uldp.transforms.io.endpoints import Endpoint, EndpointError, Following, parse_endpoint
+from uldp.transforms.io.endpoints import Endpoint, Following, parse_endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.local.stream import LocalStream

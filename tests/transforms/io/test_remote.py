@@ -10,13 +10,14 @@ from apache_beam.io.filesystem import BeamIOError, FileSystem
 from apache_beam.testing.util import assert_that, equal_to
 
 from tests.fakes import memory
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive import ReadArchive, message_files
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages, write_messages
-from uldp.transforms.io.remote import RemoteError, fetched, matching
+from uldp.transforms.io.remote import fetched, matching
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,7 @@ def test_one_file_of_any_name_is_an_archive() -> None:
 
 
 def test_a_scheme_that_nobody_knows_is_one_line() -> None:
-    with pytest.raises(RemoteError) as refused:
+    with pytest.raises(EndpointError) as refused:
         message_files("nope://b")
     assert str(refused.value) == (
         "nope://b/**: Beam has no file system for nope:// in this environment; use one of azfs://, gs://, hdfs://, s3://"
@@ -100,7 +101,8 @@ def test_a_scheme_that_nobody_knows_is_one_line() -> None:
 def test_a_file_system_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileSystem, "get_all_subclasses", classmethod(lambda _: []))
     with pytest.raises(
-        RemoteError, match=r"^gs://b/x: Beam has no file system for gs:// in this environment; .*'uldp-stream\[gcp\]'$"
+        EndpointError,
+        match=r"^gs://b/x: Beam has no file system for gs:// in this environment; .*'uldp-stream\[gcp\]'$",
     ):
         matching("gs://b/x")
 
@@ -118,10 +120,10 @@ def test_a_store_that_refuses_is_one_line(raised: Exception, said: str) -> None:
     memory.FILES["mem://b/1.avro"] = container(1)
     for url in ("mem://b/", "mem://b/1.avro"):
         memory.REFUSALS[url] = raised
-    with pytest.raises(RemoteError) as listed:
+    with pytest.raises(EndpointError) as listed:
         matching("mem://b/*")
     assert str(listed.value) == f"mem://b/*: {said}"
-    with pytest.raises(RemoteError) as read, fetched("mem://b/1.avro"):
+    with pytest.raises(EndpointError) as read, fetched("mem://b/1.avro"):
         pass
     assert str(read.value) == f"mem://b/1.avro: {said}"
 

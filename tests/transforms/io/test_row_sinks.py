@@ -19,12 +19,13 @@ from tests.build import HOUR, START
 from tests.pipelines.results.samples import ESTIMATE
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.publishing import PublishEstimates, Publishing
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.rows import COLUMNS, KEPT_COLUMNS, rows
 from uldp.transforms.io import row_sink
 from uldp.transforms.io.duckdb import endpoint as duckdb_endpoint
-from uldp.transforms.io.endpoints import Endpoint, EndpointError, parse_endpoint
+from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
 from uldp.transforms.io.row_sink import RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW
 

@@ -11,6 +11,7 @@ from uldp.collector.columns import MixedColumns
 from uldp.collector.hashing import key_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.registry import RegistryIds
+from uldp.schemas.errors import RequestError
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
@@ -75,7 +76,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         self._shared = SharedSpecs.of(self.specs)
         self.specs = tuple(self._shared)
         if not isinstance(self.shards, int) or self.shards < 1:
-            raise ValueError(f"shards must be a whole number of 1 or more, got {self.shards!r}")
+            raise RequestError(f"shards must be a whole number of 1 or more, got {self.shards!r}")
         key_of(self.shard_key)
         RegistryIds(self.registry_ids or {})  # refuse them before a worker does
 
@@ -160,5 +161,5 @@ def _has_policy(element: KeyedStatistic | KeyedBlock, labels: Mapping[Collection
     """
     key, _ = element
     if key not in labels:
-        raise ValueError(f"the graph has no windows for collection {key[0]!r} version {key[1]}; start the job again")
+        raise RequestError(f"the graph has no windows for collection {key[0]!r} version {key[1]}; start the job again")
     return labels[key] == label

@@ -17,6 +17,7 @@ from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.arrays import Counts
+from uldp.schemas.errors import DataError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting
@@ -35,7 +36,7 @@ class AvroRecord(Protocol):
 T = TypeVar("T", bound=AvroRecord)
 
 
-class StateLayoutError(ValueError):
+class StateLayoutError(DataError):
     """Another version of this software wrote the state, in a layout that this version does not know."""
 
     def __init__(self, found: str) -> None:

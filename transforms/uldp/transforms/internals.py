@@ -45,6 +45,8 @@ from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, WindowedValue
 
+from uldp.schemas.errors import RequestError
+
 try:
     from apache_beam.io.unbounded_source import (
         CheckpointMark,
@@ -70,7 +72,7 @@ except ImportError:  # Beam < 2.76
         """Refuses to read."""
 
         def __init__(self, *settings: Any) -> None:
-            raise BeamVersionError(
+            raise RequestError(
                 f"Beam {beam.__version__} cannot read this stream with a source in Python; Beam 2.76 can:"
                 " pip install 'apache-beam>=2.76'"
             )
@@ -90,7 +92,6 @@ __all__ = [
     "MIN_TIMESTAMP",
     "RETRIED",
     "AbstractDoFnWrapper",
-    "BeamVersionError",
     "CheckpointMark",
     "Counter",
     "Duration",
@@ -124,7 +125,3 @@ def local_evaluator() -> Any:
     from apache_beam.runners.direct import transform_evaluator
 
     return transform_evaluator
-
-
-class BeamVersionError(ValueError):
-    """The installed Beam is too old for what is asked; the message says which version is not."""

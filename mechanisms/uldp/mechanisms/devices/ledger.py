@@ -15,6 +15,7 @@ from typing import Annotated, Literal, Protocol, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from uldp.mechanisms.devices.spending import Spending
+from uldp.schemas.errors import DataError
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_bounded
 from uldp.schemas.specs.mistakes import plain
@@ -140,7 +141,7 @@ class _Written(BaseModel):
         spent = [(time, None if epsilon == math.inf else epsilon) for time, epsilon in content.spent]
         with contextlib.suppress(ValidationError):
             return cls(salt=content.salt, kept=content.kept, spent=spent)
-        raise ValueError(
+        raise DataError(
             f"{plain(str(path))}: a ledger takes bytes, times since 1970 and budgets above 0 alone; check the clock"
         )
 
@@ -157,7 +158,7 @@ def _locked(path: Path) -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         if not is_at(lock, path):
-            raise ValueError(
+            raise DataError(
                 f"{plain(str(path))}: was removed or replaced while a device held this lock, so the change is not"
                 " made; leave the file there, and report again"
             )
@@ -184,7 +185,7 @@ def _lock(path: Path) -> int:
         os.close(lock)  # removed or replaced since it was opened: another process may hold the lock of the new one
 
 
-class _LaterVersionError(ValueError):
+class _LaterVersionError(DataError):
     """A later version of this project has written a ledger."""
 
 
@@ -197,15 +198,15 @@ def _read(path: Path) -> LedgerContent:
     except FileNotFoundError:
         return LedgerContent()
     except OSError as error:
-        raise ValueError(file_error_text(error)) from None
+        raise DataError(file_error_text(error)) from None
     except _LaterVersionError:
-        raise ValueError(f"{name}: a later version of uldp has written this ledger; use that version") from None
+        raise DataError(f"{name}: a later version of uldp has written this ledger; use that version") from None
     except ValueError as error:
-        raise ValueError(
+        raise DataError(
             f"{name}: this is no ledger, or it is damaged ({error}); restore it, or remove it and spend all budgets"
             " once more"
         ) from None
-    raise ValueError(f"{name}: others may read this ledger, or write it; give it the mode 0600")
+    raise DataError(f"{name}: others may read this ledger, or write it; give it the mode 0600")
 
 
 def _parse(written: bytes) -> LedgerContent:
@@ -221,14 +222,14 @@ def _parse(written: bytes) -> LedgerContent:
         raise _LaterVersionError
     with contextlib.suppress(ValidationError):
         return _Written.model_validate_json(written).content()
-    raise ValueError("other keys or values than a ledger has")
+    raise DataError("other keys or values than a ledger has")
 
 
 def _write(path: Path, content: LedgerContent, check: Callable[[], None]) -> None:
     """Write a content, and put it at its path if ``check`` raises no error."""
     text = _Written.of(content, path).model_dump_json()
     if len(text) > _MAX_BYTES:
-        raise ValueError(f"{plain(str(path))}: a ledger has at most {_MAX_BYTES:,} bytes; use a smaller domain")
+        raise DataError(f"{plain(str(path))}: a ledger has at most {_MAX_BYTES:,} bytes; use a smaller domain")
     aside = path.with_name(f"{path.name}.new")
     aside.unlink(missing_ok=True)  # a crash may have left it
     try:

@@ -6,6 +6,7 @@ The times are those of the observations that the reports are about, by the devic
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from uldp.schemas.errors import UldpError
 from uldp.schemas.records import iso
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.collection import CollectionSpec
@@ -28,7 +29,7 @@ class Spending(NamedTuple):
     epsilon: float
 
 
-class BudgetExceededError(ValueError):
+class BudgetExceededError(UldpError):
     """The device refuses a report, because it would exceed the budget of its spec.
 
     Attributes:

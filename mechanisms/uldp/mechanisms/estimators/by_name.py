@@ -13,6 +13,7 @@ from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.protocol.channel import Channel, normal_quantile
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.errors import RequestError
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
 THRESHOLD_ALPHA = 0.05
@@ -159,5 +160,5 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
     if estimator == "auto":
         return auto(channel, counts, n, bots)
     if estimator not in _ESTIMATORS:
-        raise ValueError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
+        raise RequestError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
     return _ESTIMATORS[estimator](channel, counts, n)

@@ -12,6 +12,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
+from uldp.schemas.errors import DataError
 
 #: EM stops after a step that moves the estimate by at most this l1 distance.
 TOLERANCE = 1e-6
@@ -117,12 +118,12 @@ def em(
 def _fractions(channel: Channel, counts: Counts, n: int) -> Floats:
     """Return C/n after checking that the counts alone determine the likelihood."""
     if not channel.one_symbol:
-        raise ValueError(
+        raise DataError(
             "counts do not determine the likelihood of bit reports; use wls, or maximize_bits on the reports"
         )
     channel.check(counts, n)
     if counts.sum() != n:
-        raise ValueError(f"each report supports one symbol, but counts sum to {counts.sum()} with n={n}")
+        raise DataError(f"each report supports one symbol, but counts sum to {counts.sum()} with n={n}")
     return counts / n
 
 

@@ -15,6 +15,7 @@ from uldp.mechanisms.pooling.pooled_bayes import pooled_auto
 from uldp.mechanisms.pooling.versions import WeightedLinear, contradictions, pool
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
+from uldp.schemas.errors import RequestError
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 
@@ -60,7 +61,7 @@ def pooled_tables(versions: Sequence[VersionCounts]) -> PooledTables:
         return _of_means(versions)
     if all(isinstance(decoder, StrataDecoder) for decoder in decoders):
         return _of_records(versions)
-    raise ValueError("their mechanisms cannot be pooled together")
+    raise RequestError("their mechanisms cannot be pooled together")
 
 
 def _of_shares(versions: Sequence[VersionCounts]) -> PooledTables:

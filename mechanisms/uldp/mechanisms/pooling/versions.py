@@ -20,6 +20,7 @@ from uldp.mechanisms.estimators.projection import onto_simplex
 from uldp.mechanisms.estimators.projection import weights as weights_of
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Floats, Mask
+from uldp.schemas.errors import RequestError
 
 # Steps from the start to the pooled distribution; after two, the l1 error changes by less than 1 %.
 _STEPS = 3
@@ -100,7 +101,7 @@ def pool(parts: Sequence[PureLinear]) -> tuple[PooledShares, Floats]:
         ValueError: if there is no version, or if the sizes of Z differ.
     """
     if len({part.channel.size for part in parts}) != 1:
-        raise ValueError("pooling needs versions over the same symbols, one or more")
+        raise RequestError("pooling needs versions over the same symbols, one or more")
     reports = np.array([part.reports for part in parts])
     unbiased = np.array([part.values for part in parts])
     r = project_to_simplex(reports @ unbiased / reports.sum())

@@ -9,6 +9,7 @@ from typing import Any
 from uldp.mechanisms.inference.forecast import falling_shares
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.domains import VariableDomain
 from uldp.schemas.specs.epsilon import protects
@@ -46,14 +47,14 @@ class Question:
     def __post_init__(self) -> None:
         given = [self.epsilon, self.users, self.error]
         if given.count(None) != 1:
-            raise ValueError("give two of --epsilon, --users and --error; the third is what uldp advise finds")
+            raise RequestError("give two of --epsilon, --users and --error; the third is what uldp advise finds")
         if self.error is not None and not self.error > 0:  # as NaN is, which passes a range of click
-            raise ValueError(f"--error {self.error:g} is no distance; give one above 0, up to 2")
+            raise RequestError(f"--error {self.error:g} is no distance; give one above 0, up to 2")
         if self.epsilon is not None:
             try:
                 protects(self.epsilon)
             except ValueError as error:
-                raise ValueError(f"--epsilon {error} (got {self.epsilon:g})") from error
+                raise RequestError(f"--epsilon {error} (got {self.epsilon:g})") from error
 
     @cached_property
     def size(self) -> int:
@@ -88,7 +89,7 @@ def keys_of_size(size: int, sensitive: int | None) -> dict[str, Any]:
         ValueError: if there are fewer values than sensitive ones.
     """
     if sensitive is not None and sensitive > size:
-        raise ValueError(f"--sensitive {sensitive} is more than the {size} values; give {size} or less")
+        raise RequestError(f"--sensitive {sensitive} is more than the {size} values; give {size} or less")
     protected: str | list[int] = "all" if sensitive in {None, size} else list(range(sensitive or 0))
     keys = {"collection": "advised", "version": 1, "domain": {"size": size}, "sensitive": protected}
     return keys | {"window": {"size": "1d"}}
@@ -102,12 +103,12 @@ def keys_of_spec(path: Path, below: Path | None = None) -> tuple[dict[str, Any],
     """
     spec = CollectionSpec.load(path, below=below)
     if not is_listed(spec.domain.kind):
-        raise ValueError(
+        raise RequestError(
             f"{path}: uldp advise compares mechanisms for values, and this is a spec of {holds(spec.domain.kind)}"
         )
     for tag in spec.variables[""].tags:
         if tag.zones is not None:
-            raise ValueError(
+            raise RequestError(
                 f"{path}: uldp advise does not simulate zones, and the tag {quote(tag.name)} has some; compare the"
                 " mechanisms without zones, add them, and let uldp check say what they tell"
             )

@@ -16,6 +16,7 @@ from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism, PayloadForm, UniformNoise
 from uldp.pipelines.advice.question import Question
 from uldp.schemas.arrays import Floats
+from uldp.schemas.errors import UldpError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.epsilon import MAX_EPSILON
 from uldp.schemas.specs.families import mechanism_names
@@ -89,7 +90,7 @@ def rank(question: Question, progress: Callable[[str], None]) -> tuple[list[Advi
     return sorted(ranked, key=order), left_out
 
 
-class _UnsuitableError(Exception):
+class _UnsuitableError(UldpError):
     """A mechanism cannot be built at this epsilon, or no epsilon or number of users reaches the error."""
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from uldp.pipelines.advice.question import Question
 from uldp.pipelines.advice.ranking import Advice, LeftOut
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.families import mechanism_names
 from uldp.schemas.specs.mechanism_family import family
 
@@ -30,7 +31,7 @@ def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence
     """
     reasons = _reasons(left_out)
     if not ranked:
-        raise ValueError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))
+        raise RequestError("\n".join(["no mechanism suits; ask for a larger error, or give more users", *reasons]))
     truth = "shares in the ratio of 1, 1/2, 1/3, ..." if question.truth is None else str(question.truth)
     table = _aligned([_HEADINGS, *map(_cells, ranked)])
     lines = [f"truth: {truth}", "", *table, "", _MEANINGS, *reasons, *_not_ranked()]

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from uldp.schemas.codec.container import sync_marker
 from uldp.schemas.codec.packed import PackedMessages
+from uldp.schemas.errors import RequestError
 from uldp.schemas.file_errors import file_error_text
 from uldp.schemas.places import Runs
 from uldp.transforms.internals import MAX_TIMESTAMP
@@ -156,9 +157,9 @@ def source_of(endpoint: Endpoint) -> ArchiveSource | StreamSource | TopicSource:
     if isinstance(endpoint, KafkaEndpoint):
         return TopicSource(endpoint)
     if not isinstance(endpoint, FilesEndpoint):
-        raise ValueError(f"{endpoint}: cannot be read a second time; audit an archive of its messages")
+        raise RequestError(f"{endpoint}: cannot be read a second time; audit an archive of its messages")
     if endpoint.path is None:
-        raise ValueError(f"{endpoint}: not on this machine; copy it here, and audit the copy")
+        raise RequestError(f"{endpoint}: not on this machine; copy it here, and audit the copy")
     if endpoint.path.is_dir() and kind_of(endpoint.path) is Kind.STREAM:
         return StreamSource(LocalStream.open(endpoint.path))
     return ArchiveSource(endpoint.path, endpoint.published)

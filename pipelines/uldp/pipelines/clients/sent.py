@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from uldp.collector.plain import MAX_MESSAGE_BYTES
+from uldp.schemas.errors import DataError
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import quote
 from uldp.transforms.io.message_files import opened, read_messages
@@ -76,7 +77,7 @@ def _exists(source: str) -> bool:
 def _from_hex(text: str) -> bytes:
     digits = "".join(text.split())
     if len(digits) % 2 or not set(digits) <= set(string.hexdigits):
-        raise ValueError(
+        raise DataError(
             f"{quote(text)}: neither a file nor the hexadecimal digits of a message, two for each byte; check the path"
         )
     return bytes.fromhex(digits)

@@ -13,6 +13,7 @@ from uldp.pipelines.clients.inspection import Inspection
 from uldp.pipelines.clients.sent import archived_messages, in_chunks
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.arrays import Payloads, ReportIds
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
 from uldp.schemas.specs.variable import Variable
@@ -73,13 +74,13 @@ def verify(
     inspection = Inspection([spec], registry_ids)
     protocol = inspection.protocol(spec).at(level)
     if protocol.mechanism.memory:
-        raise ValueError(
+        raise RequestError(
             f"{spec.collection} has lasting_epsilon, and reports of one permanent response depend on each other; copy"
             " the spec without this key, let a device with an empty ledger make each report, and verify with the copy"
         )
     lawless = [variable.kind.holds for variable in spec.variables.values() if not variable.kind.has_law]
     if lawless and "" not in spec.variables:
-        raise ValueError(
+        raise RequestError(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
@@ -88,14 +89,14 @@ def verify(
     n = len(ids)
     if inspection.rejected:
         rejected = number_of(inspection.rejected, "report")
-        raise ValueError(f"{archive}: a collector rejects {rejected}; uldp decode says why")
+        raise RequestError(f"{archive}: a collector rejects {rejected}; uldp decode says why")
     if n < MIN_REPORTS:
-        raise ValueError(
+        raise RequestError(
             f"{archive}: holds {number_of(n, 'report')}, which show little; let the client report this value"
             f" {MIN_REPORTS:,} times or more"
         )
     if repeated := n - len(np.unique(ids, axis=0)):
-        raise ValueError(
+        raise RequestError(
             f"{archive}: {number_of(repeated, 'report')} of {n:,} repeat the report_id of another; give each report"
             " 16 fresh random bytes"
         )
@@ -126,9 +127,9 @@ def _held(spec: CollectionSpec, values: Sequence[str], tags: Sequence[str]) -> l
     """Return what each device holds, as columns of one row."""
     by_name, hidden = _by_name(spec, values, "--value"), _by_name(spec, tags, "--tag")
     if not by_name:
-        raise ValueError("no value is given; add --value")
+        raise RequestError("no value is given; add --value")
     if missing := [name for name in spec.variables if name not in by_name]:
-        raise ValueError(f"{spec.collection} collects {quote(missing[0])}; add --value {missing[0]}=VALUE")
+        raise RequestError(f"{spec.collection} collects {quote(missing[0])}; add --value {missing[0]}=VALUE")
     return list(_columns(spec.variables, by_name, hidden))
 
 
@@ -139,7 +140,7 @@ def _columns(variables: Mapping[str, Variable], values: Mapping[str, str], tags:
             names = [each.name for each in variable.tags]
             if tags[name] not in names:
                 known = notes(near(tags[name], names)) or f"; choose from {', '.join(names) or 'none'}"
-                raise ValueError(f"{quote(tags[name])} is not a tag of the spec{known}")
+                raise RequestError(f"{quote(tags[name])} is not a tag of the spec{known}")
             tag = names.index(tags[name])
         yield Held(np.array([value]), np.array([tag]))
 
@@ -147,12 +148,12 @@ def _columns(variables: Mapping[str, Variable], values: Mapping[str, str], tags:
 def _by_name(spec: CollectionSpec, texts: Sequence[str], option: str) -> dict[str, str]:
     if "" in spec.variables:
         if len(texts) > 1:
-            raise ValueError(f"{option} is given {len(texts)} times, but {spec.collection} collects no record")
+            raise RequestError(f"{option} is given {len(texts)} times, but {spec.collection} collects no record")
         return dict(zip([""], texts, strict=False))
     found = {}
     for text in texts:
         name, _, of = text.partition("=")
         if name not in spec.variables:
-            raise ValueError(f"{option} {quote(text)}: write ATTRIBUTE=..., with one of {', '.join(spec.variables)}")
+            raise RequestError(f"{option} {quote(text)}: write ATTRIBUTE=..., with one of {', '.join(spec.variables)}")
         found[name] = of
     return found

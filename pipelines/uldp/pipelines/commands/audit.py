@@ -7,6 +7,7 @@ import click
 
 from uldp.pipelines.commands.output import say
 from uldp.pipelines.options import FOLDER, KAFKA_CONFIG, PUBLISHED_BY
+from uldp.schemas.errors import DataError
 
 
 @click.command()
@@ -48,4 +49,4 @@ def audit(
         if not found.faults:
             say(f"{source}: {counted}: {'all accounted' if not found.notes else 'all accounted so far'}")
     if found.faults:
-        raise ValueError("\n".join([*found.faults, f"{source}: {counted}: not all accounted in {out}"]))
+        raise DataError("\n".join([*found.faults, f"{source}: {counted}: not all accounted in {out}"]))

@@ -7,6 +7,7 @@ import click
 
 from uldp.pipelines.commands.output import load, say
 from uldp.pipelines.options import REGISTRY_IDS, SPEC
+from uldp.schemas.errors import DataError
 
 
 @click.command()
@@ -51,7 +52,7 @@ def decode(
         noun = "report" if specs else "message"
         say(f"in all: {number_of(inspection.reports, noun)}{': ' if verdicts else ''}{verdicts}")
     if inspection.rejected:
-        raise ValueError(f"a collector would reject {number_of(inspection.rejected, 'report')}")
+        raise DataError(f"a collector would reject {number_of(inspection.rejected, 'report')}")
 
 
 @click.command()
@@ -93,7 +94,7 @@ def verify(
     for check in found.checks:
         say(f"  {check.name}: {check.statistic}, p-value {check.p_value:.2g}")
     if found.failed is not None:
-        raise ValueError(
+        raise DataError(
             f"the client does not follow {loaded.mechanism.name}: {found.failed.finding}; p-value of all tests"
             f" {found.p_value:.2g}, below {LEVEL:.0e}"
         )

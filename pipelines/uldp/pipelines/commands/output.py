@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from uldp.schemas.errors import DataError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import printable
 
@@ -55,4 +56,4 @@ def summarize(out: str, private: str | None) -> None:
 def name_damaged(damaged: "list[ResultsError]") -> None:
     """Fail if files are damaged, when all else has been shown."""
     if damaged:
-        raise ValueError("\n".join(printable(str(error)) for error in damaged))
+        raise DataError("\n".join(printable(str(error)) for error in damaged))

@@ -12,11 +12,12 @@ from apache_beam.runners.runner import PipelineResult
 
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
-from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, JobError, pipeline_options, runs_here
+from uldp.pipelines.jobs.local import DATAFLOW, JOB_SERVERS, LOCAL_RUNNER, PRISM, pipeline_options, runs_here
 from uldp.pipelines.jobs.loopback import loopback_servers
 from uldp.pipelines.jobs.outputs import Claim, claimed_both, mark_open_windows
 from uldp.pipelines.jobs.progress import Heartbeat, following, marked_incomplete, progress_of
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.endpoints import Endpoint, Following
@@ -57,11 +58,11 @@ def cluster_options(arguments: Sequence[str]) -> PipelineOptions:
     """Parse arguments for Beam, and add the options that this project's jobs need on the runner that they name.
 
     Raises:
-        JobError: if Beam does not know an option, or the arguments name no runner that can follow a broker's stream.
+        RequestError: if Beam does not know an option, or the arguments name no runner that can follow a broker.
     """
     runner = pipeline_options(arguments).view_as(StandardOptions).runner
     if runner in (None, LOCAL_RUNNER):
-        raise JobError(
+        raise RequestError(
             "a broker's stream needs a runner that takes checkpoints: for Flink, add --runner=PortableRunner"
             " --job_endpoint=HOST:PORT of its job server; for Dataflow, --runner=DataflowRunner; Kafka on this machine"
             " is followed by --runner=PrismRunner --prism_location=FILE; docs/running.md shows each; or count the"
@@ -75,7 +76,7 @@ def is_received_here(source: Endpoint, arguments: Sequence[str]) -> bool:
     """Return whether a job with these arguments for Beam follows a stream on this machine, by what it receives.
 
     Raises:
-        JobError: if Beam does not know an option, or the runner is Prism, wherever its program is.
+        RequestError: if Beam does not know an option, or the runner is Prism, wherever its program is.
     """
     if not source.needs_checkpoints:
         return False
@@ -85,7 +86,7 @@ def is_received_here(source: Endpoint, arguments: Sequence[str]) -> bool:
 
 def _refuse_memory(source: Endpoint, options: PipelineOptions) -> None:
     if source.needs_checkpoints and options.view_as(StandardOptions).runner == PRISM:
-        raise JobError(
+        raise RequestError(
             f"{source}: --runner={PRISM} would acknowledge messages that it keeps only in memory; leave out --runner to"
             " follow the subscription on this machine, or use Flink or Dataflow"
         )
@@ -151,7 +152,7 @@ def follow_broker(
     ``uldp.pipelines.process``.
 
     Raises:
-        JobError, EndpointError, KafkaError, PubSubError, BigQueryError, ResultsError: before the pipeline runs.
+        RequestError, EndpointError, ResultsError: before the pipeline runs.
     """
     source, specs = job.source, job.specs
     in_memory = options.view_as(StandardOptions).runner == PRISM
@@ -186,4 +187,4 @@ def _follow(result: PipelineResult, out: str, *, in_memory: bool, say: Callable[
         raise
     except grpc.RpcError as error:
         fate = "the job ended too" if in_memory else "the job continues on the cluster"
-        raise JobError(f"the job server no longer answers; {fate}") from error
+        raise RequestError(f"the job server no longer answers; {fate}") from error

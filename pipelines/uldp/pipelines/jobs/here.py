@@ -8,8 +8,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp.pipelines.jobs.local import follow
 from uldp.pipelines.jobs.resuming import RESUME
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.endpoints import Endpoint, EndpointError, Following
+from uldp.transforms.io.endpoints import Endpoint, Following
 from uldp.transforms.io.local.resume import ResumePoint
 from uldp.transforms.io.local.stream import number_of
 from uldp.transforms.io.pubsub.client import Puller
@@ -45,8 +46,8 @@ def follow_subscription(
     of the inbox that no open window needs.
 
     Raises:
-        EndpointError, PubSubError, StreamError, JobError, ResultsError: before the pipeline runs.
-        OSError, PubSubError: if the job cannot receive any more.
+        EndpointError, StreamError, RequestError, ResultsError: before the pipeline runs.
+        OSError, EndpointError: if the job cannot receive any more.
     """
     if not isinstance(source, SubscriptionEndpoint):
         raise EndpointError(f"{source}: only a subscription of Pub/Sub is received on this machine; name a --runner")

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import TypeAdapter
 
+from uldp.schemas.errors import DataError
 from uldp.schemas.regular_files import open_regular, parse_json, read_bounded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
@@ -89,7 +90,7 @@ class JobIdentity:
             fields = parse_json(text)
             if isinstance(fields, dict) and fields.keys() == cls.__dataclass_fields__.keys():
                 return TypeAdapter(cls).validate_python(fields)
-        raise ValueError("not the identity of a job")
+        raise DataError("not the identity of a job")
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -33,12 +33,13 @@ from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import Unwritten, resume_points
 from uldp.pipelines.jobs.written import sign_file, sign_pane
 from uldp.pipelines.results.left_out import keep_left_out
+from uldp.schemas.errors import EndpointError, RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregate import DEFAULT_SHARDS
 from uldp.transforms.aggregated import Aggregated
 from uldp.transforms.io.archive import ReadLocalStream
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.endpoints import Endpoint, EndpointError
+from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.local.events import LocalStreamEvents
 from uldp.transforms.io.local.remembered_specs import remembered_specs
@@ -58,31 +59,27 @@ DATAFLOW = "DataflowRunner"
 PRISM = "PrismRunner"
 
 
-class JobError(ValueError):
-    """The job cannot start with these options; the message says which option to change."""
-
-
 def pipeline_options(arguments: Sequence[str]) -> PipelineOptions:
     """Parse arguments for Beam.
 
     Raises:
-        JobError: if Beam does not know an option and the runner has no options of its own; or if the runner is Prism
-            and no option names its binary, because Beam would download it.
+        RequestError: if Beam does not know an option and the runner has no options of its own; or if the runner is
+            Prism and no option names its binary, because Beam would download it.
     """
     stray = next((argument for argument in arguments[:1] if not argument.startswith("--")), None)
     if stray is not None:
-        raise JobError(f"unexpected argument {stray!r}; see --help")
+        raise RequestError(f"unexpected argument {stray!r}; see --help")
     options = PipelineOptions(list(arguments))
     if options.view_as(StandardOptions).runner in JOB_SERVERS:
         return options  # the job server knows options that this process does not know
     known = options.get_all_options(retain_unknown_options=False)
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known.keys())
     if unknown:
-        raise JobError(f"unknown option --{unknown[0]} for uldp and for Beam; see --help")
+        raise RequestError(f"unknown option --{unknown[0]} for uldp and for Beam; see --help")
     if options.view_as(StandardOptions).runner == PRISM:
         prism = options.view_as(PrismRunnerOptions).prism_location
         if prism is None or not Path(prism).is_file():
-            raise JobError(
+            raise RequestError(
                 f"--runner={PRISM} needs --prism_location=FILE, and {prism or 'the file'} does not exist; build Prism"
                 f" with: go install github.com/apache/beam/sdks/v2/go/cmd/prism@v{beam.__version__}"
             )
@@ -118,7 +115,7 @@ def backfill(
         publishing: Where the job publishes what it finds, beside the results.
 
     Raises:
-        JobError, EndpointError, StreamError, RemoteError, KafkaError, ResultsError: before the pipeline runs.
+        RequestError, EndpointError, StreamError, EndpointError, ResultsError: before the pipeline runs.
         StreamError: if messages cannot be decoded; names all files in which that is so.
     """
     runner = options.view_as(StandardOptions).runner
@@ -189,11 +186,11 @@ def follow(
     ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
 
     Raises:
-        JobError, StreamError, ResultsError: before the pipeline runs.
+        RequestError, StreamError, ResultsError: before the pipeline runs.
     """
     runner = options.view_as(StandardOptions).runner
     if runner not in (None, LOCAL_RUNNER):
-        raise JobError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
+        raise RequestError(f"--runner={runner} cannot follow a local stream; leave it out, or run uldp backfill")
     stream = LocalStream.open(source, clock)
     simulated = stream.simulated_clock
     aggregate = JobAggregate(specs, shards=1, registry_ids=registry_ids, simulated_clock=simulated)

@@ -79,7 +79,7 @@ def claimed_both(
         is_over: Returns whether a backfill that has failed writes no more, so that it gives back what has no pane.
 
     Raises:
-        ResultsError, RemoteError: as ``claimed``; and as ``read_sender_key`` and ``kept_sender_key``.
+        ResultsError, EndpointError: as ``claimed``; and as ``read_sender_key`` and ``kept_sender_key``.
     """
     place = out if private is None else private
     needed = limits_senders(specs)
@@ -148,7 +148,7 @@ def claimed(
         ResultsError: if the directory holds anything but results of the same job, another process writes to it, its
             counts come from another channel, or this job cannot read the state of the job that wrote it, or does not
             have its key. The function then writes nothing.
-        RemoteError: if the URL's file system returns an error.
+        EndpointError: if the URL's file system returns an error.
     """
     with ExitStack() as stack:
         kept = Path(out)

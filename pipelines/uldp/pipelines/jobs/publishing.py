@@ -11,13 +11,14 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.results.json_lines import to_json
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
 from uldp.schemas.records import iso
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.endpoints import Endpoint, EndpointError, Keyed
+from uldp.transforms.io.endpoints import Endpoint, Keyed
 
 
 def keyed_estimate(specs: SharedSpecs, estimate: Estimate) -> Keyed:

@@ -29,6 +29,7 @@ from uldp.pipelines.results.tables import (
 from uldp.pipelines.results.text import accounting_text, number_of, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
+from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
 from uldp.schemas.reasons import MEANING
@@ -40,10 +41,6 @@ from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
-
-
-class ReportError(ValueError):
-    """The report cannot be made from the given arguments. The message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -105,14 +102,14 @@ def write_report(
         OSError: if the operating system refuses to write the file.
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
         SpecError: if a spec in ``out`` is invalid.
-        ReportError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
+        RequestError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
             rows x columns values, or counts that ``simultaneous`` needs are missing.
     """
     try:
         import jinja2
         import matplotlib  # noqa: F401 (report a missing package before the results are read)
     except ImportError as error:
-        raise ReportError(f"a report needs {error.name}; install it: pip install 'uldp-stream[report]'") from error
+        raise RequestError(f"a report needs {error.name}; install it: pip install 'uldp-stream[report]'") from error
     specs = read_specs(out)
     unread = 0
 
@@ -137,7 +134,7 @@ def write_report(
         sizes = ", ".join(
             f"{size} ({collection})" for (collection, _), found in sizes_by_spec.items() for size in found
         )
-        raise ReportError(
+        raise RequestError(
             f"a grid of {grid[0]} x {grid[1]} has {math.prod(grid)} cells, but |X| is {sizes}; correct the grid"
         )
     chapters = [
@@ -181,10 +178,10 @@ def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSp
     """Return an estimate with the tables that its job would have made with ``intervals: simultaneous``.
 
     Raises:
-        ReportError: if its statistic is missing.
+        RequestError: if its statistic is missing.
     """
     if statistic is None:
-        raise ReportError(
+        raise RequestError(
             f"{estimate.collection} v{estimate.version}, {window_text(estimate)}: the counts are missing, from which "
             "intervals that hold at once follow; copy the folder counts beside estimates, or leave out --simultaneous"
         )
@@ -221,12 +218,12 @@ def _chapter(
 
 def _check_truth(truth: KnownShares, spec: CollectionSpec) -> None:
     if not is_listed(spec.domain.kind):
-        raise ReportError(
+        raise RequestError(
             f"{spec.collection} collects {holds(spec.domain.kind)}, and a truth is for values; leave it out"
         )
     shares = truth.shares
     if not (shares.shape == (spec.size,) and (shares >= 0).all() and abs(shares.sum() - 1) < 1e-6):
-        raise ReportError(
+        raise RequestError(
             f"the truth of {spec.collection} must be {spec.size} shares of 0 or more that sum to 1, "
             f"got shape {shares.shape} and sum {shares.sum():g}"
         )

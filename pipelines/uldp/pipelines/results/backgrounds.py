@@ -101,7 +101,7 @@ def spec_with_nested_tags(specs: Specs, collection: str | None) -> CollectionSpe
     """Return the newest version of a collection with tags that have ``zone_epsilon``.
 
     Raises:
-        SelectionError: if the results have no such collection.
+        RequestError: if the results have no such collection.
         ResultsError: if no version has such a tag, or several collections have some and none is named.
     """
     require("collection", collection, {name for name, _ in specs})

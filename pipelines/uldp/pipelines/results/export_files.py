@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.pipelines.aside import written_aside
+from uldp.schemas.errors import RequestError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import iso
 from uldp.schemas.rows import COLUMNS, Batch, Kind, Rows
@@ -22,10 +23,6 @@ from uldp.transforms.io.arrow_rows import ArrowRows, ParquetRows
 
 #: How a spreadsheet recognises a formula in a cell, behind spaces too; East Asian versions know the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
-class ExportError(ValueError):
-    """The file cannot be written. The message names the remedy."""
 
 
 class RowFile(ABC):
@@ -48,22 +45,22 @@ def check_target(target: Path) -> type[RowFile]:
     """Return the format of a file, by its ending.
 
     Raises:
-        ExportError: if the ending is unknown, pyarrow is missing, or there is no folder for the file.
+        RequestError: if the ending is unknown, pyarrow is missing, or there is no folder for the file.
     """
     formats: dict[str, type[RowFile]] = {".parquet": _Parquet, ".arrow": _Arrow, ".csv": _Csv}
     name = plain(str(target))
     chosen = formats.get(target.suffix.lower())
     if chosen is None:
-        raise ExportError(f"{name}: the ending decides the format; choose one of {', '.join(formats)}")
+        raise RequestError(f"{name}: the ending decides the format; choose one of {', '.join(formats)}")
     if chosen is not _Csv:
         try:
             import pyarrow.parquet  # noqa: F401 (report a missing package before the results are read)
         except ImportError:
-            raise ExportError(
+            raise RequestError(
                 f"{name}: {target.suffix} needs pyarrow; install it: pip install 'uldp-stream[export]', or choose .csv"
             ) from None
     if not target.parent.is_dir():
-        raise ExportError(f"{name}: there is no folder {plain(str(target.parent))}; create it")
+        raise RequestError(f"{name}: there is no folder {plain(str(target.parent))}; create it")
     return chosen
 
 
@@ -78,7 +75,7 @@ def write_rows(target: Path, estimates: Iterable[tuple[Estimate, CollectionSpec]
         The number of rows.
 
     Raises:
-        ExportError: see ``check_target``.
+        RequestError: see ``check_target``.
         OSError: if the operating system refuses to write the file.
     """
     chosen, rows, written = check_target(target), Rows(), 0

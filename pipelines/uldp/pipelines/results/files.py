@@ -8,13 +8,14 @@ from stat import S_ISREG
 from typing import Any, NoReturn, TypeVar
 
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
+from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.io.folders import KINDS, Kind, mismatch
 
 Read = TypeVar("Read")
 
 
-class ResultsError(ValueError):
+class ResultsError(DataError):
     """A results directory that cannot be read. The message names the path and the remedy."""
 
 

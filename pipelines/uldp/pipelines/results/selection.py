@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.mistakes import near, quote
 
 #: Collection, version, and the window's start and end in milliseconds, as ``PaneHeader.key``.
@@ -17,20 +18,16 @@ Key = tuple[str, int, int, int]
 _FOLDER = re.compile(r"([a-z0-9-]{1,64})-v(\d{1,10})/(\d{8}T\d{6})(?:\.(\d{3}))?Z--(\d{8}T\d{6})(?:\.(\d{3}))?Z")
 
 
-class SelectionError(ValueError):
-    """A selection has a name that does not exist in the results. The message lists the existing names."""
-
-
 def require(kind: str, name: str | None, names: Collection[str]) -> None:
     """Check that a name is None or among ``names``.
 
     Raises:
-        SelectionError: if the name is not among ``names``.
+        RequestError: if the name is not among ``names``.
     """
     if name is not None and name not in names:
         hint = near(name, names)
         choose = f"choose one of: {', '.join(sorted(names))}"
-        raise SelectionError(f"the results have no {kind} {quote(name)}; {f'{hint} {choose}' if hint else choose}")
+        raise RequestError(f"the results have no {kind} {quote(name)}; {f'{hint} {choose}' if hint else choose}")
 
 
 def window_of(folder: str) -> Key | None:

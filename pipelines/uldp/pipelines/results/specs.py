@@ -78,7 +78,7 @@ def check_selection(out: Path, specs: Specs, selection: Selection) -> None:
     """Check that the results have the collection and the estimator that a selection names.
 
     Raises:
-        SelectionError: if no spec has the collection, or if neither its specs nor its files name the estimator.
+        RequestError: if no spec has the collection, or if neither its specs nor its files name the estimator.
     """
     require("collection", selection.collection, {collection for collection, _ in specs})
     mine = [spec for spec in specs.values() if selection.collection in (None, spec.collection)]

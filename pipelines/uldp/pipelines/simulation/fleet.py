@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from uldp.pipelines.simulation.truth import Truth
+from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.variable import Variable
@@ -49,12 +50,12 @@ class Fleet:
         for name, least in {"users": 1, "seed": 0, "start_ms": 0, "duration_ms": 1, "batch_size": 1}.items():
             value = getattr(self, name)
             if value is not None and value < least:
-                raise ValueError(f"{name} must be {least} or more, got {value}")
+                raise RequestError(f"{name} must be {least} or more, got {value}")
         rates = {name: getattr(self, name) for name in ("duplicates", "late", "malformed")}
         if not (min(rates.values()) >= 0 and sum(rates.values()) <= 1):
-            raise ValueError(f"rates must be 0 or more and sum to 1 or less, got {rates}")
+            raise RequestError(f"rates must be 0 or more and sum to 1 or less, got {rates}")
         if _shapes(self.truth.variables) != _shapes(self.spec.variables):
-            raise ValueError("the truth has another domain or other tags than the spec; load it with this spec")
+            raise RequestError("the truth has another domain or other tags than the spec; load it with this spec")
 
 
 def _shapes(variables: Mapping[str, Variable]) -> dict[str, tuple[int, int]]:

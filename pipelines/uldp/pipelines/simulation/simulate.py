@@ -10,6 +10,7 @@ import numpy as np
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
 from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.io.endpoints import Writer
 
@@ -46,13 +47,13 @@ def simulate(
         ValueError: if ``speed`` or ``segment_ms`` is not positive, or the stream's clock is not simulated.
     """
     if speed is not None and not speed > 0:
-        raise ValueError(f"speed must be more than 0, got {speed}")
+        raise RequestError(f"speed must be more than 0, got {speed}")
     if segment_ms is None:
         segment_ms = _segment_ms(milliseconds(fleet.spec.window.size), speed)
     elif segment_ms < 1:
-        raise ValueError(f"segment_ms must be 1 or more, got {segment_ms}")
+        raise RequestError(f"segment_ms must be 1 or more, got {segment_ms}")
     if not stream.simulated_clock:
-        raise ValueError("a fleet needs a stream with a simulated clock")
+        raise RequestError("a fleet needs a stream with a simulated clock")
     sent = Summary()
 
     def messages() -> Iterator[EncodedMessages]:

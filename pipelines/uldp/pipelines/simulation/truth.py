@@ -25,6 +25,7 @@ import numpy.typing as npt
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.tags.pum import preprocess
 from uldp.schemas.arrays import Floats, Values
+from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, quote
 from uldp.schemas.specs.tables import Table, read_weight
@@ -35,10 +36,6 @@ from uldp.schemas.specs.variable import Variable
 _PARTS = 1 << 14
 #: What a row says of one variable: a value, a number or a string, and the index of a tag.
 _Field = tuple[float | str, int]
-
-
-class TruthError(ValueError):
-    """A truth file is invalid. The message names file, line, value and remedy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +70,17 @@ class Truth:
         """Read a truth file for the domain and the tags of ``spec``.
 
         Raises:
-            TruthError: at the first invalid line.
+            RequestError: at the first invalid line.
         """
         try:
             cells = list(_read_cells(path, spec))
         except ValueError as error:
-            raise TruthError(f"{path}: {error}") from error
+            raise RequestError(f"{path}: {error}") from error
         weights = np.array([weight for _, weight in cells])
         with np.errstate(over="ignore"):
             total = weights.sum()
         if not 0 < total < math.inf:
-            raise TruthError(f"{path}: the weights sum to {total:g}; give at least one row a weight above 0")
+            raise RequestError(f"{path}: the weights sum to {total:g}; give at least one row a weight above 0")
         columns = [
             _column(variable, [fields[index] for fields, _ in cells])
             for index, variable in enumerate(spec.variables.values())
@@ -188,10 +185,12 @@ def _parse_field(cells: list[str], variable: Variable, spec: CollectionSpec) -> 
     try:
         value = variable.read(cells[0])
     except ValueError as error:
-        raise ValueError(f"{error}; write a value of the domain of {spec.collection} version {spec.version}") from error
+        raise RequestError(
+            f"{error}; write a value of the domain of {spec.collection} version {spec.version}"
+        ) from error
     tags = {"": -1} | {tag.name: index for index, tag in enumerate(variable.tags)}
     tag = cells[1] if _has_tag(cells) else ""
     if tag not in tags:
         known = near(tag, tags) or ", ".join(name for name in tags if name) or "it has none"
-        raise ValueError(f"tag {quote(tag)} is not in the spec ({known}); correct it or leave it empty")
+        raise RequestError(f"tag {quote(tag)} is not in the spec ({known}); correct it or leave it empty")
     return value, tags[tag]

@@ -20,6 +20,7 @@ import fastavro
 
 from uldp.schemas.codec.inflate import CODECS, InflateError, MissingCodecError, TooLargeError, check_codec, inflate
 from uldp.schemas.codec.layouts import Layout, LayoutError, layout_of, units_of_message
+from uldp.schemas.errors import DataError
 from uldp.schemas.framing import Schema, load_schema, parse_schema
 from uldp.schemas.regular_files import open_regular
 from uldp.schemas.specs.mistakes import quote
@@ -46,7 +47,7 @@ _BOUNDS = {
 }
 
 
-class ContainerError(ValueError):
+class ContainerError(DataError):
     """A file that cannot be read as a container of known records; the message says why.
 
     Attributes:

@@ -4,12 +4,14 @@ import zlib
 from collections.abc import Callable
 from types import ModuleType
 
+from uldp.schemas.errors import DataError
+
 _RAW_DEFLATE = -15
 _SNAPPY_CHECKSUM_BYTES = 4
 _MAX_VARINT_BYTES = 5
 
 
-class InflateError(ValueError):
+class InflateError(DataError):
     """A block that cannot be inflated; the message says why."""
 
 

@@ -11,6 +11,8 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Any
 
+from uldp.schemas.errors import DataError
+
 #: A type in Avro's parsing canonical form: the name of a primitive, or a complex type with its parts.
 Type = Any
 
@@ -22,7 +24,7 @@ UNITS = {
 }
 
 
-class LayoutError(ValueError):
+class LayoutError(DataError):
     """A schema of messages that says too little, or something unknown; the message says what."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from uldp.schemas.codec.packed import Bodies
+from uldp.schemas.errors import RequestError
 from uldp.schemas.framing import HEADER_SIZE, shipped_header
 
 #: The short names of the schemas that an id may mean.
@@ -26,9 +27,13 @@ def check_registry_id(number: object, schema: object) -> None:
         ValueError: if the id has more than 4 bytes, or the schema is none of ``REGISTRY_SCHEMAS``.
     """
     if not isinstance(number, int) or not 0 <= number <= MAX_REGISTRY_ID:
-        raise ValueError(f"id {number!r} must be a whole number from 0 to {MAX_REGISTRY_ID}, as the registry shows it")
+        raise RequestError(
+            f"id {number!r} must be a whole number from 0 to {MAX_REGISTRY_ID}, as the registry shows it"
+        )
     if schema not in REGISTRY_SCHEMAS:
-        raise ValueError(f"schema {schema!r} must be {' or '.join(REGISTRY_SCHEMAS)}; remove the ids of other schemas")
+        raise RequestError(
+            f"schema {schema!r} must be {' or '.join(REGISTRY_SCHEMAS)}; remove the ids of other schemas"
+        )
 
 
 class RegistryIds:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from uldp.schemas.arrays import Mask
+from uldp.schemas.errors import UldpError
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.epsilon import Epsilon, covers
 from uldp.schemas.specs.estimators import OF_COUNTS, EstimatorName
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 NEEDS_EPSILON = {"epsilon": "for example epsilon: 1.0"}
 
 
-class MisfitError(ValueError):
+class MisfitError(UldpError):
     """A mechanism does not fit the domain, the sensitive values or the tags.
 
     Attributes:

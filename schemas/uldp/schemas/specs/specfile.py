@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from uldp.schemas.errors import DataError, UldpError
 from uldp.schemas.specs.mistakes import plain, quote
 
 #: The largest size of a spec in bytes; a longer file is probably the wrong file.
@@ -37,7 +38,7 @@ _PHRASES = {
 }
 
 
-class SpecError(ValueError):
+class SpecError(UldpError):
     """A spec is invalid. The message has one readable line for each problem."""
 
 
@@ -53,17 +54,17 @@ def read_text(path: Path, limit: int) -> str:
             too_long = os.fstat(file.fileno()).st_size > limit
             data = b"" if too_long else file.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise ValueError(unreadable(error)) from error
+        raise DataError(unreadable(error)) from error
     if too_long or len(data) > limit:
-        raise ValueError(f"the file has more than {limit:,} bytes; is this the right file?")
+        raise DataError(f"the file has more than {limit:,} bytes; is this the right file?")
     if data.startswith(_WIDE):
-        raise ValueError("the file is UTF-16 or UTF-32 text; save it as UTF-8")
+        raise DataError("the file is UTF-16 or UTF-32 text; save it as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError("the file is not UTF-8 text; is this the right file?") from error
+        raise DataError("the file is not UTF-8 text; is this the right file?") from error
     if "\0" in text:
-        raise ValueError("the file is not a text file; is this the right file?")
+        raise DataError("the file is not a text file; is this the right file?")
     return text
 
 
@@ -96,11 +97,11 @@ def read_spec(path: Path) -> object:
         raise SpecError(f"{path}: {error}") from error
 
 
-class _RefusedError(yaml.constructor.ConstructorError):
+class _RefusedError(UldpError, yaml.constructor.ConstructorError):
     """A spec has YAML that specs may not use; the message says the problem in plain words."""
 
     def __init__(self, problem: str, mark: yaml.Mark | None) -> None:
-        super().__init__(None, None, problem, mark)
+        yaml.constructor.ConstructorError.__init__(self, None, None, problem, mark)
 
 
 def _words(error: yaml.MarkedYAMLError) -> str:

@@ -14,11 +14,12 @@ from uldp.pipelines.cli import main
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import Publishing
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint
 from uldp.transforms.io.bigquery.rows import estimates_table
 from uldp.transforms.io.bigquery.table import PERMISSION, BigQueryError, check_table
-from uldp.transforms.io.endpoints import EndpointError, Following, parse_endpoint
+from uldp.transforms.io.endpoints import Following, parse_endpoint
 
 TABLE = "project.uldp.estimate_panes"
 URI = f"bigquery:{TABLE}"

@@ -23,11 +23,11 @@ from tests.fakes.kafka import (
     sources,
     watermark,
 )
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.consumers import CONSUMERS, IDLE_SECONDS, Consumers
 from uldp.transforms.io.kafka.reader import LOOK_SECONDS, KafkaReader
 from uldp.transforms.io.kafka.source import KafkaSource
-from uldp.transforms.io.kafka.topic import KafkaError
 
 
 def test_a_reader_that_does_not_look_costs_nothing(broker: Broker) -> None:
@@ -119,7 +119,7 @@ def test_after_an_error_that_stays_nobody_goes_on(broker: Broker) -> None:
     broker.partitions = {0: [NOW]}
     source = KafkaSource(TOPIC)
     broker.events = [Raw((0, 0)), Raw(failed=Reason(NO_PERMISSION))]
-    with pytest.raises(KafkaError):
+    with pytest.raises(EndpointError):
         reader_of(source).start()
     assert connected(broker) == []
     assert sources(drain(reader_of(source))) == ["reports/0/0"]

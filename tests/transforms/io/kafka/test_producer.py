@@ -4,9 +4,9 @@ import apache_beam as beam
 import pytest
 
 from tests.fakes.kafka import CREDENTIALS, NO_PERMISSION, TIMED_OUT, TOPIC, Broker, Reason
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.sink import WriteToKafka
-from uldp.transforms.io.kafka.topic import KafkaError
 
 
 def write(records: list[tuple[bytes, bytes]]) -> None:
@@ -39,7 +39,7 @@ def test_what_was_said_once_is_not_said_again(broker: Broker) -> None:
     producer = KafkaProducer(TOPIC)
     broker.delivers = Reason(NO_PERMISSION)
     producer.send(b"v")
-    with pytest.raises(KafkaError, match="no permission"):
+    with pytest.raises(EndpointError, match="no permission"):
         producer.flush()
     broker.delivers = None
     producer.send(b"v")

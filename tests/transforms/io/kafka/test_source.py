@@ -34,13 +34,13 @@ from tests.fakes.kafka import (
     sources,
     watermark,
 )
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import ATTEMPT, SENDER, Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.checkpoint import KafkaMark, Position
 from uldp.transforms.io.kafka.headers import attributes
 from uldp.transforms.io.kafka.reader import MAX_MESSAGES
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka
-from uldp.transforms.io.kafka.topic import KafkaError
 from uldp.transforms.io.publish_times import LATEST
 
 # Readers.
@@ -169,14 +169,14 @@ def test_what_no_waiting_heals_fails(broker: Broker, reason: Reason) -> None:
             drain(reader)
             broker.refuses = reason  # said only to who asks: the topic was deleted
             clock.tick()
-        with pytest.raises(KafkaError, match=rf"^kafka:broker:9092/reports: .*\(reason {reason.number}\)$"):
+        with pytest.raises(EndpointError, match=rf"^kafka:broker:9092/reports: .*\(reason {reason.number}\)$"):
             reader.advance()
 
 
 @pytest.mark.parametrize("mark", [None, KafkaMark({0: Position(0)}, TOPIC)])
 def test_who_is_refused_on_the_way_fails(broker: Broker, mark: KafkaMark | None) -> None:
     broker.meets, broker.refuses = [Reason(ALL_BROKERS_DOWN), Reason(CREDENTIALS)], Reason(TIMED_OUT)
-    with pytest.raises(KafkaError, match=r"the broker refused the credentials; .*\(reason -169\)$"):
+    with pytest.raises(EndpointError, match=r"the broker refused the credentials; .*\(reason -169\)$"):
         reader_of(KafkaSource(TOPIC), mark=mark).start()
     broker.refuses = None
     assert drain(reader_of(KafkaSource(TOPIC), mark=mark)) == []  # the next one begins anew

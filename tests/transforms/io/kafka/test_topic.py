@@ -19,9 +19,10 @@ from tests.fakes.kafka import (
     Broker,
     Reason,
 )
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.kafka.sink import WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource
-from uldp.transforms.io.kafka.topic import KafkaError, KafkaTopic, read_config
+from uldp.transforms.io.kafka.topic import KafkaTopic, read_config
 
 
 @pytest.mark.parametrize(
@@ -56,21 +57,21 @@ def test_a_topic_is_named_by_a_uri(uri: str, servers: str, name: str) -> None:
     ],
 )
 def test_what_names_no_broker_is_refused(uri: str) -> None:
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(EndpointError) as caught:
         KafkaTopic.parse(uri)
     assert str(caught.value) == f"{uri}: not a Kafka topic; write kafka:HOST:PORT/TOPIC"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "ü", "a\n", "x" * 250])
 def test_what_names_no_topic_is_refused(name: str) -> None:
-    with pytest.raises(KafkaError, match="cannot be the name of a topic; use letters, digits"):
+    with pytest.raises(EndpointError, match="cannot be the name of a topic; use letters, digits"):
         KafkaTopic.parse(f"kafka:h:1/{name}")
 
 
 def test_a_missing_client_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(
-        KafkaError, match=r"^Kafka needs confluent-kafka; install it with: pip install 'uldp-stream\[kafka\]'$"
+        EndpointError, match=r"^Kafka needs confluent-kafka; install it with: pip install 'uldp-stream\[kafka\]'$"
     ):
         KafkaSource(TOPIC).create_reader(None, None).start()
 
@@ -85,7 +86,7 @@ def test_a_missing_client_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_check_that_fails_is_one_line_with_a_remedy(broker: Broker, code: int, remedy: str) -> None:
     broker.refuses = Reason(code)
-    with pytest.raises(KafkaError, match=rf"^kafka:broker:9092/reports: {remedy}.* \(reason {code}\)$"):
+    with pytest.raises(EndpointError, match=rf"^kafka:broker:9092/reports: {remedy}.* \(reason {code}\)$"):
         TOPIC.check()
 
 
@@ -100,7 +101,8 @@ def test_a_check_asks_what_is_permitted(broker: Broker, needs: Literal["READ", "
     assert TOPIC.check(needs) == [0]
     broker.permits = {"DESCRIBE", "READ", "WRITE"} - {needs}
     with pytest.raises(
-        KafkaError, match=rf"^kafka:broker:9092/reports: the client has no permission; grant .* \(missing: {needs}\)$"
+        EndpointError,
+        match=rf"^kafka:broker:9092/reports: the client has no permission; grant .* \(missing: {needs}\)$",
     ):
         TOPIC.check(needs)
 
@@ -119,7 +121,7 @@ def test_what_a_check_meets_says_more_than_that_nobody_answers(
 ) -> None:
     broker.meets = [Reason(ALL_BROKERS_DOWN), *met]
     broker.refuses = None if answers is None else Reason(answers)
-    with pytest.raises(KafkaError, match=remedy):
+    with pytest.raises(EndpointError, match=remedy):
         TOPIC.check()
 
 
@@ -186,6 +188,6 @@ def test_a_config_that_is_none_is_one_line(broker: Broker, tmp_path: Path, conte
     config = tmp_path / "client.properties"
     if content is not None:
         config.write_bytes(content)
-    with pytest.raises(KafkaError) as caught:
+    with pytest.raises(EndpointError) as caught:
         KafkaTopic.parse(str(TOPIC), config).check()
     assert str(caught.value) == f"{config}: {line}"

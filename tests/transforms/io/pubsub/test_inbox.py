@@ -15,13 +15,13 @@ from tests import build
 from tests.build import START
 from uldp.pipelines.jobs.local import backfill, pipeline_options
 from uldp.pipelines.results.read import read_statistics
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, read_messages
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 from uldp.transforms.io.pubsub.inbox import Inbox, Progress, open_inbox
-from uldp.transforms.io.pubsub.subscription import PubSubError
 
 SPEC = build.spec()
 SENT = [build.message(build.report(number, number % 5, START + number), START + number) for number in range(40)]
@@ -197,8 +197,8 @@ def test_it_has_all_until_the_queue_was_last_empty(
 
 
 def test_an_error_ends_the_job_and_says_what_it_was(stream: LocalStream, subscription: Subscription) -> None:
-    subscription.failure = PubSubError("no permission")
-    with pytest.raises(PubSubError, match="no permission"), Inbox(subscription, stream).receiving(interrupt):
+    subscription.failure = EndpointError("no permission")
+    with pytest.raises(EndpointError, match="no permission"), Inbox(subscription, stream).receiving(interrupt):
         threading.Event().wait(60)
 
 

@@ -10,8 +10,9 @@ import grpc
 import pytest
 
 from tests.fakes.pubsub import SUBSCRIPTION
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.pubsub.client import Puller
-from uldp.transforms.io.pubsub.subscription import PubSubError, library
+from uldp.transforms.io.pubsub.subscription import library
 
 pubsub_v1 = pytest.importorskip("google.pubsub_v1", reason="pip install 'uldp-stream[gcp]'")
 
@@ -81,5 +82,5 @@ def test_a_pull_is_routed_as_the_library_routes_it(server: Server) -> None:
 
 def test_a_refusal_is_the_librarys(server: Server) -> None:
     server.refuses = grpc.StatusCode.NOT_FOUND
-    with pytest.raises(PubSubError, match="does not exist; create it with"):
+    with pytest.raises(EndpointError, match="does not exist; create it with"):
         Puller(SUBSCRIPTION).pull()

@@ -9,12 +9,13 @@ import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 
 from tests.fakes.pubsub import Client, Requests
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
-from uldp.transforms.io.endpoints import EndpointError, Following, parse_endpoint
+from uldp.transforms.io.endpoints import Following, parse_endpoint
 from uldp.transforms.io.pubsub.client import publish_time
 from uldp.transforms.io.pubsub.endpoint import SubscriptionEndpoint, TopicEndpoint
 from uldp.transforms.io.pubsub.source import PubSubSource, ReadSubscription
-from uldp.transforms.io.pubsub.subscription import PubSubError, Subscription, Topic
+from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 NAME, TOPIC_NAME = "pubsub:projects/project/subscriptions/reports", "pubsub:projects/project/topics/reports"
 SUBSCRIPTION, TOPIC = Subscription("project", "reports"), Topic("project", "reports")
@@ -53,7 +54,7 @@ def test_settings_are_read_and_written(uri: str, endpoint: object) -> None:
     ],
 )
 def test_other_settings_are_refused(uri: str, refusal: str) -> None:
-    with pytest.raises(PubSubError, match=refusal) as raised:
+    with pytest.raises(EndpointError, match=refusal) as raised:
         parse_endpoint(uri)
     assert "\n" not in str(raised.value)
 

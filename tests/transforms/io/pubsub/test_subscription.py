@@ -17,7 +17,8 @@ from tests.fakes.pubsub import (
     GivenUp,
     received,
 )
-from uldp.transforms.io.pubsub.subscription import PubSubError, Subscription, Topic
+from uldp.schemas.errors import EndpointError
+from uldp.transforms.io.pubsub.subscription import Subscription, Topic
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_names_are_read_and_written(kind: type[Subscription] | type[Topic], uri:
     ],
 )
 def test_other_names_are_errors_that_say_what_to_write(uri: str) -> None:
-    with pytest.raises(PubSubError, match="write pubsub:projects/PROJECT/subscriptions/NAME"):
+    with pytest.raises(EndpointError, match="write pubsub:projects/PROJECT/subscriptions/NAME"):
         Subscription.parse(uri)
 
 
@@ -74,7 +75,7 @@ def test_other_names_are_errors_that_say_what_to_write(uri: str) -> None:
 )
 def test_a_check_says_in_one_line_what_to_do(client: Client, failure: Exception, line: str) -> None:
     client.answers = [failure]
-    with pytest.raises(PubSubError, match=line) as raised:
+    with pytest.raises(EndpointError, match=line) as raised:
         SUBSCRIPTION.check()
     assert "\n" not in str(raised.value)
     assert str(SUBSCRIPTION) in str(raised.value)
@@ -89,7 +90,7 @@ def test_a_check_says_in_one_line_what_to_do(client: Client, failure: Exception,
 )
 def test_a_subscription_that_gives_nothing_is_no_source(client: Client, topic: str, endpoint: str, line: str) -> None:
     client.answers = [SimpleNamespace(topic=topic, push_config=SimpleNamespace(push_endpoint=endpoint))]
-    with pytest.raises(PubSubError, match=line):
+    with pytest.raises(EndpointError, match=line):
         SUBSCRIPTION.check()
 
 
@@ -101,7 +102,7 @@ def test_a_subscription_that_may_be_looked_at_must_be_pulled_from_too(client: Cl
     given_back = {"subscription": SUBSCRIPTION.path, "ack_ids": ["ack"], "ack_deadline_seconds": 0}
     assert client.requests[2:] == ([("modify_ack_deadline", given_back)] if waiting else [])
     client.answers = [found, Failure(grpc.StatusCode.PERMISSION_DENIED)]
-    with pytest.raises(PubSubError, match=r"grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"):
+    with pytest.raises(EndpointError, match=r"grant the job's account roles/pubsub.viewer and roles/pubsub.subscriber"):
         SUBSCRIPTION.check()
 
 
@@ -116,7 +117,7 @@ def test_a_topic_that_may_be_published_to_is_fine(client: Client, held: object) 
 
 def test_a_topic_that_may_be_looked_at_must_be_published_to_too(client: Client) -> None:
     client.answers = [None, SimpleNamespace(permissions=[])]
-    with pytest.raises(PubSubError, match=r"roles/pubsub.publisher \(missing: pubsub.topics.publish\)"):
+    with pytest.raises(EndpointError, match=r"roles/pubsub.publisher \(missing: pubsub.topics.publish\)"):
         TOPIC.check()
 
 
@@ -128,5 +129,5 @@ def test_other_errors_pass(client: Client) -> None:
 
 def test_a_missing_library_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud", None)
-    with pytest.raises(PubSubError, match=r"pip install 'uldp-stream\[gcp\]'"):
+    with pytest.raises(EndpointError, match=r"pip install 'uldp-stream\[gcp\]'"):
         SUBSCRIPTION.check()

@@ -21,6 +21,7 @@ from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.testing.test_stream import TestStream
 
 from uldp.schemas.codec.container import sync_marker
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.places import Runs
 from uldp.schemas.specs.mistakes import plain
 from uldp.transforms.internals import Given
@@ -32,7 +33,7 @@ from uldp.transforms.io.local.events import LISTENING
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
-from uldp.transforms.io.remote import RemoteError, fetched, matching
+from uldp.transforms.io.remote import fetched, matching
 
 LOGGER = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ def message_files(path: str | Path) -> list[str]:
         path: A path here, or a URL of another of Beam's file systems.
 
     Raises:
-        StreamError, RemoteError: as ``archive_files``; and if some of them are unreadable.
+        StreamError, EndpointError: as ``archive_files``; and if some of them are unreadable.
     """
     found = archive_files(path)
     if found.unreadable:
@@ -63,8 +64,8 @@ def archive_files(path: str | Path) -> ArchiveFiles:
         path: A path here, or a URL of another of Beam's file systems.
 
     Raises:
-        StreamError, RemoteError: if there is no file, or the file system does not answer. A local stream may be empty,
-            but may not lack a segment.
+        StreamError, EndpointError: if there is no file, or the file system does not answer. A local stream may be
+            empty, but may not lack a segment.
     """
     if is_remote(str(path)):
         return _remote_files(str(path))[0]
@@ -109,7 +110,7 @@ def archive_digest(path: str | Path) -> str:
     remote files by the path, size and time of the last update that their file system reports without reading them.
 
     Raises:
-        StreamError, RemoteError: as ``archive_files``.
+        StreamError, EndpointError: as ``archive_files``.
     """
     known: list[tuple[object, ...]]
     if is_remote(str(path)):
@@ -145,7 +146,7 @@ def _damage(path: str, decode: bool, published: int | None) -> str | None:
                 deque(packed_messages(file, path, published), maxlen=0)
             else:
                 count_messages(file, path, published)
-    except (StreamError, RemoteError) as error:
+    except (StreamError, EndpointError) as error:
         return str(error)
     except OSError as error:
         return f"{plain(path)}: {error.strerror}; check the file and its permissions"
@@ -182,7 +183,7 @@ class ReadArchive(beam.PTransform[PBegin, PCollection[Chunk]]):
         published: As in ``packed_messages``.
 
     Raises:
-        StreamError, RemoteError: as ``message_files``; and if files on this machine are damaged, so far as that shows
+        StreamError, EndpointError: as ``message_files``; and if files on this machine are damaged, so far as that shows
             without decoding messages. The message names all of them.
     """
 

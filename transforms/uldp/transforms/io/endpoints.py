@@ -18,6 +18,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive_files import LeftOut, Reason
@@ -31,10 +32,6 @@ _FILES = "uldp.transforms.io.files"
 Access = Literal["READ", "WRITE"]
 #: The key by which a message replaces another, and its body.
 Keyed = tuple[bytes, bytes]
-
-
-class EndpointError(ValueError):
-    """An endpoint that cannot do what a command asks; the message says what can."""
 
 
 @dataclass(frozen=True)

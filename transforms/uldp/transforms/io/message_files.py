@@ -13,6 +13,7 @@ from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.mapped import NO_TIME, mapped_messages
 from uldp.schemas.codec.packed import PackedMessages, grouped
 from uldp.schemas.codec.stored import WINDOW, decode_messages
+from uldp.schemas.errors import DataError
 from uldp.schemas.file_errors import named
 from uldp.schemas.records import Message
 from uldp.schemas.specs.mistakes import plain, quote
@@ -26,7 +27,7 @@ _NO_MESSAGES = "not an Avro file of messages"
 _PUT_BACK = "replace it by an undamaged file, or remove it"
 
 
-class StreamError(ValueError):
+class StreamError(DataError):
     """A file of messages, or a local stream, that cannot be used; the message says what to do."""
 
 

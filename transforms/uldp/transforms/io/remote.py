@@ -10,9 +10,7 @@ from typing import IO
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
-
-class RemoteError(ValueError):
-    """A file or folder that cannot be read; the message says why."""
+from uldp.schemas.errors import EndpointError
 
 
 def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
@@ -23,7 +21,7 @@ def matching(pattern: str, *, hidden: bool = False) -> list[FileMetadata]:
         hidden: Whether to return the files too whose names begin with a dot.
 
     Raises:
-        RemoteError: if Beam does not have the file system, or the file system returns an error.
+        EndpointError: if Beam does not have the file system, or the file system returns an error.
     """
     with _told(pattern):
         (found,) = FileSystems.match([pattern])
@@ -53,7 +51,7 @@ def fetched(url: str) -> Iterator[IO[bytes]]:
     """Yield a local copy of a file, so that a failed transfer is not mistaken for a damaged file.
 
     Raises:
-        RemoteError: if the file cannot be fetched.
+        EndpointError: if the file cannot be fetched.
     """
     with tempfile.TemporaryFile() as local:
         with _told(url), FileSystems.open(url) as file:
@@ -75,13 +73,13 @@ def check_scheme(url: str) -> None:
     """Check that Beam has a file system for a URL.
 
     Raises:
-        RemoteError: if it has none; the message says what to install.
+        EndpointError: if it has none; the message says what to install.
     """
     scheme = url.partition("://")[0]
     if scheme not in {system.scheme() for system in FileSystem.get_all_subclasses()}:
         known = ", ".join(f"{name}://" for name in sorted(_EXTRAS))
         install = f"install it: pip install '{_EXTRAS[scheme]}'" if scheme in _EXTRAS else f"use one of {known}"
-        raise RemoteError(f"{url}: Beam has no file system for {scheme}:// in this environment; {install}")
+        raise EndpointError(f"{url}: Beam has no file system for {scheme}:// in this environment; {install}")
 
 
 @contextmanager
@@ -94,4 +92,4 @@ def _told(url: str) -> Iterator[None]:
         while isinstance(reason, BeamIOError) and reason.exception_details:  # keyed by the path, which we know
             reason = next(iter(reason.exception_details.values()))
         lines = str(reason).strip().splitlines() or [repr(reason)]
-        raise RemoteError(f"{url}: {lines[0]}") from error
+        raise EndpointError(f"{url}: {lines[0]}") from error

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.rows import COLUMNS, KEPT_COLUMNS, KEY, WINDOW_KEY, Kind
-from uldp.transforms.io.endpoints import EndpointError
 
 #: The table of all panes.
 TABLE = "estimate_panes"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.bigquery.rows import Row, estimates_table
 
 #: Seconds to wait for an answer when a person waits.
@@ -27,7 +28,7 @@ _REMEDIES = {
 _UNKNOWN_METHOD = (404, 501)
 
 
-class BigQueryError(ValueError):
+class BigQueryError(EndpointError):
     """BigQuery refuses rows or a table, or a library is missing. The message says what to do."""
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.rows import Kind
 from uldp.transforms.io.arrow_rows import arrow_batches
-from uldp.transforms.io.endpoints import EndpointError
 from uldp.transforms.io.row_sink import Made, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
 

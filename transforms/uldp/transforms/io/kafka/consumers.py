@@ -93,7 +93,7 @@ class Consumers:
         """Give the consumer of a key to one reader at a time. An error closes it, because its position is then unknown.
 
         Raises:
-            KafkaError: if the client is not installed.
+            EndpointError: if the client is not installed.
         """
         with self._lock:
             if not self._consumers:

@@ -23,7 +23,7 @@ def parse(uri: str, config: Path | None = None) -> "KafkaEndpoint":
     """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; see ``KafkaTopic`` for the config.
 
     Raises:
-        KafkaError: if it is something else.
+        EndpointError: if it is something else.
     """
     return KafkaEndpoint(KafkaTopic.parse(uri, config))
 
@@ -69,7 +69,7 @@ class KafkaEndpoint(Endpoint):
         """Append messages with the publish times that they have.
 
         Raises:
-            KafkaError: if the topic is not there, or the brokers refuse a message.
+            EndpointError: if the topic is not there, or the brokers refuse a message.
         """
         self.check("WRITE")
         writer = TopicWriter(KafkaProducer(self.topic))
@@ -98,6 +98,6 @@ class TopicWriter:
         """Wait until the brokers have everything.
 
         Raises:
-            KafkaError: if they refused anything.
+            EndpointError: if they refused anything.
         """
         self.producer.flush()

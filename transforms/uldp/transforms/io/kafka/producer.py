@@ -19,7 +19,7 @@ class KafkaProducer:
         """Queue a record; ``options`` are the client's, such as ``headers`` and ``timestamp``.
 
         Raises:
-            KafkaError: if the record can never be written.
+            EndpointError: if the record can never be written.
         """
         while True:
             try:
@@ -36,7 +36,7 @@ class KafkaProducer:
         """Wait until the brokers have every record.
 
         Raises:
-            KafkaError: if they refused a record since the last call.
+            EndpointError: if they refused a record since the last call.
         """
         while self._producer.flush(_WAIT_SECONDS) and not self._errors:
             pass  # the client's flush waits

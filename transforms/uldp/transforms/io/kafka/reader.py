@@ -80,7 +80,7 @@ class KafkaReader(ChunkReader):
         """Poll for the next chunk, for a fraction of a second.
 
         Raises:
-            KafkaError: if no chunk can ever come.
+            EndpointError: if no chunk can ever come.
         """
         self._chunk = Chunk(())
         with CONSUMERS.acquire(self._source, self._topic) as consumer:

@@ -48,7 +48,7 @@ class KafkaSource(ChunkSource):
         """Ask a broker for the partitions, and divide them among readers; each reader gets one or more.
 
         Raises:
-            KafkaError: as ``KafkaTopic.check``.
+            EndpointError: as ``KafkaTopic.check``.
         """
         if self.share[1] > 1 or self.simulated_clock:
             return [self]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.regular_files import read_regular
 
 LOGGER = logging.getLogger(__name__)
@@ -41,20 +42,16 @@ _NO_ANSWER = (
 )
 
 
-class KafkaError(ValueError):
-    """A topic that cannot be used; the message says what to do."""
-
-
 def library() -> Any:
     """Import the client.
 
     Raises:
-        KafkaError: if it is not installed.
+        EndpointError: if it is not installed.
     """
     try:
         import confluent_kafka.admin
     except ImportError:
-        raise KafkaError("Kafka needs confluent-kafka; install it with: pip install 'uldp-stream[kafka]'") from None
+        raise EndpointError("Kafka needs confluent-kafka; install it with: pip install 'uldp-stream[kafka]'") from None
     return confluent_kafka
 
 
@@ -66,13 +63,13 @@ def read_config(path: str) -> Mapping[str, str]:
     own copy, once. An error gives the number of the line, not its text.
 
     Raises:
-        KafkaError: if the file cannot be read, or a line is not a setting.
+        EndpointError: if the file cannot be read, or a line is not a setting.
     """
     try:
         lines = read_regular(path).decode().splitlines()
     except (OSError, ValueError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", None) or error
-        raise KafkaError(
+        raise EndpointError(
             f"{path}: {reason}; check the path: each worker needs this file of settings for Kafka too"
         ) from None
     settings = {}
@@ -80,7 +77,7 @@ def read_config(path: str) -> Mapping[str, str]:
         if line and not line.startswith("#"):
             name, found, value = line.partition("=")
             if not found or not name.strip():
-                raise KafkaError(f"{path}: line {number} is not a setting; write NAME=VALUE")
+                raise EndpointError(f"{path}: line {number} is not a setting; write NAME=VALUE")
             settings[name.strip()] = value.strip()
     return settings
 
@@ -107,13 +104,13 @@ class KafkaTopic:
         """Read ``kafka:HOST:PORT[,HOST:PORT...]/TOPIC``; ``config`` has the same path here and on each worker.
 
         Raises:
-            KafkaError: if ``uri`` has another form, or as ``read_config``.
+            EndpointError: if ``uri`` has another form, or as ``read_config``.
         """
         servers, _, name = uri.removeprefix(_SCHEME).partition("/")
         if not uri.startswith(_SCHEME) or not all(map(_is_server, servers.split(","))):
-            raise KafkaError(f"{uri}: not a Kafka topic; write kafka:HOST:PORT/TOPIC")
+            raise EndpointError(f"{uri}: not a Kafka topic; write kafka:HOST:PORT/TOPIC")
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in {".", ".."}:
-            raise KafkaError(
+            raise EndpointError(
                 f"{uri}: {name!r} cannot be the name of a topic; use letters, digits, '.', '_' and '-', at most 249"
             )
         topic = cls(servers, name, None if config is None else str(config.absolute()))
@@ -135,7 +132,7 @@ class KafkaTopic:
         """Ask a broker for the topic's partitions, and whether this client has the permission that it needs.
 
         Raises:
-            KafkaError: if the topic does not exist, the client has no permission, or no broker answers within
+            EndpointError: if the topic does not exist, the client has no permission, or no broker answers within
                 ``CHECK_SECONDS``.
         """
         return sorted(partition.id for partition in self._describe(needs).partitions)
@@ -144,7 +141,7 @@ class KafkaTopic:
         """Ask a broker for the id of the topic; another topic of the same name has another id.
 
         Raises:
-            KafkaError: as ``check``.
+            EndpointError: as ``check``.
         """
         return str(self._describe("READ").topic_id)
 
@@ -162,7 +159,7 @@ class KafkaTopic:
             raise self.error((telling or error.args)[0]) from None
         allowed = {operation.name for operation in found.authorized_operations or ()}
         if allowed and needs not in allowed:
-            raise KafkaError(f"{self}: {_REMEDIES[_NOT_PERMITTED]} (missing: {needs})")
+            raise EndpointError(f"{self}: {_REMEDIES[_NOT_PERMITTED]} (missing: {needs})")
         return found
 
     def consumer(self, refused: Callable[[Any], None]) -> Any:
@@ -189,7 +186,7 @@ class KafkaTopic:
         try:
             return client({**self._config(), **settings, **ours}, logger=LOGGER)
         except library().KafkaException as error:
-            raise KafkaError(f"{self.config}: {error.args[0].str()}") from None
+            raise EndpointError(f"{self.config}: {error.args[0].str()}") from None
 
     def _notice(self, refused: Callable[[Any], None], error: Any) -> None:
         """Log in one line that no broker answers, not ten times a second. Exceptions raised here are not passed on."""
@@ -225,10 +222,10 @@ class KafkaTopic:
         }
         return self._connect(library().Producer, settings, functools.partial(self._notice, refused))
 
-    def error(self, error: Any) -> KafkaError:
+    def error(self, error: Any) -> EndpointError:
         """Make an error that says in one line what is wrong, and what to do."""
         remedy = _REMEDIES.get(error.code(), _NO_ANSWER)
-        return KafkaError(f"{self}: {remedy} ({error.str()})")
+        return EndpointError(f"{self}: {remedy} ({error.str()})")
 
 
 def _is_server(text: str) -> bool:

@@ -23,6 +23,7 @@ from typing import IO, Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, TypeAdapter
 
+from uldp.schemas.errors import DataError
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.strict import Strict
 
@@ -32,7 +33,7 @@ JOURNAL = "journal.jsonl"
 _LONGEST_LINE = 4096
 
 
-class JournalError(ValueError):
+class JournalError(DataError):
     """A file that is not a journal; the message names the line, and says what to do."""
 
 

@@ -17,6 +17,7 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from uldp.collector.collections import YEAR_9000
+from uldp.schemas.errors import DataError
 from uldp.schemas.regular_files import read_regular
 from uldp.schemas.specs.mistakes import plain
 from uldp.schemas.specs.strict import Strict
@@ -30,7 +31,7 @@ SegmentName = Annotated[str, Field(pattern=r"^[0-9]{12}\.avro$")]
 Watermark = Annotated[int, Field(gt=-YEAR_9000, lt=YEAR_9000)] | None
 
 
-class ResumeError(ValueError):
+class ResumeError(DataError):
     """A file that is not a resume point; the message says what to do."""
 
 

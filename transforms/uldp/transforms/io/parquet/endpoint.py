@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.transforms.io.arrow_rows import parquet_bytes
 from uldp.transforms.io.durable_files import write_files
-from uldp.transforms.io.endpoints import EndpointError
 from uldp.transforms.io.folders import is_remote
 from uldp.transforms.io.results import window_folder
 from uldp.transforms.io.row_sink import Made, RowSink

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.rows import KEPT_COLUMNS, KEY, Kind, rows
-from uldp.transforms.io.endpoints import EndpointError
 from uldp.transforms.io.row_sink import Made, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.coders import DeterministicCoder, StateLayoutError
 from uldp.transforms.internals import MIN_TIMESTAMP, CheckpointMark
@@ -31,7 +32,7 @@ UNKNOWN = MIN_TIMESTAMP.micros // 1000
 PER_REQUEST = 1000
 
 
-class Unavailable(Exception):  # noqa: N818 (a state, not a mistake)
+class Unavailable(EndpointError):  # noqa: N818 (a state, not a mistake)
     """The queue does not answer now. A retry loses nothing."""
 
 

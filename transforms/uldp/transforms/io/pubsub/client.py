@@ -47,7 +47,7 @@ class Puller:
 
         Raises:
             Unavailable: if Pub/Sub does not answer.
-            PubSubError: if a retry would not help.
+            EndpointError: if a retry would not help.
         """
         try:
             with self.subscription.answers():
@@ -143,7 +143,7 @@ class Publisher:
 
         Raises:
             Unavailable: if Pub/Sub does not answer for a minute.
-            PubSubError: if Pub/Sub refuses a message.
+            EndpointError: if Pub/Sub refuses a message.
         """
         if not self._waiting:
             return

@@ -12,9 +12,10 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.schemas.codec.container import EncodedMessages
+from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.endpoints import Access, Endpoint, EndpointError, Following, Keyed, records_of
+from uldp.transforms.io.endpoints import Access, Endpoint, Following, Keyed, records_of
 from uldp.transforms.io.pubsub.client import Publisher
 from uldp.transforms.io.pubsub.settings import attribute_name, pullers, split_settings
 from uldp.transforms.io.pubsub.source import PublishTo, PubSubSource, ReadSubscription
@@ -31,7 +32,7 @@ def parse(uri: str, config: Path | None = None) -> "SubscriptionEndpoint | Topic
     Settings may follow after ``?``: ``timestamp_attribute``, and for subscriptions ``id_label`` and ``pullers`` too.
 
     Raises:
-        PubSubError: if the URI has another form, or a setting is unknown or has no valid value.
+        EndpointError: if the URI has another form, or a setting is unknown or has no valid value.
     """
     if f"/{Topic.KIND}/" in uri.partition("?")[0]:
         name, settings = split_settings(uri, [_TIMESTAMP])
@@ -87,7 +88,7 @@ class SubscriptionEndpoint(Endpoint):
 
         Raises:
             EndpointError: if a setting has no effect on this runner, or with a simulated clock.
-            PubSubError: as ``Subscription.check``.
+            EndpointError: as ``Subscription.check``.
         """
         if self.id_label is not None and not following.native:
             raise EndpointError(
@@ -153,7 +154,7 @@ class TopicEndpoint(Endpoint):
 
         Raises:
             EndpointError: if publish times are a simulation's, and no attribute holds them.
-            PubSubError: if the topic is not there, or refuses a message.
+            EndpointError: if the topic is not there, or refuses a message.
         """
         if simulated_clock and self.timestamp_attribute is None:
             raise EndpointError(

@@ -79,7 +79,7 @@ class Inbox:
 
         Raises:
             OSError: if the segment cannot be written; nothing of it is acknowledged then.
-            PubSubError: if a retry would not help.
+            EndpointError: if a retry would not help.
         """
         ends, size, settled = time.monotonic() + self.SECONDS, 0, self.settled
         taken: dict[str, Message] = {}
@@ -135,7 +135,7 @@ class Inbox:
             interrupt: Raises ``KeyboardInterrupt`` in the context, because an error has ended the receiving.
 
         Raises:
-            OSError, PubSubError: this error.
+            OSError, EndpointError: this error.
         """
         thread = threading.Thread(target=self._receive_all, args=(interrupt,), name="inbox", daemon=True)
         try:

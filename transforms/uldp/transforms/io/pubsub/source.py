@@ -131,7 +131,7 @@ class PubSubReader(ChunkReader):
         """Pull the next chunk; wait for about a second at the most.
 
         Raises:
-            PubSubError: if no chunk can ever come.
+            EndpointError: if no chunk can ever come.
         """
         self._chunk, self._idle_at = Chunk(()), None
         if self._mark is not None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import grpc
 
+from uldp.schemas.errors import EndpointError
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
 
 #: Seconds to wait for an answer, except where a request has its own limit.
@@ -31,20 +32,16 @@ _TRANSIENT = {
 _DELETED_TOPIC = "_deleted-topic_"
 
 
-class PubSubError(ValueError):
-    """A subscription or topic that cannot be used; the message says what to do."""
-
-
 def library() -> Any:
     """Import the client library.
 
     Raises:
-        PubSubError: if it is not installed.
+        EndpointError: if it is not installed.
     """
     try:
         from google.cloud import pubsub_v1  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
-        raise PubSubError(
+        raise EndpointError(
             "Pub/Sub needs google-cloud-pubsub; install it with: pip install 'uldp-stream[gcp]'"
         ) from None
     return pubsub_v1
@@ -68,7 +65,7 @@ def pull_method(client: Any) -> Callable[..., Any]:
     return pull
 
 
-class UnknownMethodError(PubSubError):
+class UnknownMethodError(EndpointError):
     """A server answers, but does not know the method."""
 
 
@@ -86,11 +83,11 @@ class _Resource:
         """Read ``pubsub:projects/PROJECT/KIND/NAME``, where the kind is subscriptions or topics.
 
         Raises:
-            PubSubError: if it is something else.
+            EndpointError: if it is something else.
         """
         match = re.fullmatch(rf"pubsub:projects/({_PROJECT})/{cls.KIND}/({_NAME})", uri)
         if match is None:
-            raise PubSubError(
+            raise EndpointError(
                 f"{uri!r}: not one of Pub/Sub's {cls.KIND}; write pubsub:projects/PROJECT/{cls.KIND}/NAME"
             )
         return cls(match[1], match[2])
@@ -109,7 +106,7 @@ class _Resource:
 
         Raises:
             Unavailable: if a retry may help.
-            PubSubError: if a retry would not help.
+            EndpointError: if a retry would not help.
         """
         try:
             yield
@@ -120,7 +117,7 @@ class _Resource:
                 raise Unavailable(f"{self}: {_endpoint()} does not answer: {_first_line(error)}") from error
             if code is None and type(error).__name__ != "DefaultCredentialsError":
                 raise
-            kind = UnknownMethodError if code is grpc.StatusCode.UNIMPLEMENTED else PubSubError
+            kind = UnknownMethodError if code is grpc.StatusCode.UNIMPLEMENTED else EndpointError
             raise kind(f"{self}: {self._remedy(code)} ({_first_line(error)})") from error
 
     def _remedy(self, code: grpc.StatusCode | None) -> str:
@@ -157,14 +154,14 @@ class Subscription(_Resource):
         """Check that messages can be pulled from the subscription; each request takes ten seconds at the most.
 
         Raises:
-            PubSubError: if they cannot; the message says what to do.
+            EndpointError: if they cannot; the message says what to do.
         """
         client = library().SubscriberClient
         found = _ask(self, client, "get_subscription", subscription=self.path)
         if found.topic == _DELETED_TOPIC:
-            raise PubSubError(f"{self}: the topic of the subscription was deleted; create both again")
+            raise EndpointError(f"{self}: the topic of the subscription was deleted; create both again")
         if found.push_config.push_endpoint:
-            raise PubSubError(f"{self}: Pub/Sub pushes the messages of this subscription; create a pull subscription")
+            raise EndpointError(f"{self}: Pub/Sub pushes the messages of this subscription; create a pull subscription")
         # The permission to view does not include the permission to pull. A message that comes is given back.
         pulled = _ask(self, client, "pull", subscription=self.path, max_messages=1, return_immediately=True)
         if taken := [each.ack_id for each in pulled.received_messages]:
@@ -187,7 +184,7 @@ class Topic(_Resource):
         """Check that messages can be published to the topic; each request takes ten seconds at the most.
 
         Raises:
-            PubSubError: if they cannot; the message says what to do.
+            EndpointError: if they cannot; the message says what to do.
         """
         client = library().PublisherClient
         _ask(self, client, "get_topic", topic=self.path)
@@ -197,7 +194,9 @@ class Topic(_Resource):
         except UnknownMethodError:
             return  # an emulator, which permits everything to everyone
         if self.PERMISSION not in held.permissions:
-            raise PubSubError(f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (missing: {self.PERMISSION})")
+            raise EndpointError(
+                f"{self}: {self._remedy(grpc.StatusCode.PERMISSION_DENIED)} (missing: {self.PERMISSION})"
+            )
 
 
 def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> Any:
@@ -207,7 +206,7 @@ def _ask(resource: _Resource, client: Any, method: str, /, **request: Any) -> An
             call = pull_method(opened) if method == "pull" else getattr(opened, method)
             return call(request=request, retry=None, timeout=ANSWER_SECONDS)
     except Unavailable as error:
-        raise PubSubError(f"{error}; check the network, and PUBSUB_EMULATOR_HOST") from error
+        raise EndpointError(f"{error}; check the network, and PUBSUB_EMULATOR_HOST") from error
 
 
 def _endpoint() -> str:
