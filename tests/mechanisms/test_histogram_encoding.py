@@ -11,8 +11,8 @@ from tests import build
 from tests.families import takers
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.randomness import SystemRandomness
-from uldp.mechanisms.families.summation.decoder import _tail
-from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation, noise_variance
+from uldp.mechanisms.families.summation.histogram_noise import Reach, noise_variance, tail_of_sum
+from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, MIN_EPSILON, Summation
 from uldp.mechanisms.families.thresholding.randomizer import best_threshold, thresholding
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, PureMechanism
 from uldp.schemas.flags import Flag
@@ -113,12 +113,57 @@ def test_the_noise_is_less_than_that_of_laplace(epsilon: float, ratio: float) ->
     assert noise_variance(epsilon) / (8 / epsilon**2) == pytest.approx(ratio, abs=0.005)
 
 
-def test_possible_payloads_have_no_entry_below_the_least() -> None:
-    mechanism = Summation(3, 1.0)
-    entries = np.array([[0, 1, -LARGEST_ENTRY], [0, -LARGEST_ENTRY - 1, 0], [LARGEST_ENTRY, 0, 0]], dtype="<i2")
-    assert mechanism.possible(entries.view(np.uint8)).tolist() == [True, False, True]
-    assert mechanism.statistic(entries[[0, 2]].view(np.uint8)).tolist() == [LARGEST_ENTRY, 1, -LARGEST_ENTRY]
+def beyond(epsilon: float, entries: int, distance: int) -> float:
+    """Bound the probability that the noise of some entry is farther than this."""
+    a = math.exp(-epsilon / 2)
+    return 2 * entries * a ** (distance + 1) / (1 + a)
+
+
+@pytest.mark.parametrize("entries", [1, 8, 100_000])
+@pytest.mark.parametrize("tail", [1e-6, 1e-12])
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, *EPSILONS])
+def test_the_reach_of_noise_is_the_tightest_with_its_tail(epsilon: float, tail: float, entries: int) -> None:
+    reach, variance = Reach.of(entries, epsilon, tail), noise_variance(epsilon)
+    assert beyond(epsilon, entries, reach.entry) <= tail / 2
+    assert reach.entry == 0 or beyond(epsilon, entries, reach.entry - 1) > tail / 2
+    assert reach.entry + 1 <= LARGEST_ENTRY  # two bytes are enough for all epsilons and domains of a spec
+    assert reach.total == reach.entry * entries or tail_of_sum(reach.total + 1, entries, variance) <= tail / 4
+    assert reach.total == 0 or tail_of_sum(reach.total, entries, variance) > tail / 4
+
+
+@pytest.mark.parametrize(("epsilon", "heaviest"), [(0.5, 123), (1.0, 62), (4.0, 16), (10.0, 7)])
+def test_an_entry_beyond_the_noise_is_impossible(epsilon: float, heaviest: int) -> None:
+    mechanism = Summation(8, epsilon)
+    assert mechanism.largest_step == heaviest
+
+    def verdict(*entries: int) -> str:
+        payload = np.array([*entries, *[0] * (8 - len(entries))], dtype="<i2").view(np.uint8)[np.newaxis]
+        possible, improbable = mechanism.inspect(payload)
+        assert mechanism.possible(payload) == possible
+        return "impossible" if not possible else "improbable" if improbable else "probable"
+
+    least = 1 - heaviest
+    assert verdict(1) == verdict(0, 1) == verdict(0) == "probable"
+    assert verdict(heaviest) == verdict(0, least) == verdict(heaviest, least) == "improbable"
+    far = [heaviest + 1, least - 1, 20_000, LARGEST_ENTRY, -LARGEST_ENTRY, -LARGEST_ENTRY - 1]
+    assert {verdict(0, entry) for entry in far} == {"impossible"}
+    # Each alone is possible, but noise does not raise or lower all at once.
+    assert verdict(*[heaviest] * 8) == verdict(*[least] * 8) == "impossible"
+
+
+@pytest.mark.parametrize("epsilon", [MIN_EPSILON, 0.01, 1.0, 20.0])
+def test_honest_histograms_are_possible_and_probable(epsilon: float) -> None:
+    mechanism = Summation(3, epsilon)
     assert mechanism.possible(mechanism.perturb(np.array([0, 1, 2]), SystemRandomness())).all()
+    possible, improbable = mechanism.inspect(mechanism.perturb(np.arange(3).repeat(10_000), np.random.default_rng(1)))
+    assert possible.all()
+    assert not improbable.any()
+
+
+def test_sums_are_those_of_the_entries() -> None:
+    mechanism = Summation(3, 1.0)
+    entries = np.array([[0, 1, -50], [50, 0, 0]], dtype="<i2")
+    assert mechanism.statistic(entries.view(np.uint8)).tolist() == [50, 1, -50]
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 1.0), (30, 1.0), (30, 6.0), (400, 3.0)])
@@ -132,7 +177,7 @@ def test_the_tail_of_sums_is_bounded(n: int, epsilon: float) -> None:
         total = total[max(0, middle - 400) : middle + 401]
     upper = total[::-1].cumsum()[::-1][len(total) // 2 :]
     for distance in (0, 1, 5, 20, 60):
-        bound = _tail(distance, n, 2 * a / (1 - a) ** 2)
+        bound = tail_of_sum(distance, n, 2 * a / (1 - a) ** 2)
         assert upper[distance] <= bound * (1 + 1e-9)
         # Chernoff's bound has the right exponent.
         assert math.log(bound) > math.log(upper[distance]) - 6 or upper[distance] < 1e-12

@@ -12,7 +12,8 @@ from tests.build import START
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
-from uldp.mechanisms.families.summation.randomizer import MemoizedSummation, Summation, noise_variance
+from uldp.mechanisms.families.summation.histogram_noise import noise_variance
+from uldp.mechanisms.families.summation.randomizer import MemoizedSummation, Summation
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy, WithMemory
 from uldp.schemas.arrays import Counts, Floats, Packed, Payloads
 from uldp.schemas.framing import report_store

@@ -84,6 +84,8 @@ MOST_CELLS = 1 << 24
 MOST_REPORTS = 1 << 40
 #: A payload is improbable if at most this share of honest reports is so.
 IMPROBABLE_TAIL = 1e-6
+#: A payload is impossible if at most this share of honest reports is so: it is rejected, whatever it says.
+IMPOSSIBLE_TAIL = 1e-12
 # describe shows up to this many bytes of a payload.
 _SHOWN_BYTES = 20
 
@@ -134,7 +136,11 @@ class Mechanism(ABC):
 
     @abstractmethod
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which of n payloads an honest device can produce, in their one canonical form; shape (n,)."""
+        """Return which of n payloads honest devices send, in their one canonical form; shape (n,).
+
+        Payloads of which honest devices send fewer than ``IMPOSSIBLE_TAIL`` are left out if one of them would move an
+        estimate farther than the others.
+        """
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which of n payloads are ``possible``, and which fewer than ``IMPROBABLE_TAIL`` of devices send."""

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.estimators.by_name import project_to_simplex
-from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, noise_variance
+from uldp.mechanisms.families.summation.histogram_noise import noise_variance, tail_of_sum
 from uldp.mechanisms.inference.forecast import equal_shares
 from uldp.mechanisms.protocol.decoder import SharesDecoder, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear, normal
@@ -26,21 +26,23 @@ class SummationDecoder(SharesDecoder):
     Args:
         pum: The values.
         epsilon: The budget of one report in nats.
+        largest_step: The most that a possible report moves a sum.
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
     estimators = ("auto", "empirical", "norm-sub")
 
-    def __init__(self, pum: Pum, epsilon: float, *, simultaneous: bool = False) -> None:
+    def __init__(self, pum: Pum, epsilon: float, largest_step: int, *, simultaneous: bool = False) -> None:
         self._pum, self._epsilon, self._simultaneous = pum, epsilon, simultaneous
+        self._largest_step = largest_step
         self._noise = noise_variance(epsilon)
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these sums."""
         if cells.shape != (self._pum.size,):
             raise ValueError(f"the cells have shape {cells.shape}, but there are {self._pum.size} symbols")
-        if np.abs(cells).max() > n * LARGEST_ENTRY:
-            raise ValueError(f"a sum is beyond that of n = {n} entries of {LARGEST_ENTRY:,}")
+        if np.abs(cells).max() > n * self._largest_step:
+            raise ValueError(f"a sum is beyond that of n = {n} entries of {self._largest_step:,}")
 
     def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate over Z.
@@ -75,7 +77,7 @@ class SummationDecoder(SharesDecoder):
         k = len(cells)
         far = max(0.0, -float(cells.min()), float(cells.max()) - n)
         together = abs(float(cells.sum()) - n)
-        p = 2 * min(2 * k * _tail(far, n, self._noise), 2 * _tail(together, n * k, self._noise))
+        p = 2 * min(2 * k * tail_of_sum(far, n, self._noise), 2 * tail_of_sum(together, n * k, self._noise))
         return {Flag.IMPROBABLE_COUNTS: min(1.0, p)}
 
     def forecast(self, n: int) -> Floats:
@@ -93,8 +95,8 @@ class SummationDecoder(SharesDecoder):
 
     @property
     def weight(self) -> float:
-        """See the base class: a forged report has the largest entry."""
-        return float(LARGEST_ENTRY)
+        """See the base class: a forged report has the largest possible entry."""
+        return float(self._largest_step)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the noise of an entry, and the errors at n reports."""
@@ -116,17 +118,3 @@ class SummationDecoder(SharesDecoder):
 
     def _shares(self, linear: LowRankLinear, estimator: str) -> Floats:
         return linear.values if estimator == "empirical" else project_to_simplex(linear.values)
-
-
-def _tail(distance: float, n: int, variance: float) -> float:
-    """Return Chernoff's bound of the probability that n two-sided geometric noises sum to a distance or more.
-
-    With v = 2a/(1-a)^2, the generating function of a noise is 1/(1 - v (cosh t - 1)). The bound is the least at the t
-    where the mean of the tilted noise, v sinh t/(1 - v (cosh t - 1)), is the distance over n.
-    """
-    mean = distance / n
-    # With c = cosh t and b = mean (1/v + 1), the equation is sinh t = b - mean c. Its square has this root:
-    b = mean * (1 / variance + 1)
-    c = max((1 + b * b) / (math.sqrt(1 + b * b - mean * mean) + mean * b), 1.0)
-    t = math.acosh(c)
-    return math.exp(min(n * (-t * mean - math.log1p(-variance * (c - 1))), 0.0))

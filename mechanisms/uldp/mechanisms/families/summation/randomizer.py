@@ -14,24 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.families.bit_flip.randomizer import FlippedBits
+from uldp.mechanisms.families.summation.histogram_noise import Reach
 from uldp.mechanisms.protocol.cells import Cells
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness, WithMemory
+from uldp.mechanisms.protocol.mechanism import (
+    IMPOSSIBLE_TAIL,
+    IMPROBABLE_TAIL,
+    Guarantee,
+    Mechanism,
+    PayloadForm,
+    Privacy,
+    Randomness,
+    WithMemory,
+)
 from uldp.mechanisms.randomizers.memoized import Memoized
 from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 #: The least epsilon. Below it, entries of a report could exceed two bytes.
 MIN_EPSILON = 0.0025
-#: The largest entry of a payload.
+#: The largest entry that two bytes can hold, and a device sends.
 LARGEST_ENTRY = (1 << 15) - 1
 
 # perturb holds some floats for each entry; those of so many entries fit a core's cache.
 _ENTRIES_AT_ONCE = 1 << 15
 
-
-def noise_variance(epsilon: float) -> float:
-    """Return the variance of an entry of a payload, 2a/(1-a)^2 with a = e^(-epsilon/2)."""
-    a = math.exp(-epsilon / 2)
-    return 2 * a / (1 - a) ** 2
+Shorts = npt.NDArray[np.int16]
 
 
 class Summation(Mechanism):
@@ -49,7 +55,9 @@ class Summation(Mechanism):
     says of it what the flipped bits say, and their likelihoods under two symbols differ by at most the factor (1/a)^2 =
     e^epsilon. So reports are symmetric unary encoding (``sue``) and then noise without use: SHE is for comparisons.
 
-    A payload has two bytes for each symbol: an integer with sign, little-endian, cut to -32767 and 32767.
+    A payload has two bytes for each symbol: an integer with sign, little-endian, cut to -32767 and 32767. One that is
+    farther from the truth than all but a share ``IMPOSSIBLE_TAIL`` of honest reports is not possible, for a forged
+    entry counts as so many users as it says.
 
     Attributes:
         flip_probability: a/(1+a).
@@ -58,7 +66,6 @@ class Summation(Mechanism):
     """
 
     partitions = False
-    largest_step = LARGEST_ENTRY
 
     def __init__(self, size: int, epsilon: float) -> None:
         """Build the mechanism over Z.
@@ -77,6 +84,8 @@ class Summation(Mechanism):
         self.size = self.statistic_size = size
         self.form = PayloadForm(width=2 * size)
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        self._possible, self._probable = (Reach.of(size, epsilon, tail) for tail in (IMPOSSIBLE_TAIL, IMPROBABLE_TAIL))
+        self.largest_step = min(1 + self._possible.entry, LARGEST_ENTRY)
         self._flipped = FlippedBits(size, epsilon)
         self.flip_probability = 1 / (1 + math.exp(epsilon / 2))
         bits = [1 / (1 + math.exp(min(epsilon / 2 * 2**bit, 700.0))) for bit in range(15)]
@@ -105,8 +114,14 @@ class Summation(Mechanism):
         return payloads.view(np.uint8)
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have no entry of -32768."""
-        return np.asarray((_entries(payloads) >= -LARGEST_ENTRY).all(axis=1))
+        """Return which payloads are within the reach of all honest reports but a share ``IMPOSSIBLE_TAIL``."""
+        return self.inspect(payloads)[0]
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which are not within the reach of the probable ones."""
+        entries = _entries(payloads)
+        ends = entries.min(axis=1), entries.max(axis=1), entries.sum(axis=1, dtype=np.int64)
+        return _within(self._possible, *ends), ~_within(self._probable, *ends)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Sum the entries of each symbol, for each of k groups of payloads."""
@@ -174,5 +189,11 @@ class MemoizedSummation(Summation, WithMemory):
         return self._enlarged(len(bits), lambda block: self._kept.again(bits[block], randomness), randomness)
 
 
-def _entries(payloads: Payloads) -> npt.NDArray[np.int16]:
+def _within(reach: Reach, lowest: Shorts, highest: Shorts, totals: Counts) -> Mask:
+    """Return which payloads are within a reach, given the ends and the sum of the entries of each."""
+    entry = min(reach.entry, LARGEST_ENTRY - 1)
+    return (lowest >= -entry) & (highest <= 1 + entry) & (np.abs(totals - 1) <= reach.total)
+
+
+def _entries(payloads: Payloads) -> Shorts:
     return np.ascontiguousarray(cast(Packed, payloads)).view("<i2")

@@ -37,7 +37,9 @@ class SummationSpec(PrivateSpec):
     def protocol(self, variable: Variable) -> LdpProtocol:
         """See ``MechanismFamily``."""
         pum = Pum.of(variable)
-        decoder = SummationDecoder(pum, self.epsilon, simultaneous=variable.simultaneous)
-        if self.lasting_epsilon is not None:
-            return LdpProtocol(pum, MemoizedSummation(variable.size, self.epsilon, self.lasting_epsilon), decoder)
-        return LdpProtocol(pum, Summation(variable.size, self.epsilon), decoder)
+        if self.lasting_epsilon is None:
+            mechanism = Summation(variable.size, self.epsilon)
+        else:
+            mechanism = MemoizedSummation(variable.size, self.epsilon, self.lasting_epsilon)
+        decoder = SummationDecoder(pum, self.epsilon, mechanism.largest_step, simultaneous=variable.simultaneous)
+        return LdpProtocol(pum, mechanism, decoder)
