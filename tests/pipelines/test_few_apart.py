@@ -25,7 +25,7 @@ from uldp.schemas.pane import Accounting, PaneHeader
 from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.io.results import _WriteEstimateFn, _WriteStatisticFn
+from uldp.transforms.io.results.write import write_estimates, write_statistics
 
 SPEC = """
 collection: c
@@ -102,10 +102,10 @@ def few(n: int, kind: str = "on_time", revision: int = 0) -> Statistic:
 
 def write(out: Path, *panes: Statistic) -> None:
     made: list[Estimate] = [build.estimate(pane, [1, 0], [0.1, 0.1]) for pane in panes if not pane.flags]
-    for fn, elements in ((_WriteStatisticFn(str(out), str(out)), panes), (_WriteEstimateFn(str(out)), made)):
+    for fn, elements in ((write_statistics(str(out), str(out)), panes), (write_estimates(str(out)), made)):
         fn.start_bundle()
         for element in elements:
-            fn.process(element)  # type: ignore[arg-type]
+            fn.process(element)
         fn.finish_bundle()
 
 

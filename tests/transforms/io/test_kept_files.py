@@ -18,7 +18,8 @@ from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.kept_files import KeptFile, left
 from uldp.transforms.io.message_files import opened, packed_messages
-from uldp.transforms.io.results import _WriteLateFn, _WriteRejectedFn
+from uldp.transforms.io.results.private import LateFiling, RejectedFiling
+from uldp.transforms.io.results.write import write_private
 
 SPEC = spec(window={"size": "1h"}, limits={"max_age": "3d"})
 N = 60
@@ -34,7 +35,7 @@ def late(place: str) -> list[Message]:
 def write(out: Path, messages: list[Message], cuts: list[int]) -> None:
     """Write bundles that begin at each cut."""
     for first, end in pairwise(cuts):
-        fn = _WriteLateFn(str(out))
+        fn = write_private(str(out), LateFiling)
         fn.start_bundle()
         for each in messages[first:end]:
             fn.process(each)
@@ -91,7 +92,7 @@ def test_messages_without_a_number_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["copy-of-{}", "0{}", "z{}"])
 def test_a_copy_of_a_file_of_rejected_reports_is_not_read(name: str, tmp_path: Path) -> None:
-    fn = _WriteRejectedFn(str(tmp_path))
+    fn = write_private(str(tmp_path), RejectedFiling)
     fn.start_bundle()
     for number in range(5):
         place = f"nowhere{number}x" if number % 2 else f"s.avro:{number}"

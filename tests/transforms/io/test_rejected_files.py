@@ -15,7 +15,8 @@ from uldp.pipelines.results.read import read_rejected
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
-from uldp.transforms.io.results import _WriteLateFn, _WriteRejectedFn
+from uldp.transforms.io.results.private import LateFiling, RejectedFiling
+from uldp.transforms.io.results.write import write_private
 
 N = 2_000
 
@@ -27,7 +28,7 @@ def decoded(messages: Sequence[Message]) -> list[Rejected]:
 def write(out: Path, messages: Sequence[Message], cuts: Sequence[int]) -> dict[str, bytes]:
     """Write the rejected reports of bundles that begin at each cut, and return the files."""
     for first, end in pairwise(cuts):
-        fn = _WriteRejectedFn(str(out))
+        fn = write_private(str(out), RejectedFiling)
         fn.start_bundle()
         for record in decoded(messages[first:end]):
             fn.process(record)
@@ -97,7 +98,7 @@ def test_rejected_reports_take_no_more_than_three_times_the_bytes_of_their_messa
 def test_late_messages_are_deflated_under_a_name_of_their_source(tmp_path: Path) -> None:
     messages = [Message(bytes(1000), START, source=f"{segment:012}.avro:{n}") for segment in (1, 2) for n in range(50)]
     for name, order in (("one", messages), ("other", messages[::-1])):
-        fn = _WriteLateFn(str(tmp_path / name))
+        fn = write_private(str(tmp_path / name), LateFiling)
         fn.start_bundle()
         for message in order:
             fn.process(message)

@@ -19,11 +19,11 @@ from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io import results as sinks
 from uldp.transforms.io.durable_files import container_bytes, encode_record, write_file
 from uldp.transforms.io.results import (
     WriteResults,
     estimate_file,
+    filing,
     kept_file,
     statistic_file,
     window_folder,
@@ -166,7 +166,7 @@ def test_writing_twice_gives_the_same_files(tmp_path: Path) -> None:
 def test_late_messages_are_collected_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
 ) -> None:
-    monkeypatch.setattr(sinks, "MAX_RECORDS", most)
+    monkeypatch.setattr(filing, "MAX_RECORDS", most)
     files = [read(content) for name, content in write(tmp_path).items() if name.startswith("late/")]
     assert sorted(map(len, files)) == sizes
     records = sorted((record for file in files for record in file), key=lambda record: record["publish_time"])

@@ -9,14 +9,16 @@ import pytest
 from uldp.schemas.codec.container import BLOCK_SIZE
 from uldp.schemas.records import Message
 from uldp.transforms.io.durable_files import container_bytes, encode_record
-from uldp.transforms.io.results import MAX_BYTES, MAX_RECORDS, _WriteLateFn
+from uldp.transforms.io.results.filing import MAX_BYTES, MAX_RECORDS
+from uldp.transforms.io.results.private import LateFiling
+from uldp.transforms.io.results.write import write_private
 
 MEGABYTE = 1 << 20
 
 
 def written(out: Path, messages: list[Message]) -> list[list[object]]:
     """Return the records of each file that a bundle of messages leaves."""
-    fn = _WriteLateFn(str(out))
+    fn = write_private(str(out), LateFiling)
     fn.start_bundle()
     for message in messages:
         fn.process(message)

@@ -11,8 +11,9 @@ from uldp.pipelines.results.read import read_estimates, read_statistics
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io import results
-from uldp.transforms.io.results import FEW_REPORTS, MAX_OWN_FILES, _WriteEstimateFn, _WriteStatisticFn
+from uldp.transforms.io.results import filing
+from uldp.transforms.io.results.panes import FEW_REPORTS, MAX_OWN_FILES
+from uldp.transforms.io.results.write import write_estimates, write_statistics
 
 
 def panes(windows: int, n: int, *, collection: str = "c", first: int = 0) -> list[Statistic]:
@@ -28,10 +29,10 @@ def estimates(supports: list[Statistic], *estimators: str) -> list[Estimate]:
 
 def write(out: Path, counts: list[Statistic], estimated: list[Estimate]) -> dict[str, int]:
     """Write a bundle of each; returns the number of files by kind, and of those that are shared."""
-    for fn, elements in ((_WriteStatisticFn(str(out), str(out)), counts), (_WriteEstimateFn(str(out)), estimated)):
+    for fn, elements in ((write_statistics(str(out), str(out)), counts), (write_estimates(str(out)), estimated)):
         fn.start_bundle()
         for element in elements:
-            fn.process(element)  # type: ignore[arg-type]
+            fn.process(element)
         fn.finish_bundle()
     return {
         f"{kind}{shared}": len(files)
@@ -106,11 +107,12 @@ def test_each_bundle_starts_anew(tmp_path: Path) -> None:
 
 
 def test_shared_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MAX_RECORDS", 50)
+    monkeypatch.setattr(filing, "MAX_RECORDS", 50)
     assert write(tmp_path, panes(MAX_OWN_FILES + 120, 1), [])["counts/shared"] == 4
 
 
 def test_panes_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Panes of a large domain do not wait in memory until the bundle has many."""
-    monkeypatch.setattr(results, "MAX_BYTES", 1)
+    for module in ("filing", "panes", "write"):
+        monkeypatch.setattr(f"uldp.transforms.io.results.{module}.MAX_BYTES", 1)
     assert write(tmp_path, panes(MAX_OWN_FILES + 3, 1), []) == {"counts": MAX_OWN_FILES, "counts/shared": 3}

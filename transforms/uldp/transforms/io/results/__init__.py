@@ -1,0 +1,12 @@
+"""Files of results: each file's name follows from its content, so that writing twice gives the same files.
+
+The file of a pane is named by collection, version, window, revision and estimator. The number of late and rejected
+reports is unknown in advance, so they are collected within a bundle, and the file is named by their digest. The same
+holds for panes that count no report, and for panes that count few, once a bundle has many of them: a sender can name as
+many windows as it likes.
+"""
+
+from uldp.transforms.io.results.names import estimate_file, kept_file, shared_folder, statistic_file, window_folder
+from uldp.transforms.io.results.write import WriteResults
+
+__all__ = ["WriteResults", "estimate_file", "kept_file", "shared_folder", "statistic_file", "window_folder"]

@@ -1,0 +1,69 @@
+"""Names of the files of panes, below a folder of results, and the content of a file of one record or of several."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from apache_beam.io.filesystems import FileSystems
+
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import PaneHeader
+from uldp.schemas.statistic import counts_to_avro
+from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
+from uldp.transforms.io.folders import COUNTS
+
+
+def window_folder(pane: PaneHeader) -> str:
+    """Return the folder of a window's panes, below the folder of its kind of result."""
+    start, end = (_stamp(moment) for moment in (pane.window_start, pane.window_end))
+    return FileSystems.join(f"{pane.collection}-v{pane.version}", f"{start}--{end}")
+
+
+def _stamp(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    fraction = f".{milliseconds % 1000:03d}" if milliseconds % 1000 else ""
+    return f"{moment:%Y%m%dT%H%M%S}{fraction}Z"
+
+
+def estimate_file(estimate: Estimate) -> tuple[str, bytes]:
+    """Return the name of an estimate's file, below the results' folder, and its content."""
+    return estimate_name(estimate), container_bytes("estimate", [encode_record("estimate", estimate.to_avro())])
+
+
+def estimate_name(estimate: Estimate) -> str:
+    """Return the name of an estimate's file, below the results' folder."""
+    name = f"{estimate.pane.revision:06d}.{estimate.estimator}.avro"
+    return FileSystems.join("estimates", window_folder(estimate), name)
+
+
+def statistic_file(pane: PaneHeader, kind: str = COUNTS) -> tuple[str, bytes]:
+    """Return the name of the file of a pane's statistic, below a folder of results, and its content.
+
+    Args:
+        pane: A statistic, or a header alone.
+        kind: ``COUNTS`` or ``FEW``.
+    """
+    content = container_bytes("statistic", [encode_record("statistic", counts_to_avro(pane))])
+    return statistic_name(pane, kind), content
+
+
+def statistic_name(pane: PaneHeader, kind: str) -> str:
+    """Return the name of the file of a pane's statistic; see ``statistic_file``."""
+    return FileSystems.join(kind, window_folder(pane), f"{pane.pane.revision:06d}.avro")
+
+
+def shared_folder(kind: str, pane: PaneHeader) -> str:
+    """Return the folder, below the results' folder, of files in which panes of a collection are together.
+
+    Args:
+        kind: ``COUNTS``, ``FEW`` or ``estimates``.
+        pane: One of the panes.
+    """
+    return FileSystems.join(kind, f"{pane.collection}-v{pane.version}", "shared")
+
+
+def kept_file(
+    folder: str, encoded: Sequence[bytes], schema: str, ending: str = ".avro", *, deflated: bool = False
+) -> tuple[str, bytes]:
+    """Return the name of a file of several records, below the results' folder, and its content."""
+    content = container_bytes(schema, encoded, deflated=deflated)
+    return FileSystems.join(folder, f"{digest_of(encoded).hex()}{ending}"), content

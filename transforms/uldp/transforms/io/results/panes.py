@@ -1,0 +1,131 @@
+"""Files of panes: of estimates, and of statistics."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import PaneHeader, PaneKind
+from uldp.schemas.statistic import counts_to_avro
+from uldp.transforms.io.durable_files import container_bytes, encode_record
+from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, Joined
+from uldp.transforms.io.results.names import estimate_name, shared_folder, statistic_name
+
+#: Panes that count fewer reports may share a file. So a sender has to send 2,800 bytes for each window with files of
+#: its own, which take 4,700 bytes if the domain is small.
+FEW_REPORTS = 100
+#: The fewest bytes of a report in a message of many.
+REPORT_BYTES = 28
+#: If a bundle has more panes of few reports than this, of one collection and estimator, they share a file. Bundles of
+#: streams and of small backfills have no more, so that their files are named by window.
+MAX_OWN_FILES = 32
+
+#: A record of a pane.
+P = TypeVar("P", bound=PaneHeader)
+#: What panes share that may be in one file: a folder, and the ending of the file's name.
+Shared = tuple[str, str]
+
+
+class PaneFiling(Filing[P]):
+    """Files panes by their windows, but panes of few reports together if a bundle has many of these.
+
+    So a sender that chooses event times has as many windows as it likes, but not as many files. A pane that takes more
+    bytes than its reports is compressed, as shared files are: few reports leave equal figures for most values.
+
+    Args:
+        schema: The name of the schema of a pane's record.
+        name_of: Returns the name of the file of a pane.
+        shared: Returns the folder and the ending of the file that a pane may share.
+        to_avro: Returns a pane's record.
+        newest_only: Whether the file of a pane is removed once the pane that supersedes it is written.
+    """
+
+    def __init__(
+        self,
+        schema: str,
+        name_of: Callable[[P], str],
+        shared: Callable[[P], Shared],
+        to_avro: Callable[[P], Mapping[str, Any]],
+        *,
+        newest_only: bool,
+    ) -> None:
+        self._schema, self._name_of, self._shared, self._to_avro = schema, name_of, shared, to_avro
+        self._newest_only = newest_only
+        self._superseded: list[str] = []
+        self._joined = Joined(schema, deflated=True)
+        self._small: dict[Shared, int] = defaultdict(int)
+        self._waiting: dict[Shared, list[tuple[str, bytes]]] = defaultdict(list)
+        self._waiting_bytes = 0
+
+    def add(self, pane: P) -> Iterator[File]:
+        """Add a pane to a file of its own, or to one with other panes."""
+        self.supersede(pane)
+        name, shared = self._name_of(pane), self._shared(pane)
+        encoded = encode_record(self._schema, self._to_avro(pane))
+        # A job that is stopped replaces early panes, and so has to find their files.
+        if pane.n >= FEW_REPORTS or (pane.n and pane.pane.kind is PaneKind.EARLY):
+            larger = len(encoded) > REPORT_BYTES * pane.n
+            yield File(name, container_bytes(self._schema, [encoded], deflated=larger))
+        elif pane.n:
+            yield from self._add_small(name, shared, encoded)
+        else:
+            yield from self._joined.add(shared[0], encoded, shared[1])
+
+    def _add_small(self, name: str, shared: Shared, encoded: bytes) -> Iterator[File]:
+        """Let a pane wait until the end of the bundle, or until the bundle has too many of them."""
+        self._small[shared] += 1
+        self._waiting[shared].append((name, encoded))
+        self._waiting_bytes += len(encoded)
+        if self._small[shared] > MAX_OWN_FILES:
+            for _, waiting in self._waiting.pop(shared):
+                self._waiting_bytes -= len(waiting)
+                yield from self._joined.add(shared[0], waiting, shared[1])
+        elif self._waiting_bytes >= MAX_BYTES:
+            yield from self._own_files()
+
+    def _own_files(self) -> Iterator[File]:
+        """Yield a file for each pane that waits."""
+        while self._waiting:
+            for name, encoded in self._waiting.popitem()[1]:
+                yield File(name, container_bytes(self._schema, [encoded], deflated=True))
+        self._waiting_bytes = 0
+
+    def rest(self) -> Iterator[File]:
+        """Yield the files of all panes that wait."""
+        yield from self._own_files()
+        yield from self._joined.rest()
+
+    def supersede(self, pane: P) -> None:
+        """Note the file of the pane before, if no pane but the newest is to stay.
+
+        Of all earlier revisions it is that one alone: this run has written it. A file of another revision may be of an
+        earlier run of the job, and of a newer pane.
+        """
+        if self._newest_only and pane.supersedes is not None:
+            before = replace(pane, pane=replace(pane.pane, revision=pane.supersedes.revision))
+            self._superseded.append(self._name_of(before))
+
+    def superseded(self) -> Sequence[str]:
+        """Return the names of the files that the panes supersede."""
+        return self._superseded
+
+
+def filed_estimates(*, newest_only: bool = False) -> PaneFiling[Estimate]:
+    """Return the filing of estimates."""
+    return PaneFiling("estimate", estimate_name, _shared_estimate, Estimate.to_avro, newest_only=newest_only)
+
+
+def _shared_estimate(estimate: Estimate) -> Shared:
+    return shared_folder("estimates", estimate), f".{estimate.estimator}.avro"
+
+
+def filed_cells(kind: str, *, newest_only: bool = False) -> PaneFiling[PaneHeader]:
+    """Return the filing of statistics, or of headers alone, below the folder of a kind: ``COUNTS`` or ``FEW``."""
+    name_of, shared = partial(statistic_name, kind=kind), partial(_shared_cells, kind)
+    return PaneFiling("statistic", name_of, shared, counts_to_avro, newest_only=newest_only)
+
+
+def _shared_cells(kind: str, pane: PaneHeader) -> Shared:
+    return shared_folder(kind, pane), ".avro"
