@@ -158,7 +158,7 @@ def test_keys_differ_from_ledger_to_ledger() -> None:
 
 
 def test_a_ledger_of_a_later_format_is_refused(path: Path) -> None:
-    path.write_text(json.dumps({"format": 3}))
+    path.write_text(json.dumps({"format": 4}))
     path.chmod(0o600)
     with pytest.raises(ValueError, match=r"ledger\.json: a later version of uldp has written this ledger; use that"):
         FileLedger(path)
@@ -221,13 +221,13 @@ DAMAGED: dict[str, str | bytes] = {
     "no UTF-8": b"\xff7777",
     "no UTF-8 in a key": b'{"7777\xff": "00"}',
     "UTF-16": f'{{"a": "{SECRET}"}}'.encode("utf-16"),
-    "keys left out": f'{{"format": 2, "salt": "{SECRET}"}}',
-    "another key": f'{{"format": 2, "salt": "", "kept": {{}}, "spent": [], "more": "{SECRET}"}}',
+    "keys left out": f'{{"format": 3, "salt": "{SECRET}"}}',
+    "another key": f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [], "more": "{SECRET}"}}',
     "a key twice": f'{{"a": "{SECRET}", "a": "00"}}',
-    "a key of the ledger twice": '{"format": 2, "salt": "", "kept": {}, "spent": [[7777, 1.0]], "spent": []}',
+    "a key of the ledger twice": '{"format": 3, "salt": "", "kept": {}, "spent": [[7777, 1.0]], "spent": []}',
     "lists in lists": "[" * 200_000,
     "mappings in mappings": '{"a":' * 200_000,
-    "lists in lists of spendings": f'{{"format": 2, "spent": {"[" * 50_000}{"]" * 50_000}, "salt": "", "kept": {{}}}}',
+    "lists in lists of spendings": f'{{"format": 3, "spent": {"[" * 50_000}{"]" * 50_000}, "salt": "", "kept": {{}}}}',
     "no format": '{"format": null}',
     "payloads alone": '{"a": "07"}',
     "format 0": '{"format": 0}',
@@ -236,9 +236,9 @@ DAMAGED: dict[str, str | bytes] = {
 SPENDINGS = ["1e400", "NaN", "Infinity", "-Infinity", "-5", "0", "-1e400", '"1"', "true", "9" * 5000, "[1]"]
 TIMES = ["-5", "1.5", "1e400", "null", '"5"', "true", str(1 << 63), "9" * 5000]
 for number in SPENDINGS:
-    DAMAGED[f"spent {number:.9}"] = f'{{"format": 2, "salt": "", "kept": {{}}, "spent": [[7777, {number}]]}}'
+    DAMAGED[f"spent {number:.9}"] = f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [[7777, {number}]]}}'
 for number in TIMES:
-    DAMAGED[f"at {number:.9}"] = f'{{"format": 2, "salt": "7777", "kept": {{}}, "spent": [[{number}, 1.0]]}}'
+    DAMAGED[f"at {number:.9}"] = f'{{"format": 3, "salt": "7777", "kept": {{}}, "spent": [[{number}, 1.0]]}}'
 
 
 def put(path: Path, content: str | bytes) -> None:
@@ -267,7 +267,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["format", "spent", "kept"]), inner),
 )
-LEDGERS = st.fixed_dictionaries({"format": st.just(2) | JSON, "salt": JSON, "kept": JSON, "spent": JSON})
+LEDGERS = st.fixed_dictionaries({"format": st.just(3) | JSON, "salt": JSON, "kept": JSON, "spent": JSON})
 
 
 @given(st.binary() | (JSON | LEDGERS).map(lambda value: json.dumps(value).encode()))
@@ -322,7 +322,7 @@ def test_the_file_is_json_and_repr_names_it_alone(path: Path) -> None:
     with ledger.change() as content:
         content.kept["a"] = b"\x77\x77"
         content.spent += [Spending(5, 0.5), Spending(6, math.inf)]
-    written = {"format": 2, "salt": content.salt.hex(), "kept": {"a": "7777"}, "spent": [[5, 0.5], [6, None]]}
+    written = {"format": 3, "salt": content.salt.hex(), "kept": {"a": "7777"}, "spent": [[5, 0.5], [6, None]]}
     assert json.loads(path.read_text()) == written
     assert len(content.salt) == 16
     assert repr(ledger) == repr(FileLedger(str(path))) == f"FileLedger({str(path)!r})"

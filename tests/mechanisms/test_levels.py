@@ -77,9 +77,10 @@ def test_a_device_keeps_its_response_at_its_level() -> None:
     levels = {name: level | {"lasting_epsilon": 5 + 4 * level["epsilon"]} for name, level in LEVELS.items()}
     spec, ledger = build.spec(**keys(levels)), MemoryLedger()
     device = Device(spec, {}, ledger=ledger, level="strict")
-    device.report(1, build.START)
+    for hours in range(3):
+        device.report(1, build.START + hours * build.HOUR)
     with ledger.change() as content:
-        assert [spending.epsilon for spending in content.spent] == [7.0]
+        assert [spending.epsilon for spending in content.spent] == [0.5, 6.5]
 
 
 def test_a_simulation_draws_levels_by_their_shares() -> None:

@@ -119,7 +119,7 @@ def test_the_warning_about_an_epsilon_gives_the_odds() -> None:
         "mechanism.epsilon is 9: a reader of one report has odds of up to e^9 = 8,103 to 1 between two values; 8 or"
         " less leaves a doubt"
     )
-    assert "mechanism.lasting_epsilon is 12: a reader of all reports of one value together has odds" in lasting
+    assert "mechanism.lasting_epsilon is 12: a reader of two or more reports of one value has odds" in lasting
     assert "162,755 to 1" in lasting
 
 

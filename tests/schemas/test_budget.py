@@ -35,18 +35,18 @@ def test_a_record_keeps_it() -> None:
         ({"budget": {"epsilon": 4, "every": "9999d"}}, "must be more than 0 and at most 3650d (got '9999d')"),
         (
             {"budget": {"epsilon": 0.5, "every": "1d"}},
-            "budget.epsilon must be 1 or more, which is mechanism.epsilon: a first report spends this much",
+            "budget.epsilon must be 1 or more, which is mechanism.epsilon: a report spends this much",
         ),
         (
             {"budget": {"epsilon": 1, "every": "1d"}, "mechanism": {"name": "rr", "epsilon": 1.23456789}},
-            "budget.epsilon must be 1.23456789 or more, which is mechanism.epsilon: a first report spends this much",
+            "budget.epsilon must be 1.23456789 or more, which is mechanism.epsilon: a report spends this much",
         ),
         (
             {
                 "budget": {"epsilon": 2, "every": "1d"},
                 "mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 3.0},
             },
-            "budget.epsilon must be 3 or more, which is mechanism.lasting_epsilon: a first report spends this much",
+            "budget.epsilon must be 3 or more, which is mechanism.lasting_epsilon: two of a value spend this much",
         ),
         (
             {"budget": {"epsilon": 2, "every": "1d"}, "mechanism": {"name": "identity"}},

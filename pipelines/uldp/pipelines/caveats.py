@@ -40,7 +40,7 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
 def _large_budgets(spec: CollectionSpec) -> Iterator[str]:
     for key, epsilon, reports in (
         ("epsilon", spec.mechanism.epsilon, "one report"),
-        ("lasting_epsilon", spec.mechanism.lasting_epsilon, "all reports of one value together"),
+        ("lasting_epsilon", spec.mechanism.lasting_epsilon, "two or more reports of one value"),
     ):
         if epsilon is not None and epsilon > _LARGE_EPSILON:
             yield (

@@ -369,7 +369,9 @@ class TestGuarantee:
     def test_devices_that_keep_their_response(self) -> None:
         sentence = self.sentence({"name": "rr", "epsilon": 1.0, "lasting_epsilon": 3.0})
         assert "at most exp(ε) = 2.72 times as likely" in sentence
-        assert sentence.endswith("one report; for all reports of one value together, the factor is 20.1.")
+        assert sentence.endswith(
+            "for two or more reports of one value together, the factor is 20.1. Values of one user add up."
+        )
 
     @pytest.mark.parametrize("name", ["urr", "urap", "uoue"])
     def test_some_values_are_sensitive(self, name: str) -> None:

@@ -17,7 +17,7 @@ from uldp.transforms.estimate import estimates_of
 LASTING: dict[str, Any] = {"mechanism": {"name": "urr", "epsilon": 1.0, "lasting_epsilon": 3.0}}
 BUDGET: dict[str, Any] = {"budget": {"epsilon": 4, "every": "30d"}}
 ADD_UP = "reports of one user add up: t reports spend t times epsilon"
-OF_A_VALUE = "all reports of one value of a user together spend at most epsilon 3"
+OF_A_VALUE = "one report of a value spends at most epsilon 1, two or more together at most 3; values of one user add up"
 OF_A_USER = "devices refuse reports with which a user would spend more than epsilon 4 every 30d, over all collections"
 
 
@@ -60,7 +60,7 @@ def test_a_record_holds_the_budget() -> None:
             BUDGET,
             "reports with which its user would spend more than epsilon 4 every 30d, over all collections.",
         ),
-        (LASTING, "for all reports of one value together, the factor is 20.1."),
+        (LASTING, "for two or more reports of one value together, the factor is 20.1. Values of one user add up."),
     ],
 )
 def test_the_page_says_it(keys: dict[str, Any], sentence: str) -> None:

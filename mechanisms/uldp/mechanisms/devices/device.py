@@ -16,7 +16,7 @@ import numpy as np
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.ledger import Ledger, LedgerContent
 from uldp.mechanisms.devices.randomness import KeptDraws, SystemRandomness
-from uldp.mechanisms.devices.spending import BudgetExceededError, admitted_at, record
+from uldp.mechanisms.devices.spending import BudgetExceededError, admitted_at, record, spent_by
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import Randomness, WithMemory
 from uldp.schemas.arrays import Payloads, Values
@@ -45,18 +45,19 @@ class Device:
 
     The guarantee requires unpredictable randomness, and requires that ``hidden`` never leaves the device.
 
-    Every call spends epsilon: t reports spend t * epsilon together (Proposition 1, section 7). To send a report again,
-    keep its bytes and send them. With a ledger, the device enters what it spends, over all collections that share the
-    ledger. If the spec has a ``budget``, the device refuses a report with which more than this budget would be spent in
-    the period before it.
+    Without ``lasting_epsilon`` in the spec, every call spends epsilon: t reports spend t * epsilon together
+    (Proposition 1, section 7). To send a report again, keep its bytes and send them. With a ledger, the device enters
+    what it spends, over all collections that share the ledger. If the spec has a ``budget``, the device refuses a
+    report with which more than this budget would be spent in the period before it.
 
-    If the spec has ``lasting_epsilon``, the device keeps its response to each symbol in a ledger. All reports of one
-    value together then spend at most this budget (see ``Memoized``). Values behind one tag share a response. Numbers
+    If the spec has ``lasting_epsilon``, the device keeps its response to each symbol in a ledger. One report of a value
+    then spends epsilon. All its reports together spend at most ``lasting_epsilon`` (see ``Memoized``), and two of them
+    may spend as much, which is more than 2 * epsilon. Values behind one tag share a response. Numbers
     share one if they are rounded to one point of the grid of their mechanism: the device keeps the draw by which it
     rounds, and that of the attribute of a record that it reports. So one value has one symbol for ever. The device
     reports once a window, because two of its reports would not be independent. It draws and writes the same, whether or
-    not it has reported the value before. For a budget, a new response spends ``lasting_epsilon``, and later reports of
-    it spend nothing.
+    not it has reported the value before. For a budget, the first report of a response spends epsilon, the second the
+    rest of ``lasting_epsilon``, and later ones spend nothing.
 
     No report tells two values behind one tag apart, unless the tag has zones. Then the likelihoods of a report differ
     by up to a factor e^zone_epsilon, or e^epsilon without ``zone_epsilon``.
@@ -118,7 +119,7 @@ class Device:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
 
     def report(self, value: Value | Mapping[str, Value], event_time_ms: int) -> bytes:
-        """Perturb a value and encode its report; each call spends epsilon.
+        """Perturb a value and encode its report, which spends a budget.
 
         Args:
             value: The true value: an index into the domain, a string, or a number, which becomes the nearest end of
@@ -181,17 +182,18 @@ class Device:
     def _permanent(
         self, content: LedgerContent, mechanism: WithMemory, symbols: Values, event_time_ms: int
     ) -> Payloads:
-        """Return the permanent response to the symbol, and keep it; a new one spends the lasting budget."""
+        """Return the permanent response to the symbol; keep it behind a byte, which counts its reports up to 2."""
         key, reported_until = self._key(content, int(symbols[0])), self._key(content, "reported until")
         if event_time_ms < int.from_bytes(content.kept.get(reported_until, b"")):
             raise ValueError(f"this device has reported to {self._spec.collection} in this window, or in a later one")
         # Draw and write in any case, so that the time does not depend on whether the device has had this value before.
         response = mechanism.permanent(symbols, self._randomness)
-        kept = content.kept.get(key)
-        self._spend(content, self._protocol.guarantee.lasting if kept is None else 0.0, event_time_ms)
-        if kept is not None:
-            response[:] = np.frombuffer(kept, response.dtype)
-        content.kept[key] = response.tobytes()
+        kept = content.kept.get(key, b"\0")
+        reports = kept[0]
+        self._spend(content, spent_by(self._protocol.guarantee, reports), event_time_ms)
+        if reports:
+            response[:] = np.frombuffer(kept, response.dtype, offset=1).reshape(response.shape)
+        content.kept[key] = bytes([min(reports + 1, 2)]) + response.tobytes()
         content.kept[reported_until] = self._window_end(event_time_ms).to_bytes(8)
         return response
 

@@ -21,7 +21,7 @@ from uldp.schemas.regular_files import is_at, open_regular, parse_json, read_bou
 from uldp.schemas.specs.mistakes import plain
 
 #: The format of the file.
-_FORMAT = 2
+_FORMAT = 3
 #: The largest size of the file in bytes: each change reads and writes all of it. The responses of a device to each of
 #: 16,384 values, in bits, take as much.
 _MAX_BYTES = 64 << 20
@@ -54,7 +54,7 @@ class Ledger(Protocol):
 
     All collections of one user share one ledger, so that their spendings add up. Keep it for as long as the device
     reports, also for values that the device does not hold any more. A device that loses its ledger draws new permanent
-    responses, and spends the lasting budget and the budget of each period once more.
+    responses, and spends all budgets once more: the lasting one of each value, and that of each period.
     """
 
     def change(self) -> contextlib.AbstractContextManager[LedgerContent]:
@@ -126,7 +126,7 @@ class _Written(BaseModel):
 
     model_config = _IN_HEX
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     salt: bytes
     kept: dict[str, bytes]
     spent: list[tuple[_Time, _Epsilon | None]]

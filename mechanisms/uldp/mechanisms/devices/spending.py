@@ -6,6 +6,7 @@ The times are those of the observations that the reports are about, by the devic
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from uldp.mechanisms.protocol.mechanism import Guarantee
 from uldp.schemas.errors import UldpError
 from uldp.schemas.records import iso
 from uldp.schemas.specs.budget import Budget
@@ -43,6 +44,17 @@ class BudgetExceededError(UldpError):
             f"{spec.collection}: this report would exceed the budget of the user, {spec.budget}; the device can report"
             f" again from {iso(until)} on"
         )
+
+
+def spent_by(guarantee: Guarantee, before: int) -> float | None:
+    """Return what a report of a kept response spends that ``before`` other reports have had; None without privacy.
+
+    One report reveals epsilon. Two may reveal the lasting budget, which is all that the response can: two equal reports
+    show that they are the response, and not the noise on it. So the second spends what is left, and others nothing.
+    """
+    if not before or guarantee.epsilon is None or guarantee.lasting is None:
+        return guarantee.epsilon
+    return guarantee.lasting - guarantee.epsilon if before == 1 else 0.0
 
 
 def admitted_at(spent: Iterable[Spending], epsilon: float, time: int, budget: Budget) -> int:

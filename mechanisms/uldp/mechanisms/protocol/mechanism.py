@@ -61,7 +61,8 @@ class Guarantee:
     Attributes:
         privacy: The definition that the mechanism meets.
         epsilon: The budget of one report in nats; None without privacy.
-        lasting: The budget of all reports of one value together, in nats; None if each report spends epsilon anew.
+        lasting: The budget of two or more reports of one value, in nats, which may be more than twice epsilon; None if
+            each report spends epsilon anew.
         terms: A clause about the odds of two values, where epsilon does not say all: epsilon is the most then.
     """
 

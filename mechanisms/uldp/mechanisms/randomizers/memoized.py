@@ -48,8 +48,11 @@ class Memoized(WithMemory):
 
     Guarantee: one report has that of the second mechanism. All reports of one symbol together have the budget of the
     first, however many they are, because they follow from its one response: they are (Z_S, Y_P, lasting)-ULDP, where
-    Y_P are the sequences of reports that some symbol of Z_S can produce. Reports of several symbols spend the lasting
-    budget of each, and a reader may see that the symbol has changed.
+    Y_P are the sequences of reports that some symbol of Z_S can produce. Under uniform noise, two reports may spend
+    more than twice the budget of one: two equal ones of many payloads are the response, and not the noise. So t reports
+    spend the lasting budget at most, but t times epsilon is no bound. Reports of several symbols spend the sum of what
+    those of each symbol spend, epsilon for one and the lasting budget for several, and a reader may see when the symbol
+    changes and returns.
 
     Attributes:
         once: The mechanism that has the law of one report.

@@ -30,8 +30,8 @@ class Question:
         epsilon: The budget of one report in nats.
         users: The number of users who report in a window.
         error: The l1 distance between the published shares and the truth that may be expected.
-        lasting_epsilon: The budget of all reports of one value, if devices keep their responses. One report has the
-            same probabilities with and without it.
+        lasting_epsilon: The budget of two or more reports of one value, if devices keep their responses. One report has
+            the same probabilities with and without it.
         below: The folder below which these files may be; None for ``base``.
     """
 

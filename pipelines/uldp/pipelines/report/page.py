@@ -241,8 +241,8 @@ def guarantee(spec: CollectionSpec) -> str:
     if promise.terms:
         one += f" This is the most that any two values differ by: {promise.terms}."
     if promise.lasting is not None:
-        one += " This is about one report; for all reports of one value together, the factor is "
-        one += f"{_factor(promise.lasting)}."
+        one += " This is about one report; for two or more reports of one value together, the factor is "
+        one += f"{_factor(promise.lasting)}. Values of one user add up."
     if spec.budget is not None:
         one += (
             f" A device refuses reports with which its user would spend more than {spec.budget}, over all collections."

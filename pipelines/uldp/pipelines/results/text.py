@@ -27,7 +27,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     rows = [f"{spec.collection} version {spec.version}"]
     budget = "no privacy" if guarantee.epsilon is None else f"epsilon {guarantee.epsilon:.6g} nats a report"
     budget = f"up to {budget}" if guarantee.terms else budget
-    budget += f" and {guarantee.lasting:.6g} for all of one value" if guarantee.lasting is not None else ""
+    budget += f" and {guarantee.lasting:.6g} for two or more of one value" if guarantee.lasting is not None else ""
     rows.append(f"  mechanism   {spec.mechanism.name}, {budget}, over {_domain_text(spec)}")
     if numbers := list(_auto_text(spec)):
         rows.append(f"  auto        {', '.join(numbers)}")
@@ -69,7 +69,7 @@ def _odds_text(epsilon: float, lasting: float | None) -> str:
         return f"from 50 % to {most} % at the most, odds of {math.exp(budget):,.3g} to 1"
 
     one = f"one report moves a guess between two protected values {moved(epsilon)}"
-    return one if lasting is None else f"{one}; all reports of one value {moved(lasting)}"
+    return one if lasting is None else f"{one}; two or more of one value {moved(lasting)}"
 
 
 def _auto_text(spec: CollectionSpec) -> Iterator[str]:
@@ -134,7 +134,10 @@ def over_time(epsilon: float | None, lasting: float | None, budget: Budget | Non
     if epsilon is None:
         return
     if lasting is not None:
-        yield f"all reports of one value of a user together spend at most epsilon {lasting:g}"
+        yield (
+            f"one report of a value spends at most epsilon {epsilon:g}, two or more together at most {lasting:g};"
+            " values of one user add up"
+        )
     if budget is not None:
         yield f"devices refuse reports with which a user would spend more than {budget}, over all collections"
     if lasting is None and budget is None:

@@ -149,13 +149,12 @@ class CollectionSpec(Strict):
             return
         if self.mechanism.no_budget:
             raise ValueError(f"budget: {self.mechanism.no_budget}; remove budget")
-        spent, key = self.mechanism.epsilon, "epsilon"
+        spent, key, reports = self.mechanism.epsilon, "epsilon", "a report spends"
         if self.mechanism.lasting_epsilon is not None:
-            spent, key = self.mechanism.lasting_epsilon, "lasting_epsilon"
+            spent, key, reports = self.mechanism.lasting_epsilon, "lasting_epsilon", "two of a value spend"
         if spent is not None and self.budget.epsilon < spent:
             raise ValueError(
-                f"budget.epsilon must be {spent:.16g} or more, which is mechanism.{key}: a first report spends this"
-                " much"
+                f"budget.epsilon must be {spent:.16g} or more, which is mechanism.{key}: {reports} this much"
             )
 
     def __init__(self, *given: object, **keys: object) -> None:
