@@ -98,24 +98,29 @@ def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
         spec: The spec that it was made under, which has the labels.
     """
     for table in _tables(estimate):
-        columns, labels = _columns(estimate, table), _labels(table, spec)
-        for i in range(len(table.values)):
-            own = columns | {"position": i, "label": None if labels is None else labels[i]}
-            yield {name: _value(kind, own[name], i) for name, kind in KEPT_COLUMNS.items()}
+        size, labels = len(table.values), _labels(table, spec)
+        columns = _columns(estimate, table) | {"position": np.arange(size), "label": labels}
+        values = (_values(kind, columns[name], size) for name, kind in KEPT_COLUMNS.items())
+        yield from (dict(zip(KEPT_COLUMNS, row, strict=True)) for row in zip(*values, strict=True))
 
 
-def _value(kind: Kind, column: _Column, i: int) -> Any:
-    """Return the value of a column in a row, as Python has it."""
-    value = column[i].item() if isinstance(column, np.ndarray) else column
+def _values(kind: Kind, column: _Column, size: int) -> Sequence[Any]:
+    """Return the value of a column in each row, as Python has it."""
+    if isinstance(column, np.ndarray):
+        values = column.astype(kind.value).astype(object)
+        if kind is Kind.NUMBER:
+            values[np.isnan(column)] = None
+        return list(values)
+    if isinstance(column, Sequence) and not isinstance(column, str):
+        return list(map(printable, column))
     match kind:
         case Kind.TIME:
-            return _EPOCH + timedelta(milliseconds=value)
-        case Kind.TEXT:
-            return None if value is None else printable(value)
-        case Kind.NUMBER:
-            return None if value is None or np.isnan(value) else float(value)
-        case _:
-            return value
+            column = _EPOCH + timedelta(milliseconds=column)
+        case Kind.TEXT if column is not None:
+            column = printable(column)
+        case Kind.NUMBER if column is not None:
+            column = float(column)
+    return [column] * size
 
 
 def _tables(estimate: Estimate) -> Iterator[Table]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from tests.build import HOUR, MINUTE, START, message, report, spec
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.outputs import Claim
+from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import RESUME, _digest, resume_points
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
@@ -29,6 +31,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
 from uldp.transforms.io.archive import message_files
 from uldp.transforms.io.durable_files import write_file
+from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.journal import JOURNAL, Journal, JournalEnd
 from uldp.transforms.io.local.resume import Announced, ResumePoint, ResumePoints
@@ -47,12 +50,26 @@ SPECS = (FIXED, SLIDING, FEW)
 
 
 def follow(
-    stream: LocalStream, out: Path, specs: Sequence[CollectionSpec] = SPECS, *, newest_only: bool = False
+    stream: LocalStream,
+    out: Path,
+    specs: Sequence[CollectionSpec] = SPECS,
+    *,
+    newest_only: bool = False,
+    publishing: Publishing = NOWHERE,
 ) -> list[str]:
     """The lines that the job says."""
     said: list[str] = []
     options = jobs.pipeline_options([])
-    jobs.follow(specs, stream.path, out, options, watermark_delay_ms=0, newest_only=newest_only, say=said.append)
+    jobs.follow(
+        specs,
+        stream.path,
+        out,
+        options,
+        watermark_delay_ms=0,
+        newest_only=newest_only,
+        publishing=publishing,
+        say=said.append,
+    )
     return said
 
 
@@ -184,8 +201,9 @@ def test_a_restart_reads_what_can_change_alone_and_writes_the_same_bytes(
     # A segment is of two hours, and an event of half a day.
     assert segment - (served.reach / HOUR + 12) / 2 - 1 <= first < segment - served.reach / HOUR / 2
 
+    publishing = Publishing(parse_endpoint(f"duckdb:{tmp_path / 'rows.duckdb'}"))
     with mock.patch.object(events, "read_header", wraps=read_header) as opened:
-        said = follow(stream, out, [FIXED])
+        said = follow(stream, out, [FIXED], publishing=publishing)
     assert [call.args[0].name for call in opened.call_args_list] == [
         path.name for path in stream.segments() if path.name >= point.first
     ]
@@ -193,6 +211,11 @@ def test_a_restart_reads_what_can_change_alone_and_writes_the_same_bytes(
     follow(stream, tmp_path / "whole", [FIXED])
     assert files(out) == files(tmp_path / "whole")
     assert {path.split("/")[0] for path in files(out)} == {"counts", "estimates", "rejected"}
+    with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
+        query = "SELECT DISTINCT epoch_ms(window_start), received FROM estimate_panes"
+        published = set(connection.execute(query).fetchall())
+    # Of the windows of which it reads a part it publishes nothing.
+    assert published < {(each.window_start, each.accounting.received) for each in read_estimates(out)}
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ def follow(
 
     The local runner keeps its state in memory. A job that is started again reads the stream from its resume point, see
     ``uldp.pipelines.jobs.resuming``, and arrives at the same counts. Its panes replace the panes of the earlier run
-    once they have received as many reports. It publishes again what the windows that it reads again give, under the
+    once they have received as many reports. It publishes again the panes of windows that can still change, under the
     same keys. For ``newest_only``, see ``WriteResults``; for ``registry_ids``, ``Aggregate``; for ``publishing``,
     ``backfill``; for ``settled``, ``LocalStreamEvents``; for ``clock``, ``LocalStream``.
 
@@ -216,9 +216,9 @@ def follow(
         beat = stack.enter_context(Heartbeat(say, partial(_position, specs, events)))
         messages: PCollection[Chunk] = pipeline | "ReadLocalStream" >> ReadLocalStream(events.endpoint)
         aggregated: Aggregated = messages | "Aggregate" >> claim.keyed(aggregate)
-        publishing.publish(aggregated, specs, native=False)
         if points.start is not None:
             aggregated = Unwritten.after(points.start, specs).of(aggregated)
+        publishing.publish(aggregated, specs, native=False)
         signed = partial(sign_file, points.journal, Path(claim.private))
         _ = aggregated | "WriteResults" >> WriteResults(claim.results, claim.private, newest_only, signed)
         _ = aggregated.counts | "SignCounts" >> beam.Map(partial(sign_pane, points.journal))
