@@ -93,10 +93,10 @@ def test_a_report_without_privacy_exceeds_every_budget() -> None:
 def test_a_restart_frees_nothing(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     for day in range(4):
-        report(make_spec(), FileLedger(path), day)
+        report(make_spec(), FileLedger(path, skew=None), day)
     with pytest.raises(BudgetExceededError):
-        report(make_spec(), FileLedger(path), 4)
-    assert spent(FileLedger(path)) == [(START + day * DAY, 1.0) for day in range(4)]
+        report(make_spec(), FileLedger(path, skew=None), 4)
+    assert spent(FileLedger(path, skew=None)) == [(START + day * DAY, 1.0) for day in range(4)]
 
 
 def test_what_a_report_spends_is_on_the_disk_before_it_is_drawn() -> None:

@@ -47,7 +47,7 @@ def report(spec: CollectionSpec, ledger: Ledger, value: int, hours: int, hidden:
 @pytest.mark.parametrize("name", ["rr", "urr", "oue", "urap"])
 def test_a_restarted_device_keeps_its_response(name: str, tmp_path: Path) -> None:
     path, spec = tmp_path / "ledger.json", make_spec(name)
-    assert len({report(spec, FileLedger(path), 5, hours) for hours in range(8)}) == 1
+    assert len({report(spec, FileLedger(path, skew=None), 5, hours) for hours in range(8)}) == 1
 
 
 def test_a_device_that_loses_its_ledger_draws_anew() -> None:

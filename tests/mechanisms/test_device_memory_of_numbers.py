@@ -50,7 +50,7 @@ def test_a_restarted_device_keeps_its_response(name: str, tmp_path: Path) -> Non
     keys, value = SPECS[name]
     spec, path = build.spec(**keys), tmp_path / "ledger.json"
     sent = [
-        payload(Device(spec, {}, ledger=FileLedger(path)).report(value, NOON + hours * build.HOUR))
+        payload(Device(spec, {}, ledger=FileLedger(path, skew=None)).report(value, NOON + hours * build.HOUR))
         for hours in range(12)
     ]
     assert len(set(sent)) == 1
@@ -121,7 +121,7 @@ def test_a_device_reports_one_attribute_of_its_record_for_ever() -> None:
 def test_a_ledger_of_before_needs_no_kept_draws(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     spec = build.spec(domain=VALUES, sensitive="all", mechanism={"name": "oue"} | SHOWN)
-    Device(spec, {}, ledger=FileLedger(path)).report(3, NOON)
+    Device(spec, {}, ledger=FileLedger(path, skew=None)).report(3, NOON)
     assert len(json.loads(path.read_text())["kept"]) == 2  # the response, and when the device may report again
 
 

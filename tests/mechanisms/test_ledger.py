@@ -18,8 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from uldp.mechanisms.devices.clock import Start
 from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.devices.spending import Spending
+from uldp.schemas.errors import DataError
 
 
 @pytest.fixture
@@ -222,7 +224,7 @@ DAMAGED: dict[str, str | bytes] = {
     "no UTF-8 in a key": b'{"7777\xff": "00"}',
     "UTF-16": f'{{"a": "{SECRET}"}}'.encode("utf-16"),
     "keys left out": f'{{"format": 3, "salt": "{SECRET}"}}',
-    "another key": f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [], "more": "{SECRET}"}}',
+    "another key": f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [], "start": null, "more": "{SECRET}"}}',
     "a key twice": f'{{"a": "{SECRET}", "a": "00"}}',
     "a key of the ledger twice": '{"format": 3, "salt": "", "kept": {}, "spent": [[7777, 1.0]], "spent": []}',
     "lists in lists": "[" * 200_000,
@@ -234,11 +236,14 @@ DAMAGED: dict[str, str | bytes] = {
     "format as a text": f'{{"format": "{SECRET}"}}',
 }
 SPENDINGS = ["1e400", "NaN", "Infinity", "-Infinity", "-5", "0", "-1e400", '"1"', "true", "9" * 5000, "[1]"]
+END = ', "start": null}'
 TIMES = ["-5", "1.5", "1e400", "null", '"5"', "true", str(1 << 63), "9" * 5000]
 for number in SPENDINGS:
-    DAMAGED[f"spent {number:.9}"] = f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [[7777, {number}]]}}'
+    DAMAGED[f"spent {number:.9}"] = f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [[7777, {number}]]{END}'
 for number in TIMES:
-    DAMAGED[f"at {number:.9}"] = f'{{"format": 3, "salt": "7777", "kept": {{}}, "spent": [[{number}, 1.0]]}}'
+    DAMAGED[f"at {number:.9}"] = f'{{"format": 3, "salt": "7777", "kept": {{}}, "spent": [[{number}, 1.0]]{END}'
+for start in ["5", "[]", '["7777"]', '["7777", 1.5]', "[7777, 5]", '["7777", 5, 5]', f'["7777", {1 << 63}]']:
+    DAMAGED[f"started {start}"] = f'{{"format": 3, "salt": "", "kept": {{}}, "spent": [], "start": {start}}}'
 
 
 def put(path: Path, content: str | bytes) -> None:
@@ -250,7 +255,7 @@ def refusal(path: Path) -> str:
     """The one line with which a file is refused, which must not hold any of it; nor may an error behind it."""
     with pytest.raises(ValueError, match=re.escape(f"{path}: ")) as caught:
         FileLedger(path)
-    assert type(caught.value) is ValueError
+    assert type(caught.value) is DataError
     (line,) = str(caught.value).splitlines()
     assert SECRET not in "".join(traceback.format_exception(caught.value)).replace(str(path), "")
     return line
@@ -267,7 +272,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["format", "spent", "kept"]), inner),
 )
-LEDGERS = st.fixed_dictionaries({"format": st.just(3) | JSON, "salt": JSON, "kept": JSON, "spent": JSON})
+LEDGERS = st.fixed_dictionaries({"format": st.just(3) | JSON, "salt": JSON, "kept": JSON, "spent": JSON, "start": JSON})
 
 
 @given(st.binary() | (JSON | LEDGERS).map(lambda value: json.dumps(value).encode()))
@@ -281,7 +286,7 @@ def test_any_junk_is_a_ledger_or_refused_in_one_line(path: Path, junk: bytes) ->
         FileLedger(path)  # what it has written is a ledger
     except ValueError as error:
         refused = [error]
-    assert [(type(error), len(str(error).splitlines())) for error in refused] in ([], [(ValueError, 1)])
+    assert [(type(error), len(str(error).splitlines())) for error in refused] in ([], [(DataError, 1)])
 
 
 def test_what_is_no_file_is_refused(path: Path) -> None:
@@ -322,7 +327,9 @@ def test_the_file_is_json_and_repr_names_it_alone(path: Path) -> None:
     with ledger.change() as content:
         content.kept["a"] = b"\x77\x77"
         content.spent += [Spending(5, 0.5), Spending(6, math.inf)]
+        content.start = Start("of a run", -7)
     written = {"format": 3, "salt": content.salt.hex(), "kept": {"a": "7777"}, "spent": [[5, 0.5], [6, None]]}
+    written["start"] = ["of a run", -7]
     assert json.loads(path.read_text()) == written
     assert len(content.salt) == 16
     assert repr(ledger) == repr(FileLedger(str(path))) == f"FileLedger({str(path)!r})"

@@ -5,6 +5,7 @@ This package uses NumPy and special functions, never Beam. Of this project it im
 
 from uldp.mechanisms.assembly import kept, of_folds, of_shares, of_strings
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.devices.clock import Clock, ClockError, Uptime
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
@@ -32,6 +33,8 @@ __all__ = [
     "BudgetExceededError",
     "Cells",
     "Channel",
+    "Clock",
+    "ClockError",
     "Decoder",
     "Device",
     "Encoding",
@@ -53,6 +56,7 @@ __all__ = [
     "PureMechanism",
     "Randomness",
     "UniformNoise",
+    "Uptime",
     "build_protocol",
     "count_symbols",
     "kept",

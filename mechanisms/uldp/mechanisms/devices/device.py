@@ -136,6 +136,7 @@ class Device:
                 is missing. The message contains no value. With ``lasting_epsilon``, also if the device has reported in
                 this window or a later one.
             BudgetExceededError: if the report would exceed the budget. The message contains no value.
+            ClockError: if the ledger does not believe the time. The message contains no value.
             TypeError: if an index is no integer, a number is no number, a string is no string, a record is no mapping,
                 or the time is no integer. The message contains no value.
         """
@@ -161,12 +162,14 @@ class Device:
         # The ledger is written before the report is drawn, so that no report leaves that it does not know.
         if isinstance(mechanism, WithMemory) and ledger is not None:
             with ledger.change() as content:
+                ledger.check_time(content, event_time_ms)
                 symbols = self._encode(content, columns)
                 response = self._permanent(content, mechanism, symbols, event_time_ms)
             return mechanism.again(response, self._randomness)
         symbols = protocol.encoding.encode(columns, self._randomness)
         if ledger is not None:
             with ledger.change() as content:
+                ledger.check_time(content, event_time_ms)
                 self._spend(content, self._protocol.guarantee.epsilon, event_time_ms)
         return mechanism.perturb(symbols, self._randomness)
 

@@ -9,11 +9,13 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from uldp.mechanisms.devices.clock import SKEW, Clock, Start, SystemClock, checked_start
 from uldp.mechanisms.devices.spending import Spending
 from uldp.schemas.errors import DataError
 from uldp.schemas.file_errors import file_error_text
@@ -27,6 +29,7 @@ _FORMAT = 3
 _MAX_BYTES = 64 << 20
 _IN_HEX = ConfigDict(extra="forbid", strict=True, val_json_bytes="hex", ser_json_bytes="hex")
 _Time = Annotated[int, Field(ge=0, lt=1 << 63)]
+_StartTime = Annotated[int, Field(ge=-1 << 63, lt=1 << 63)]
 _Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -38,11 +41,13 @@ class LedgerContent:
         salt: Random bytes in each key, so that nobody can find values by hashing all of a domain who reads keys alone.
         kept: Payloads by key.
         spent: What the user has spent, over all collections.
+        start: When the machine started, as its clock said; None if that is not known.
     """
 
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(16))
     kept: dict[str, bytes] = field(default_factory=dict)
     spent: list[Spending] = field(default_factory=list)
+    start: Start | None = None
 
     def key(self, name: str) -> str:
         """Return the key of an entry."""
@@ -63,9 +68,15 @@ class Ledger(Protocol):
         When the block ends, a restart does not forget the change. If it ends by an error, nothing has changed.
         """
 
+    def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
+        """Refuse the time of an observation that the ledger does not believe, by a ClockError.
+
+        A device calls it first in each change, so the ledger may note in the content what it knows of the clock.
+        """
+
 
 class MemoryLedger:
-    """A ledger that a restart forgets, for tests of clients."""
+    """A ledger that a restart forgets, and that believes every time, for tests of clients."""
 
     def __init__(self) -> None:
         self._content = LedgerContent()
@@ -79,6 +90,9 @@ class MemoryLedger:
             yield content
             self._content = content
 
+    def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
+        """Believe every time."""
+
 
 class FileLedger:
     """A ledger in a JSON file, which only its owner may read and write (mode 0600).
@@ -88,19 +102,29 @@ class FileLedger:
     with ``.lock`` behind its name. The lock holds on one machine, so no ledger may be on a network drive that several
     machines use. The file system and its backups may keep earlier contents. Only POSIX systems have such locks.
 
+    A device that reports by times ahead of now would spend the budgets of later periods now, and one that reports by
+    earlier times first would spend those of earlier periods. So observations must be of now. On Linux, the clock of the
+    machine must not come further than the time either, until the machine is restarted.
+
     Args:
         path: The file; the first change creates it. Its folder must exist.
+        skew: How far the times of observations may be from the clock, and the clock may come further than the time.
+            None believes every time: a budget then holds by the times that are given.
+        clock: The clock of the machine, in place of the system's.
 
     Raises:
         TypeError: if the path is none.
-        ValueError: if others may read or write the file, or it holds no ledger: whatever a disk, a backup or another
-            program has made of it. The message is one line, and has no content of it.
+        ValueError: if the skew is negative; or if others may read or write the file, or it holds no ledger: whatever a
+            disk, a backup or another program has made of it. The message is one line, and has no content of it.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, skew: timedelta | None = SKEW, clock: Clock | None = None) -> None:
         if not isinstance(path, str | Path):
             raise TypeError(f"the path of a ledger is a {type(path).__name__}, not a str; write FileLedger(PATH)")
-        self._path = Path(path)
+        if skew is not None and skew < timedelta(0):
+            raise ValueError(f"the skew of a ledger is negative, {skew}; write timedelta(hours=1), or None")
+        self._path, self._skew = Path(path), skew
+        self._clock = SystemClock() if clock is None else clock
         _read(self._path)
 
     def __repr__(self) -> str:
@@ -120,6 +144,15 @@ class FileLedger:
             yield content
             _write(self._path, content, check)
 
+    def check_time(self, content: LedgerContent, event_time_ms: int) -> None:
+        """Check the time of an observation against the clock, and the clock against the time since the machine started.
+
+        Raises:
+            ClockError: if one of them is more than the skew off.
+        """
+        if self._skew is not None:
+            content.start = checked_start(content.start, self._clock, event_time_ms, self._skew)
+
 
 class _Written(BaseModel):
     """What the file holds, in JSON: bytes in hexadecimal, and null for what a report without privacy spends."""
@@ -130,6 +163,7 @@ class _Written(BaseModel):
     salt: bytes
     kept: dict[str, bytes]
     spent: list[tuple[_Time, _Epsilon | None]]
+    start: tuple[str, _StartTime] | None
 
     @classmethod
     def of(cls, content: LedgerContent, path: Path) -> Self:
@@ -140,7 +174,7 @@ class _Written(BaseModel):
         """
         spent = [(time, None if epsilon == math.inf else epsilon) for time, epsilon in content.spent]
         with contextlib.suppress(ValidationError):
-            return cls(salt=content.salt, kept=content.kept, spent=spent)
+            return cls(salt=content.salt, kept=content.kept, spent=spent, start=content.start)
         raise DataError(
             f"{plain(str(path))}: a ledger takes bytes, times since 1970 and budgets above 0 alone; check the clock"
         )
@@ -148,7 +182,7 @@ class _Written(BaseModel):
     def content(self) -> LedgerContent:
         """Return the content that was written."""
         spent = [Spending(time, math.inf if epsilon is None else epsilon) for time, epsilon in self.spent]
-        return LedgerContent(self.salt, self.kept, spent)
+        return LedgerContent(self.salt, self.kept, spent, None if self.start is None else Start(*self.start))
 
 
 @contextlib.contextmanager
