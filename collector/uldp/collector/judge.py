@@ -41,7 +41,8 @@ class Judged:
         published: Shape (n,): publish time of the message of each report.
         verdicts: Shape (n,): one verdict for each report. A report that is counted may still be a duplicate.
         slices: Shape (n,): start of the time slice that holds each event time.
-        admitted: Shape (n,): which event times the collection admits, and are of the newest slices of their message.
+        admitted: Shape (n,): whether a report may be counted in the window of its event time. This time is neither too
+            old nor too far ahead, and its time slice is one of the newest slices that the message may name.
         improbable: Shape (n,): which payloads are improbable.
         judge_lateness: Whether a report can be late.
     """
@@ -91,8 +92,8 @@ class Judged:
     def slots(self) -> Times:
         """Return the start of the time slice in whose accounting each report is, late and rejected ones included.
 
-        This is the slice of the event time, if ``admitted`` says so and the state of that slice's windows
-        still exists; else the slice of the publish time. So no device can open windows at will.
+        This is the slice of the event time, if the report is ``admitted`` and the job still has the state of that
+        slice's windows; else the slice of the publish time. So no device can open windows at will.
         """
         served, published = self.parsed.served, self.published
         if not self.verdicts.any():

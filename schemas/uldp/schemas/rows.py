@@ -76,11 +76,11 @@ COLUMNS: Mapping[str, Kind] = {
     "missing": Kind.COUNT,
 }
 #: Further columns of a place that keeps the rows of all panes. The channel is the digest of what devices need to know
-#: of the spec. Of the panes of a window, the one of the highest age holds; ages sort as text.
+#: of the spec. If a window has several panes, the pane with the highest age is valid; ages sort as text.
 PANE_COLUMNS: Mapping[str, Kind] = {"channel": Kind.TEXT, "age": Kind.TEXT, "table_name": Kind.TEXT}
 #: All columns of such a place.
 KEPT_COLUMNS: Mapping[str, Kind] = {**PANE_COLUMNS, **COLUMNS}
-#: The columns that name a window's estimate. Of its panes, the newest alone holds.
+#: The columns that name a window's estimate. Only its newest pane is valid.
 WINDOW_KEY = ("collection", "version", "channel", "window_start", "window_end", "estimator")
 #: The columns that name a row among those of all panes. No other row has the same ones.
 KEY = (*WINDOW_KEY, "age", "table_name", "position")

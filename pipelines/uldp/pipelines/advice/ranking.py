@@ -150,7 +150,7 @@ def _advise(question: Question, mechanism: str) -> Advice:
         _payload_bytes(simulated.protocol.mechanism.form),
         _draws(simulated.protocol),
         simulated.decoder.weight,
-        _kept(simulated.protocol.mechanism, question, advised, users, plain=plain),
+        _lasting(simulated.protocol.mechanism, question, advised, users, plain=plain),
     )
 
 
@@ -218,8 +218,13 @@ def _draws(protocol: LdpProtocol) -> int:
     return randomness.draws
 
 
-def _kept(once: Mechanism, question: Question, keys: Mapping[str, Any], users: int, *, plain: bool) -> str:
-    """Say whether lasting_epsilon suits the mechanism, and whether kept responses link the reports of a device."""
+def _lasting(once: Mechanism, question: Question, keys: Mapping[str, Any], users: int, *, plain: bool) -> str:
+    """Say whether the mechanism can have a lasting_epsilon, and whether its permanent responses then identify a device.
+
+    Returns:
+        "no", if it cannot; "links", if there are more responses than users, so that a response can tell whose reports
+        belong together; or "yes".
+    """
     lasting = {"lasting_epsilon": min(2 * keys["epsilon"], MAX_EPSILON)}
     try:
         build_protocol(question.spec({**lasting, **keys}, plain=plain))

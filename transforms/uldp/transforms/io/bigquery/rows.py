@@ -88,6 +88,6 @@ def estimates_table() -> list[dict[str, Any]]:
             column["type"] = "TIMESTAMP"
     return [
         _field("key", "STRING", "Collection, version, window and estimator: panes of one estimate have one key."),
-        _field("age", "STRING", "Of the rows of a key, the one of the highest age holds."),
+        _field("age", "STRING", "If several rows have one key, the row with the highest age is valid."),
         *columns,
     ]
