@@ -9,7 +9,7 @@ import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 
 from uldp.collector.collections import YEAR_9000
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.codec.columnar import Layout, report_schema
@@ -57,7 +57,7 @@ SPECS = tuple(
         },
     )
 )
-DECODER = ReportDecoder(SPECS, judge_lateness=True, sender_key=bytes(32))
+DECODER = ReportReader(SPECS, judge_lateness=True, sender_key=bytes(32))
 
 
 def _heads() -> Iterator[bytes]:

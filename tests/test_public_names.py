@@ -27,7 +27,7 @@ def test_a_name_that_is_not_there_is_no_attribute(package: str) -> None:
     [
         ("from uldp.schemas import CollectionSpec", ["apache_beam", "grpc", "scipy"]),
         ("from uldp.mechanisms import Device", ["apache_beam", "grpc", "scipy"]),
-        ("from uldp.collector import ReportDecoder", ["apache_beam", "grpc"]),
+        ("from uldp.collector import ReportReader", ["apache_beam", "grpc"]),
         ("import uldp.transforms", ["apache_beam", "grpc"]),
         ("from uldp.pipelines import read_estimates", ["apache_beam", "grpc"]),
     ],

@@ -14,7 +14,7 @@ from benchmarks.guard import KERNEL_MARGINS, MARGINS, Margin
 from benchmarks.rows import Row, alone
 from benchmarks.scaling import Scale
 from benchmarks.throughput import MEASUREMENTS, Measured, Measurement
-from uldp.collector.decoder import ReportDecoder
+from uldp.collector.reader import ReportReader
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
 from uldp.transforms.io.message_files import read_messages
@@ -141,7 +141,7 @@ def test_what_is_rejected_is_measured_against_what_is_counted(monkeypatch: pytes
 def test_the_messages_of_a_reason_are_rejected_for_it(reason: str) -> None:
     rng = np.random.default_rng(1)
     messages = [Message(rejects.MAKERS[reason](n, rng.bytes(24)), rejects.START + rejects.HOUR) for n in range(200)]
-    assert {each.reason for each in ReportDecoder(rejects.SPECS, judge_lateness=False).decode(messages).rejected} == {
+    assert {each.reason for each in ReportReader(rejects.SPECS, judge_lateness=False).decode(messages).rejected} == {
         reason
     }
 

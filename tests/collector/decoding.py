@@ -8,7 +8,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from tests.reports import reports_of
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec import columnar
 from uldp.schemas.codec.batched import BatchViews
 from uldp.schemas.pane import Accounting
@@ -55,7 +55,7 @@ both_paths = pytest.mark.usefixtures("path")
 
 
 def decode(*messages: Message, judge_lateness: bool = True) -> Decoded:
-    return ReportDecoder(SPECS.values(), judge_lateness=judge_lateness).decode(messages)
+    return ReportReader(SPECS.values(), judge_lateness=judge_lateness).decode(messages)
 
 
 def report(payload: int | bytes = 3, time: int = START, key: tuple[str, int] = SYMBOL.key, id_: bytes = ID) -> bytes:

@@ -19,7 +19,7 @@ from tests.collector.decoding import (
     report,
     spec,
 )
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.signals import sender_digest
 from uldp.schemas.pane import SKEW_RANGES, Accounting
 from uldp.schemas.reasons import Reason
@@ -165,7 +165,7 @@ def test_senders_are_counted_by_report_where_a_spec_asks() -> None:
         Message(report(3, id_=ID[::-1]), START + 2 * HOUR),
         Message(report(3, key=BITS.key), START + 2 * HOUR, {SENDER: "gateway"}),
     ]
-    decoded = ReportDecoder([asked, BITS], judge_lateness=False, sender_key=SENDER_KEY).decode(messages)
+    decoded = ReportReader([asked, BITS], judge_lateness=False, sender_key=SENDER_KEY).decode(messages)
     found = {}
     for slot, partial in decoded.partials.items():
         if (senders := partial.signals.senders) is not None:

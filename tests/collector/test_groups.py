@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import BLOCK_CELLS, YEAR_9000
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.slices import NUMBERS
 from uldp.schemas.specs.collection import MAX_WINDOW, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 
@@ -49,7 +49,7 @@ def test_groups_leave_blocks_for_workers_and_bound_them(n: int, size: int) -> No
     groups = shared.groups.members
     assert len(groups) >= min(n, 64)
     for members in groups.values():
-        slices = members[0].block_size // members[0].slice_size
+        slices = members[0].span_size // members[0].slice_size
         assert len(members) == 1 or len(members) * slices * (size + NUMBERS) <= BLOCK_CELLS
 
 

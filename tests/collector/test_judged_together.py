@@ -7,7 +7,7 @@ from tests import build
 from tests.build import HOUR, START
 from tests.collector.decoding import outcomes, spec, take_path
 from uldp.collector.collections import serve
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionKey
@@ -73,8 +73,8 @@ def key_of(message: Message) -> CollectionKey:
 @pytest.mark.parametrize("sent", [messages(False), messages(True), batches()], ids=["honest", "faults", "batches"])
 @pytest.mark.parametrize("judge_lateness", [False, True])
 def test_the_outcome_is_that_of_each_collection_alone(sent: list[Message], judge_lateness: bool) -> None:
-    together = ReportDecoder(SPECS, judge_lateness=judge_lateness).decode(sent)
-    alone = [ReportDecoder([each], judge_lateness=judge_lateness) for each in SPECS]
+    together = ReportReader(SPECS, judge_lateness=judge_lateness).decode(sent)
+    alone = [ReportReader([each], judge_lateness=judge_lateness) for each in SPECS]
     of = {each.key: [message for message in sent if key_of(message) == each.key] for each in SPECS}
     apart = [decoder.decode(messages) for decoder, messages in zip(alone, of.values(), strict=True)]
     assert columns(together) == {key: each for decoded in apart for key, each in columns(decoded).items()}
@@ -94,7 +94,7 @@ def test_one_late_report_among_collections_of_one_each(late: int) -> None:
         build.message(Report(name, 1, bytes([number] * 16), START, 1), START + (2 * HOUR if number == late else 0))
         for number, name in enumerate(names)
     ]
-    together = ReportDecoder(SPECS, judge_lateness=True).decode(sent)
+    together = ReportReader(SPECS, judge_lateness=True).decode(sent)
     assert {each.collection: len(each) for each in together.columns} == {
         name: 1 for name in names if name != names[late]
     }
@@ -106,9 +106,9 @@ def test_an_empty_batch_among_others_leaves_nothing(last: bool) -> None:
     empty = encode_batch("two", 1, np.empty((0, 2), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
     others = [message for message in batches() if key_of(message) != ("two", 1)]
     sent = [*others, Message(empty, START)] if last else [Message(empty, START), *others]
-    together = ReportDecoder(SPECS, judge_lateness=False).decode(sent)
-    assert columns(together) == columns(ReportDecoder(SPECS, judge_lateness=False).decode(others))
-    assert not ReportDecoder(SPECS, judge_lateness=True).decode([Message(empty, START)]).columns
+    together = ReportReader(SPECS, judge_lateness=False).decode(sent)
+    assert columns(together) == columns(ReportReader(SPECS, judge_lateness=False).decode(others))
+    assert not ReportReader(SPECS, judge_lateness=True).decode([Message(empty, START)]).columns
 
 
 def test_rules_are_those_of_windows_times_and_channels() -> None:

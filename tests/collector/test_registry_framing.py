@@ -7,9 +7,9 @@ import pytest
 from tests.build import HOUR, START, batch
 from tests.collector.decoding import BITS, SPECS, SYMBOL, YOUNG, accounting, both_paths, outcomes, report
 from tests.reports import reports_of
-from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.collector.parse import AlikeReports, MessageParser
 from uldp.collector.plain import MAX_MESSAGE_BYTES, Unparsed
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec.packed import Bodies, PackedMessages
 from uldp.schemas.framing import HEADER_SIZE, header, load_schema
 from uldp.schemas.reasons import Reason
@@ -25,7 +25,7 @@ def framed(data: bytes, number: int | None = None) -> bytes:
 
 
 def decode(*datas: bytes, ids: dict[int, str] | None = None) -> Decoded:
-    decoder = ReportDecoder(SPECS.values(), judge_lateness=True, registry_ids=IDS if ids is None else ids)
+    decoder = ReportReader(SPECS.values(), judge_lateness=True, registry_ids=IDS if ids is None else ids)
     return decoder.decode([Message(data, START, source=f"segment:{row}") for row, data in enumerate(datas)])
 
 
@@ -116,5 +116,5 @@ def test_messages_with_our_header_are_not_copied(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(MessageParser, "parse", noting)
     for sent, ids in (([*SINGLES, *BATCHES], IDS), ([*map(framed, SINGLES)], {})):
         packed = PackedMessages.of([Message(data, START) for data in sent])
-        ReportDecoder(SPECS.values(), judge_lateness=True, registry_ids=ids).decode(packed)
+        ReportReader(SPECS.values(), judge_lateness=True, registry_ids=ids).decode(packed)
         assert parsed.pop().buffer is packed.bodies.buffer

@@ -4,7 +4,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.mechanisms.devices.device import Device
 from uldp.schemas.pane import SKEW_RANGES, Signals
 from uldp.schemas.records import Message
@@ -17,7 +17,7 @@ SPEC = build.spec(
 def decode(observed: int, published: int) -> Decoded:
     """Decode a report of a device that observes something at one time, and whose report arrives at another."""
     message = Message(Device(SPEC, {}).report(3, observed), published)
-    return ReportDecoder([SPEC], judge_lateness=True).decode([message])
+    return ReportReader([SPEC], judge_lateness=True).decode([message])
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 
 from tests.build import HOUR, START
 from tests.collector.decoding import BITS, RETIRED, SLIDING, SYMBOL, YEAR, accounting, decode, report
-from uldp.collector.decoder import Decoded
 from uldp.collector.judge import MAX_MESSAGE_SLICES
+from uldp.collector.reader import Decoded
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance import client, functions, variable, vectors
 from tests.conformance.kept import BITS, UNIFORM
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
@@ -53,7 +53,7 @@ def test_a_file_is_what_the_code_gives(name: str) -> None:
 
 
 def decode(message: str, *specs: CollectionSpec, zeros: int = 0, time: int = MESSAGES["publish_time"]) -> Decoded:
-    return ReportDecoder(specs, judge_lateness=False).decode([Message(bytes.fromhex(message) + bytes(zeros), time)])
+    return ReportReader(specs, judge_lateness=False).decode([Message(bytes.fromhex(message) + bytes(zeros), time)])
 
 
 @each_case

@@ -23,7 +23,7 @@ from fuzz.decoder import (
 )
 from fuzz.seeds import FOLDER, seeds
 from uldp.collector import parse
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.arrays import Rows
 from uldp.schemas.codec.columnar import FastRows, Layout, decode_columns
 from uldp.schemas.codec.packed import Bodies
@@ -97,14 +97,14 @@ def test_memory_is_bounded_for_many_messages(message: bytes) -> None:
 
 
 def test_a_report_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = ReportDecoder.decode
+    sound = ReportReader.decode
 
-    def careless(self: ReportDecoder, arrivals: Sequence[Message]) -> Decoded:
+    def careless(self: ReportReader, arrivals: Sequence[Message]) -> Decoded:
         decoded = sound(self, arrivals)
         del decoded.rejected[:1]
         return decoded
 
-    monkeypatch.setattr(ReportDecoder, "decode", careless)
+    monkeypatch.setattr(ReportReader, "decode", careless)
     assert check(frame(REPORT)) == 1
     with pytest.raises(AssertionError):
         check(frame(REPORT) + frame(b"junk"))

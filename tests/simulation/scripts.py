@@ -10,7 +10,7 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from uldp.collector import decoder
+from uldp.collector import reader
 from uldp.transforms import count, remembered
 from uldp.transforms.io import durable_files
 
@@ -18,7 +18,7 @@ from uldp.transforms.io import durable_files
 Call = tuple[str, int]
 #: The function that is called, and about how often a batch calls it.
 STEPS: dict[str, tuple[object, str, int]] = {
-    "decode": (decoder.ReportDecoder, "decode", 10),
+    "decode": (reader.ReportReader, "decode", 10),
     "deduplicate": (remembered, "pack_ids", 200),
     "count": (count, "count_support", 200),
     "write": (durable_files, "write_file", 600),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests import build
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.codec.packed import message_bytes
 from uldp.schemas.records import Message
@@ -17,13 +17,13 @@ from uldp.transforms.io.chunks import Chunk
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Message]]:
     """The messages that the decoder gets, batch by batch."""
     found: list[Sequence[Message]] = []
-    decode = ReportDecoder.decode
+    decode = ReportReader.decode
 
-    def noted(self: ReportDecoder, messages: Sequence[Message]) -> Decoded:
+    def noted(self: ReportReader, messages: Sequence[Message]) -> Decoded:
         found.append(messages)
         return decode(self, messages)
 
-    monkeypatch.setattr(ReportDecoder, "decode", noted)
+    monkeypatch.setattr(ReportReader, "decode", noted)
     return found
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import build
-from tests.collector.test_blocks import PARTS, block, values
-from uldp.collector.blocks import NUMBERS, PartialBlock
+from tests.collector.test_slices import PARTS, span, values
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
+from uldp.collector.slices import NUMBERS, PartialSlices
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
@@ -29,7 +29,7 @@ from uldp.transforms.coders import (
     MessageCoder,
     MissingCoder,
     MixedColumnsCoder,
-    PartialBlockCoder,
+    PartialSlicesCoder,
     PartialStatisticCoder,
     RejectedCoder,
     ReportColumnsCoder,
@@ -192,8 +192,8 @@ def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
 
 @given(PARTS)
 def test_blocks_round_trip(parts: list[tuple[int, PartialStatistic]]) -> None:
-    written = block(parts)
-    assert values(PartialBlockCoder().decode(PartialBlockCoder().encode(written))) == values(written)
+    written = span(parts)
+    assert values(PartialSlicesCoder().decode(PartialSlicesCoder().encode(written))) == values(written)
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_cells_of_a_block_take_as_few_bytes_as_the_largest_needs(size: int, larg
     def coded(value: int) -> bytes:
         values = np.array([1, value, 0])
         cells: Cells = values if size == 3 else SparseCells(size, np.arange(3), values)
-        return PartialBlockCoder().encode(PartialBlock.of(0, PartialStatistic(cells, Accounting(1, 1))))
+        return PartialSlicesCoder().encode(PartialSlices.of(0, PartialStatistic(cells, Accounting(1, 1))))
 
-    found = PartialBlockCoder().decode(coded(largest)).cells
+    found = PartialSlicesCoder().decode(coded(largest)).cells
     assert found is not None
     np.testing.assert_array_equal(as_dense(found)[:3], [1, largest, 0], strict=True)
     assert as_dense(found).dtype == np.int64
@@ -214,10 +214,10 @@ def test_cells_of_a_block_take_as_few_bytes_as_the_largest_needs(size: int, larg
 
 
 def test_numbers_of_a_block_take_as_few_bytes_as_the_largest_needs() -> None:
-    few, many = (PartialBlock.of(0, PartialStatistic(None, Accounting(n, n))) for n in (1, 1 << 40))
-    encoded = [PartialBlockCoder().encode(each) for each in (few, many)]
+    few, many = (PartialSlices.of(0, PartialStatistic(None, Accounting(n, n))) for n in (1, 1 << 40))
+    encoded = [PartialSlicesCoder().encode(each) for each in (few, many)]
     assert len(encoded[1]) - len(encoded[0]) == 7 * NUMBERS
-    np.testing.assert_array_equal(PartialBlockCoder().decode(encoded[1]).numbers, many.numbers, strict=True)
+    np.testing.assert_array_equal(PartialSlicesCoder().decode(encoded[1]).numbers, many.numbers, strict=True)
 
 
 def test_state_of_another_layout_is_refused() -> None:
@@ -237,7 +237,7 @@ CODERS: dict[type, type[Coder]] = {
     Message: MessageCoder,
     MixedColumns: MixedColumnsCoder,
     PartialStatistic: PartialStatisticCoder,
-    PartialBlock: PartialBlockCoder,
+    PartialSlices: PartialSlicesCoder,
 }
 
 

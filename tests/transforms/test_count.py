@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR
-from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.groups import Place
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.collector.slices import NUMBERS
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import (
-    CollectBlocks,
+    CollectSlices,
     CountSupport,
-    KeyedBlock,
+    KeyedSlices,
     KeyedStatistic,
     SumCounts,
-    _CountBlocksFn,
+    _CountSpansFn,
     count_support,
 )
 from uldp.transforms.windows import at_time
@@ -82,14 +82,14 @@ def brute_force(reports: list[tuple[int, set[int]]]) -> dict[int, tuple[list[int
 def counted(
     spec: CollectionSpec, reports: list[tuple[int, set[int]]]
 ) -> dict[int, tuple[list[int] | None, Accounting]]:
-    """What ``count_support`` counts in each slice; each block begins at its origin."""
+    """What ``count_support`` counts in each slice; each span begins at its origin."""
     place = Place(spec.key, 0)
     found = list(count_support(TARGETS[spec.key], {place: [columns(spec, reports)]})) if reports else []
     assert all(group == spec.key for (group, _), _ in found)
-    blocks = [(origin, block) for (_, origin), block in found]
-    size = TARGETS[spec.key].block_size
-    assert all(origin % size == 0 and (block.slots // size * size == origin).all() for origin, block in blocks)
-    return {start: value(partial) for _, block in blocks for start, partial in block.slices()}
+    spans = [(origin, span) for (_, origin), span in found]
+    size = TARGETS[spec.key].span_size
+    assert all(origin % size == 0 and (span.slots // size * size == origin).all() for origin, span in spans)
+    return {start: value(partial) for _, span in spans for start, partial in span.slices()}
 
 
 def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting]:
@@ -123,14 +123,14 @@ def test_collections_are_counted_together_as_each_alone(
         for number, each in enumerate(collections)
     }
     keys = set()
-    for key, block in count_support(TARGETS[spec.key], halves):
-        ((name, _), origin), of_slots = key, dict(block.slices())
+    for key, span in count_support(TARGETS[spec.key], halves):
+        ((name, _), origin), of_slots = key, dict(span.slices())
         assert key not in keys
-        assert list(of_slots) == sorted(of_slots) == block.slots.tolist()
+        assert list(of_slots) == sorted(of_slots) == span.slots.tolist()
         keys.add(key)
         for slot, partial in of_slots.items():
             number, start = divmod(slot, apart)
-            assert start // TARGETS[spec.key].block_size * TARGETS[spec.key].block_size == origin
+            assert start // TARGETS[spec.key].span_size * TARGETS[spec.key].span_size == origin
             found[int(name.split()[1]) * size + number][start] = value(partial)
     assert found == [brute_force(each) for each in collections]
 
@@ -141,12 +141,12 @@ def test_empty_slices_of_many_collections_take_no_memory(spec: CollectionSpec) -
     collections = {Place((f"c{number}", 1), 0): [columns(spec, [(0, {1}), (1023, {2})])] for number in range(1000)}
     tracemalloc.start()
     try:
-        blocks = list(count_support(TARGETS[spec.key], collections))
+        spans = list(count_support(TARGETS[spec.key], collections))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert [len(block) for *_, block in blocks] == [1] * 2000
-    output = sum(block.numbers.nbytes + as_dense(block.cells).nbytes for *_, block in blocks if block.cells is not None)
+    assert [len(span) for *_, span in spans] == [1] * 2000
+    output = sum(span.numbers.nbytes + as_dense(span.cells).nbytes for *_, span in spans if span.cells is not None)
     assert output == 2000 * 8 * (NUMBERS + SIZE)
     assert peak < 5 * output
 
@@ -202,16 +202,16 @@ def dated(element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) ->
     return key, timestamp.micros // 1000, *value(partial)
 
 
-def dated_slices(element: KeyedBlock, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
-    """The block's origin, and each slice at its last millisecond."""
-    key, block = element
-    assert timestamp.micros // 1000 == block.slots[0] // TARGETS[key].block_size * TARGETS[key].block_size
-    return [(key, start + HOUR - 1, *value(partial)) for start, partial in block.slices()]
+def dated_slices(element: KeyedSlices, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
+    """The span's origin, and each slice at its last millisecond."""
+    key, span = element
+    assert timestamp.micros // 1000 == span.slots[0] // TARGETS[key].span_size * TARGETS[key].span_size
+    return [(key, start + HOUR - 1, *value(partial)) for start, partial in span.slices()]
 
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_bundle_gives_one_sum_for_each_collection_and_slice(bounded: bool) -> None:
-    """Of a stream at its last millisecond, and in blocks else."""
+    """Of a stream at its last millisecond, and in spans else."""
     symbols, more, bits = [(0, {1}), (40, {10})], [(0, {1}), (1, {3})], [(2, {0, 4, 10})]
     parts = [
         MixedColumns((columns(SYMBOLS, symbols), columns(BITS, bits))),
@@ -240,7 +240,7 @@ def test_parts_of_slices_are_collected_into_the_blocks_of_a_bundle(hours: tuple[
     with beam.Pipeline("FnApiRunner") as pipeline:
         created = pipeline | beam.Create(range(len(parts)), reshuffle=False)
         slices = created | beam.Map(parts.__getitem__).with_output_types(KeyedStatistic)
-        assert_that(slices | CollectBlocks(SPECS) | beam.FlatMap(dated_slices), equal_to(expected))
+        assert_that(slices | CollectSlices(SPECS) | beam.FlatMap(dated_slices), equal_to(expected))
 
 
 @pytest.mark.parametrize(("deduplicated", "times"), [(True, 2), (False, 1)])
@@ -248,14 +248,14 @@ def test_ids_wait_only_where_a_step_has_compared_them(
     deduplicated: bool, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [columns(SYMBOLS, [(hour, {hour % SIZE}) for hour in range(100)])] * 2
-    monkeypatch.setattr(_CountBlocksFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
+    monkeypatch.setattr(_CountSpansFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
     assert 2 * parts[0].without_ids().nbytes < parts[0].nbytes
-    fn = _CountBlocksFn(SharedSpecs.of(SPECS), coded=deduplicated)
+    fn = _CountSpansFn(SharedSpecs.of(SPECS), coded=deduplicated)
     fn.setup()
     fn.start_bundle()
     with mock.patch("uldp.transforms.count.count_support", wraps=count_support) as counting:
         for part in parts:
             fn.process(MixedColumns((part,)))
-        found = {start: value(each) for _, block in fn._drain() for start, each in block.slices()}
+        found = {start: value(each) for _, span in fn._drain() for start, each in span.slices()}
     assert counting.call_count == times
     assert found == brute_force([(hour, {hour % SIZE}) for hour in range(100)] * 2)

@@ -7,14 +7,14 @@ import numpy as np
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 
-from tests.transforms.test_slide import block, dated_windows
+from tests.transforms.test_slide import dated_windows, span
 from uldp.schemas.specs.collection import WindowSpec
-from uldp.transforms.count import KeyedBlock
+from uldp.transforms.count import KeyedSlices
 from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.windows import at_time, window_fn
 
 HOUR = WindowSpec.model_validate({"size": "1h"})
-HOUR_MS, BLOCK = 3_600_000, 3 * 3_600_000
+HOUR_MS, SPAN = 3_600_000, 3 * 3_600_000
 
 
 def test_the_sums_are_those_of_beams_windows() -> None:
@@ -25,15 +25,15 @@ def test_the_sums_are_those_of_beams_windows() -> None:
     for name, time, n in slots:
         (window,) = window_fn(HOUR).assign(beam.transforms.window.WindowFn.AssignContext(Timestamp(micros=time * 1000)))
         wanted[(name, 1), window.start.micros, window.end.micros] += n
-    # Three hours are a block, as ``count_support`` cuts them.
+    # Three hours are a span, as ``count_support`` cuts them.
     elements = [
-        at_time(time // BLOCK * BLOCK, ((name, 1), block(time // HOUR_MS * HOUR_MS, n))) for name, time, n in slots
+        at_time(time // SPAN * SPAN, ((name, 1), span(time // HOUR_MS * HOUR_MS, n))) for name, time, n in slots
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(elements)))
-            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedBlock)
+            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedSlices)
             | "Sum" >> SumFixedWindows(HOUR)
             | "Date" >> beam.FlatMap(dated_windows, HOUR_MS)
         )

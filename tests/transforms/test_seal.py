@@ -9,14 +9,14 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests import build
-from uldp.collector.blocks import PartialBlock
 from uldp.collector.collections import ServedCollection, serve
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
+from uldp.collector.slices import PartialSlices
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
-from uldp.transforms.count import KeyedBlock, KeyedStatistic
+from uldp.transforms.count import KeyedSlices, KeyedStatistic
 from uldp.transforms.seal import SealCounts, flags_of, p_values_of, pack_pane, seal, unpack_pane
 
 
@@ -111,8 +111,8 @@ def test_a_pane_without_reports_is_none(bounded: bool) -> None:
     of = target()
     parts: list[Any] = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialStatistic())]
     if bounded:
-        parts = [(key, PartialBlock.of(0, partial)) for key, partial in parts]
-    kind = KeyedBlock if bounded else KeyedStatistic
+        parts = [(key, PartialSlices.of(0, partial)) for key, partial in parts]
+    kind = KeyedSlices if bounded else KeyedStatistic
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline

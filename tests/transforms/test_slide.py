@@ -14,12 +14,12 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.slices import PartialSlices
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import WindowSpec
-from uldp.transforms.count import KeyedBlock, KeyedStatistic, SumCounts
+from uldp.transforms.count import KeyedSlices, KeyedStatistic, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, _CollectFn, slide
 from uldp.transforms.windows import at_time
 
@@ -30,8 +30,8 @@ def part(n: int) -> PartialStatistic:
     return PartialStatistic(np.array([n, 1]), Accounting(received=n, counted=n))
 
 
-def block(start: int, n: int) -> PartialBlock:
-    return PartialBlock.of(start, part(n))
+def span(start: int, n: int) -> PartialSlices:
+    return PartialSlices.of(start, part(n))
 
 
 def value(partial: PartialStatistic) -> tuple[list[int], Accounting]:
@@ -126,7 +126,7 @@ def slide_and_sum(counts: PCollection[KeyedStatistic], window: WindowSpec) -> PC
     return sums
 
 
-def dated_windows(element: KeyedBlock, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:
+def dated_windows(element: KeyedSlices, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:
     """The windows of a sum of a bounded job; the first one's is the element's, unless they slide."""
     key, sums = element
     windows = [(start * 1000, (start + size) * 1000, partial) for start, partial in sums.slices()]
@@ -150,8 +150,8 @@ def test_the_transform_gives_what_beams_sliding_windows_give(bounded: bool) -> N
     transform: Any = slide_and_sum(spec)
     date = beam.Map(dated)
     if bounded:
-        elements = [((name, 1), block(slot * quarter, n)) for name, slot, n in slots]
-        kind = KeyedBlock
+        elements = [((name, 1), span(slot * quarter, n)) for name, slot, n in slots]
+        kind = KeyedSlices
         transform, date = SumSlidingWindows(spec), beam.FlatMap(dated_windows, hour)
     timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
     with beam.Pipeline("FnApiRunner") as pipeline:

@@ -7,25 +7,25 @@ from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from tests import build
-from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.slices import PartialSlices
 from uldp.schemas.pane import Accounting
 from uldp.transforms.aggregate import CountWindows
-from uldp.transforms.count import KeyedBlock
+from uldp.transforms.count import KeyedSlices
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.windows import at_time
 
-PART = PartialBlock.of(build.START, PartialStatistic(accounting=Accounting(received=1, rejected=1)))
+PART = PartialSlices.of(build.START, PartialStatistic(accounting=Accounting(received=1, rejected=1)))
 SPECS = [build.spec(version=1), build.spec(version=2, window={"size": "1d"})]
 
 
-def at_start(part: KeyedBlock) -> WindowedValue:
+def at_start(part: KeyedSlices) -> WindowedValue:
     return at_time(build.START, part)
 
 
 def count(version: int) -> None:
     with beam.Pipeline(BundleBasedDirectRunner(), PipelineOptions([])) as pipeline:
-        parts = pipeline | beam.Create([(("c", version), PART)]) | beam.Map(at_start).with_output_types(KeyedBlock)
+        parts = pipeline | beam.Create([(("c", version), PART)]) | beam.Map(at_start).with_output_types(KeyedSlices)
         counts = parts | "CountWindows" >> CountWindows(SPECS)
         assert_that(counts | beam.Map(lambda pane: pane.version), equal_to([version]))
 

@@ -22,7 +22,7 @@ AMENDABLE_FOR = timedelta(days=1)
 #: Upper bound of event and publish times, exclusive, in milliseconds since 1970. The text of times has years of four
 #: digits, and a window may end ``MAX_WINDOW``, almost a thousand years, after the times that it holds.
 YEAR_9000 = 221_845_392_000_000
-#: A block has up to so many time slices: more save little, and leave fewer blocks that workers can share. If it has
+#: A span has up to so many time slices: more save little, and leave fewer spans that workers can share. If it has
 #: several, it has up to so many cells, because sums copy them.
 _MOST_SLICES, BLOCK_CELLS = 8, 1 << 16
 
@@ -69,8 +69,8 @@ class ServedCollection:
         return milliseconds(self.spec.window.slice)
 
     @cached_property
-    def block_size(self) -> int:
-        """Milliseconds of the blocks of time slices that a bounded job sums together; see ``PartialBlock``."""
+    def span_size(self) -> int:
+        """Milliseconds of the spans of time slices that a bounded job sums together; see ``PartialSlices``."""
         return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // self.mechanism.statistic_size))
 
     @cached_property

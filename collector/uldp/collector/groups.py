@@ -1,15 +1,15 @@
-"""Groups of collections, whose time slices a bounded job sums in the same blocks.
+"""Groups of collections, whose time slices a bounded job sums in the same spans.
 
-Each block passes a dozen steps of the job, and has a price in each of them. A thousand collections would have a
-thousand blocks of each hour, so collections that are counted alike share blocks.
+Each span passes a dozen steps of the job, and has a price in each of them. A thousand collections would have a
+thousand spans of each hour, so collections that are counted alike share spans.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from uldp.collector.blocks import NUMBERS
 from uldp.collector.collections import BLOCK_CELLS, ServedCollection
+from uldp.collector.slices import NUMBERS
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.collection import CollectionKey
 
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
     Attributes:
         group: The first collection of the group, which names it.
-        offset: A slice with this start plus ``offset`` as its slot in a block is one of the collection's.
+        offset: A slice with this start plus ``offset`` as its slot in a span is one of the collection's.
     """
 
     group: CollectionKey
@@ -35,8 +35,8 @@ class Place(NamedTuple):
 class Groups:
     """The groups of all collections; the same in each process that serves the same specs in the same order.
 
-    A group has collections with the same rules and protocol. If it has several, a block of it has up to as many numbers
-    as a block of several slices may have cells. Sliding windows are cut from the slices of one collection, which is a
+    A group has collections with the same rules and protocol. If it has several, a span of it has up to as many numbers
+    as a span of several slices may have cells. Sliding windows are cut from the slices of one collection, which is a
     group of its own.
 
     Attributes:
@@ -67,5 +67,5 @@ class Groups:
 def _group_size(served: ServedCollection, alike: int) -> int:
     if served.spec.window.period is not None:
         return 1
-    of_block = (served.mechanism.statistic_size + NUMBERS) * (served.block_size // served.slice_size)
-    return max(1, min(alike // _FEWEST, BLOCK_CELLS // of_block))
+    of_span = (served.mechanism.statistic_size + NUMBERS) * (served.span_size // served.slice_size)
+    return max(1, min(alike // _FEWEST, BLOCK_CELLS // of_span))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.collector.decoder import Decoded, ReportDecoder
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.progress import summary
 from uldp.pipelines.results.totals import total_accounting
@@ -68,7 +68,7 @@ def test_one_window_that_is_not_there_is_passed_by() -> None:
 
 
 def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness: bool) -> Decoded:
-    return ReportDecoder([spec], judge_lateness=judge_lateness).decode(messages)
+    return ReportReader([spec], judge_lateness=judge_lateness).decode(messages)
 
 
 def slices_of(decoded: Decoded) -> dict[int, PartialStatistic]:

@@ -15,7 +15,7 @@ from tests import build
 from tests.build import HOUR, MINUTE
 from tests.messages import read_back
 from uldp.collector.columns import ReportColumns, concatenate
-from uldp.collector.decoder import Decoded, ReportDecoder
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.delivery import BATCH_WAIT, LATEST, publish
 from uldp.pipelines.simulation.fleet import Fleet, Summary
@@ -78,7 +78,7 @@ def run(fleet: Fleet) -> tuple[list[Message], Summary]:
 
 
 def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness: bool = True) -> Decoded:
-    return ReportDecoder([spec], judge_lateness=judge_lateness).decode(messages)
+    return ReportReader([spec], judge_lateness=judge_lateness).decode(messages)
 
 
 def account(decoded: Decoded) -> Accounting:

@@ -8,7 +8,7 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from tests.messages import read_back
-from uldp.collector.decoder import ReportDecoder
+from uldp.collector.reader import ReportReader
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.pipelines.simulation.delivery import publish
 from uldp.pipelines.simulation.fleet import Fleet
@@ -40,7 +40,7 @@ def test_exact_times_are_all_different() -> None:
 def test_a_clock_that_is_ahead_is_rejected_also_if_windows_are_longer_than_its_error() -> None:
     # A slice of 500 days began up to 500 days ago, and the clock of a broken device is 365 days ahead.
     spec = build.spec(window={"size": "500d"})
-    decoded = ReportDecoder([spec], judge_lateness=False).decode(sent(spec, malformed=1.0))
+    decoded = ReportReader([spec], judge_lateness=False).decode(sent(spec, malformed=1.0))
     reasons = {record.reason for record in decoded.rejected}
     assert decoded.rejected_reports == 300
     assert Reason.TOO_EARLY in reasons

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import build
-from uldp.collector.decoder import ReportDecoder
+from uldp.collector.reader import ReportReader
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive import _ReadSegmentsFn
 from uldp.transforms.io.local.events import LocalStreamEvents
@@ -41,7 +41,7 @@ def test_messages_that_come_together_are_bounded_each(times: list[int], watermar
 @pytest.mark.parametrize(("published", "received"), [(LATEST, 1), (LATEST + 1, 0)])
 def test_the_decoder_admits_a_report_of_the_latest_time(published: int, received: int) -> None:
     message = build.message(build.report(1, 0, LATEST), published)
-    decoded = ReportDecoder([build.spec()], judge_lateness=True).decode([message])
+    decoded = ReportReader([build.spec()], judge_lateness=True).decode([message])
     assert sum(map(len, decoded.columns)) == received
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.build import START
 from tests.collector.decoding import SYMBOL, report
-from uldp.collector.decoder import ReportDecoder
+from uldp.collector.reader import ReportReader
 from uldp.pipelines.results.read import read_rejected
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
@@ -22,7 +22,7 @@ N = 2_000
 
 
 def decoded(messages: Sequence[Message]) -> list[Rejected]:
-    return ReportDecoder([SYMBOL], judge_lateness=False).decode(messages).rejected
+    return ReportReader([SYMBOL], judge_lateness=False).decode(messages).rejected
 
 
 def write(out: Path, messages: Sequence[Message], cuts: Sequence[int]) -> dict[str, bytes]:

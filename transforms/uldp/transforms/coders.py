@@ -11,10 +11,10 @@ import fastavro
 import numpy as np
 from apache_beam.coders import Coder, registry
 
-from uldp.collector.blocks import NUMBERS, PartialBlock
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.signals import PartialSignals, SenderCounts
+from uldp.collector.slices import NUMBERS, PartialSlices
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import DataError
@@ -243,8 +243,8 @@ class PartialStatisticCoder(DeterministicCoder):
         return PartialStatistic(counts, Accounting(*accounting), signals)
 
 
-class PartialBlockCoder(DeterministicCoder):
-    """Encodes slots and numbers, then cells, then senders. Only bounded jobs have blocks, so none is state.
+class PartialSlicesCoder(DeterministicCoder):
+    """Encodes slots and numbers, then cells, then senders. Only bounded jobs have spans, so none is state.
 
     Numbers and cells take as few bytes as the largest of them needs: a thousand collections have ten thousand windows,
     and a runner copies their bytes several times.
@@ -253,7 +253,7 @@ class PartialBlockCoder(DeterministicCoder):
     _HEAD = struct.Struct("<IIBB")
     _SENDERS = struct.Struct("<qI")
 
-    def encode(self, value: PartialBlock) -> bytes:
+    def encode(self, value: PartialSlices) -> bytes:
         """Write all parts."""
         of_numbers = itemsize_of(value.numbers)
         of_cells = 8 if value.cells is None else itemsize_of(_given(value.cells))
@@ -266,8 +266,8 @@ class PartialBlockCoder(DeterministicCoder):
             )
         return bytes(out)
 
-    def decode(self, encoded: bytes) -> PartialBlock:
-        """Read the block back."""
+    def decode(self, encoded: bytes) -> PartialSlices:
+        """Read the span back."""
         k, of_senders, of_numbers, of_cells = self._HEAD.unpack_from(encoded)
         at = self._HEAD.size
         slots = np.frombuffer(encoded, np.int64, k, at)
@@ -280,9 +280,9 @@ class PartialBlockCoder(DeterministicCoder):
             digests = np.frombuffer(encoded, np.uint64, n, at)
             senders[slot] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
             at += 16 * n
-        return PartialBlock(slots, numbers.reshape(k, NUMBERS), cells, senders)
+        return PartialSlices(slots, numbers.reshape(k, NUMBERS), cells, senders)
 
-    def estimate_size(self, value: PartialBlock) -> int:
+    def estimate_size(self, value: PartialSlices) -> int:
         """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
         return value.slots.nbytes + value.numbers.size + (0 if value.cells is None else len(_given(value.cells)))
 
@@ -331,6 +331,6 @@ for _type, _coder in (
     (Message, MessageCoder),
     (MixedColumns, MixedColumnsCoder),
     (PartialStatistic, PartialStatisticCoder),
-    (PartialBlock, PartialBlockCoder),
+    (PartialSlices, PartialSlicesCoder),
 ):
     registry.register_coder(_type, _coder)

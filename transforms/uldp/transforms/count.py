@@ -11,13 +11,13 @@ import numpy as np
 from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.blocks import PartialBlock, counted_numbers
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.groups import Place
 from uldp.collector.partial import PartialStatistic
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
+from uldp.collector.slices import PartialSlices, counted_numbers
 from uldp.mechanisms.protocol.cells import stack_cells
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialStatisticCoder
@@ -27,15 +27,15 @@ from uldp.transforms.windows import at_time
 
 #: A part of the statistic of a time slice, which is that of the element's time, by collection and version.
 KeyedStatistic = tuple[tuple[str, int], PartialStatistic]
-#: Parts of the statistics of several time slices of one block, by group of collections; see ``Place``.
-KeyedBlock = tuple[tuple[str, int], PartialBlock]
-#: A group of collections, and the start of a block of time slices in milliseconds.
-BlockKey = tuple[tuple[str, int], int]
+#: Parts of the statistics of several time slices of one span, by group of collections; see ``Place``.
+KeyedSlices = tuple[tuple[str, int], PartialSlices]
+#: A group of collections, and the start of a span of time slices in milliseconds.
+SpanKey = tuple[tuple[str, int], int]
 
 
 def count_support(
     served: ServedCollection, collections: Mapping[Place, Sequence[ReportColumns]]
-) -> Iterator[tuple[BlockKey, PartialBlock]]:
+) -> Iterator[tuple[SpanKey, PartialSlices]]:
     """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
 
     Args:
@@ -43,7 +43,7 @@ def count_support(
         collections: One or more reports of each, in one part or more.
 
     Yields:
-        The group of some of the collections and the start of a block of their slices, and the block.
+        The group of some of the collections and the start of a span of their slices, and the span.
     """
     numbered = [
         slice_groups(np.concatenate([part.slices for part in parts]), served.slice_size)
@@ -64,23 +64,23 @@ def count_support(
     names = {place.group: number for number, place in enumerate(collections)}
     named = np.array([names[place.group] for place in collections])[of]
     slots = starts + np.array([place.offset for place in collections])[of]
-    blocks = starts // served.block_size
-    order = np.lexsort((slots, blocks, named))
-    named, blocks, slots, numbers = named[order], blocks[order], slots[order], numbers[order]
+    spans = starts // served.span_size
+    order = np.lexsort((slots, spans, named))
+    named, spans, slots, numbers = named[order], spans[order], slots[order], numbers[order]
     cells = [cells[row] for row in order.tolist()]
-    ends = np.flatnonzero((blocks[1:] != blocks[:-1]) | (named[1:] != named[:-1])) + 1
+    ends = np.flatnonzero((spans[1:] != spans[:-1]) | (named[1:] != named[:-1])) + 1
     keys = list(collections)
     for first, end in pairwise([0, *ends.tolist(), k]):
         rows = slice(first, end)
-        block = PartialBlock(slots[rows], numbers[rows], stack_cells(cells[rows]))
-        yield (keys[named[first]].group, int(blocks[first]) * served.block_size), block
+        span = PartialSlices(slots[rows], numbers[rows], stack_cells(cells[rows]))
+        yield (keys[named[first]].group, int(spans[first]) * served.span_size), span
 
 
 @dataclass
 class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[Any]]):
     """Count report columns into parts of statistics by (collection, version) within each bundle.
 
-    Bounded columns give a ``KeyedBlock`` for each bundle and block of slices. Others give a ``KeyedStatistic`` for each
+    Bounded columns give a ``KeyedSlices`` for each bundle and span of slices. Others give a ``KeyedStatistic`` for each
     bundle and slice, at the slice's time, because each window of a stream fires on its own.
 
     Attributes:
@@ -93,7 +93,7 @@ class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[Any]])
     def expand(self, columns: PCollection[MixedColumns]) -> PCollection[Any]:
         """Count within each bundle, so that little is shuffled."""
         specs = SharedSpecs.of(self.specs)
-        count = (_CountBlocksFn if columns.is_bounded else _CountSlicesFn)(specs, coded=self.coded)
+        count = (_CountSpansFn if columns.is_bounded else _CountSlicesFn)(specs, coded=self.coded)
         counts: PCollection[Any] = columns | "CountColumns" >> beam.ParDo(count)
         return counts
 
@@ -118,7 +118,7 @@ class _CountFn(beam.DoFn):
         self._served, self._groups = self._specs.served, self._specs.groups
 
     def start_bundle(self) -> None:
-        self._sums: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
+        self._sums: defaultdict[SpanKey, PartialSlices] = defaultdict(PartialSlices)
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._reports: Counter[CollectionKey] = Counter()
         self._enough: defaultdict[CollectionKey, int] = defaultdict(lambda: self.AT_ONCE)
@@ -160,14 +160,14 @@ class _CountFn(beam.DoFn):
         self._counted.inc(sum(self._reports.pop(key) for key in keys))
         self._nbytes -= sum(columns.nbytes for parts in collections.values() for columns in parts)
         slices: Counter[CollectionKey] = Counter()
-        for (group, origin), block in count_support(self._served[keys[0]], collections):
-            self._sums[group, origin] += block
-            slices[group] += len(block)
+        for (group, origin), span in count_support(self._served[keys[0]], collections):
+            self._sums[group, origin] += span
+            slices[group] += len(span)
         for key in keys:
             self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[self._groups.places[key].group])
 
-    def _drain(self) -> Iterator[tuple[BlockKey, PartialBlock]]:
-        """Count what waits, and yield each block once."""
+    def _drain(self) -> Iterator[tuple[SpanKey, PartialSlices]]:
+        """Count what waits, and yield each span once."""
         self._count_all()
         while self._sums:
             yield self._sums.popitem()
@@ -176,33 +176,33 @@ class _CountFn(beam.DoFn):
 @beam.typehints.with_output_types(KeyedStatistic)
 class _CountSlicesFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (group, _), block in self._drain():
-            for slot, partial in block.slices():
+        for (group, _), span in self._drain():
+            for slot, partial in span.slices():
                 served, start = self._groups.find(group, slot)
                 yield at_time(served.last_of_slice(start), (served.spec.key, partial))
 
 
-@beam.typehints.with_output_types(KeyedBlock)
-class _CountBlocksFn(_CountFn):
+@beam.typehints.with_output_types(KeyedSlices)
+class _CountSpansFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for (group, origin), block in self._drain():
-            yield at_time(origin, (group, block))
+        for (group, origin), span in self._drain():
+            yield at_time(origin, (group, span))
 
 
 @dataclass
-class CollectBlocks(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedBlock]]):
-    """Collect the parts of slices of a bounded collection, each at the time of its slice, into blocks of a bundle."""
+class CollectSlices(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedSlices]]):
+    """Collect the parts of slices of a bounded collection, each at the time of its slice, into spans of a bundle."""
 
     specs: Iterable[CollectionSpec]
 
-    def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[KeyedBlock]:
-        """Add the parts of each block."""
-        blocks: PCollection[KeyedBlock] = parts | "CollectSlices" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
-        return blocks
+    def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[KeyedSlices]:
+        """Add the parts of each span."""
+        spans: PCollection[KeyedSlices] = parts | "CollectBlocks" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
+        return spans
 
 
 @beam.typehints.with_input_types(KeyedStatistic)
-@beam.typehints.with_output_types(KeyedBlock)
+@beam.typehints.with_output_types(KeyedSlices)
 class _CollectFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
@@ -211,19 +211,19 @@ class _CollectFn(beam.DoFn):
         self._served, self._groups = self._specs.served, self._specs.groups
 
     def start_bundle(self) -> None:
-        self._blocks: defaultdict[BlockKey, PartialBlock] = defaultdict(PartialBlock)
+        self._spans: defaultdict[SpanKey, PartialSlices] = defaultdict(PartialSlices)
 
     def process(self, element: KeyedStatistic, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         served, place, time = self._served[key], self._groups.places[key], timestamp.micros // 1000
         slot = time // served.slice_size * served.slice_size + place.offset
-        origin = time // served.block_size * served.block_size
-        self._blocks[place.group, origin] += PartialBlock.of(slot, partial)
+        origin = time // served.span_size * served.span_size
+        self._spans[place.group, origin] += PartialSlices.of(slot, partial)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        while self._blocks:
-            (group, origin), block = self._blocks.popitem()
-            yield at_time(origin, (group, block))
+        while self._spans:
+            (group, origin), span = self._spans.popitem()
+            yield at_time(origin, (group, span))
 
 
 @beam.typehints.with_input_types(PartialStatistic)

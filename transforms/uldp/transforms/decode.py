@@ -13,10 +13,10 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import MixedColumns, ReportColumns, by_shard, concatenate
-from uldp.collector.decoder import ReportDecoder, SliceKey
 from uldp.collector.hashing import key_of
 from uldp.collector.missing import account_missing
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.reader import ReportReader, SliceKey
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
 from uldp.schemas.codec.packed import PackedMessages, message_bytes
@@ -129,7 +129,7 @@ class _DecodeFn(beam.DoFn):
         self._specs = specs
         self._kept_decoder = Kept(
             functools.partial(
-                ReportDecoder, specs, judge_lateness=judge_lateness, sender_key=checked, registry_ids=registry_ids
+                ReportReader, specs, judge_lateness=judge_lateness, sender_key=checked, registry_ids=registry_ids
             )
         )
         self._shards = shards

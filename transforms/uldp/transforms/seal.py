@@ -25,7 +25,7 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.count import KeyedBlock, KeyedStatistic
+from uldp.transforms.count import KeyedSlices, KeyedStatistic
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
@@ -112,11 +112,11 @@ NOTHING = Accounting()
 
 
 @dataclass
-class SealCounts(beam.PTransform[PCollection[KeyedStatistic | KeyedBlock], PCollection[Statistic]]):
+class SealCounts(beam.PTransform[PCollection[KeyedStatistic | KeyedSlices], PCollection[Statistic]]):
     """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
 
-    The sums of a bounded collection come as a ``KeyedBlock`` for each group of windows. Others are a ``KeyedStatistic``
-    for each pane.
+    The sums of a bounded collection come as a ``KeyedSlices`` for each group of windows. Others are a
+    ``KeyedStatistic`` for each pane.
 
     Attributes:
         specs: The collections to serve.
@@ -126,10 +126,10 @@ class SealCounts(beam.PTransform[PCollection[KeyedStatistic | KeyedBlock], PColl
     specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, sums: PCollection[KeyedStatistic | KeyedBlock]) -> PCollection[Statistic]:
+    def expand(self, sums: PCollection[KeyedStatistic | KeyedSlices]) -> PCollection[Statistic]:
         """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
-            seal_fn: beam.DoFn = _SealBlocksFn(SharedSpecs.of(self.specs))
+            seal_fn: beam.DoFn = _SealSpansFn(SharedSpecs.of(self.specs))
         else:
             seal_fn = _SealPanesFn(SharedSpecs.of(self.specs), simulated_clock=self.simulated_clock)
         sealed: PCollection[Statistic] = sums | "SealPane" >> beam.ParDo(seal_fn)
@@ -147,9 +147,9 @@ class _Sealer(beam.DoFn):
         self._served, self._groups = self._specs.served, self._specs.groups
 
 
-@beam.typehints.with_input_types(KeyedBlock)
+@beam.typehints.with_input_types(KeyedSlices)
 @beam.typehints.with_output_types(Statistic)
-class _SealBlocksFn(_Sealer):
+class _SealSpansFn(_Sealer):
     """Seals the only pane of each window."""
 
     #: The cells of the panes to test together. A collection has few windows, and to test few takes as long as many.
@@ -159,14 +159,14 @@ class _SealBlocksFn(_Sealer):
         self._clear()
 
     def _clear(self) -> None:
-        self._waiting: defaultdict[LdpProtocol, list[KeyedBlock]] = defaultdict(list)
+        self._waiting: defaultdict[LdpProtocol, list[KeyedSlices]] = defaultdict(list)
         self._room = self.AT_ONCE
 
-    def process(self, element: KeyedBlock) -> Iterable[WindowedValue] | None:
-        group, block = element
+    def process(self, element: KeyedSlices) -> Iterable[WindowedValue] | None:
+        group, span = element
         served = self._served[group]
         self._waiting[served.protocol].append(element)
-        self._room -= len(block) * served.mechanism.statistic_size
+        self._room -= len(span) * served.mechanism.statistic_size
         return None if self._room > 0 else self._seal()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
@@ -175,11 +175,11 @@ class _SealBlocksFn(_Sealer):
     def _seal(self) -> Iterator[WindowedValue]:
         waiting = self._waiting
         self._clear()
-        for protocol, blocks in waiting.items():
+        for protocol, spans in waiting.items():
             panes = [
                 (*self._groups.find(group, slot), _dense(partial))
-                for group, block in blocks
-                for slot, partial in block.slices()
+                for group, span in spans
+                for slot, partial in span.slices()
                 if partial.accounting != NOTHING
             ]
             p_values = p_values_of(protocol.decoder, [partial for _, _, partial in panes])

@@ -3,7 +3,7 @@
 Adding a slice to each of its windows costs size / period additions: 288 for a day every five minutes. This module needs
 three: "count in panes of the period, merge the panes" (Li et al., "No Pane, No Gain", SIGMOD Record 2005).
 
-Time is cut into blocks as long as a window. A window is then the end of one block and the beginning of the next. The
+Time is cut into spans as long as a window. A window is then the end of one span and the beginning of the next. The
 sums of all ends and of all beginnings cost one addition for each slice (van Herk 1992; Gil & Werman 1993). The method
 needs no subtraction, which summaries of senders do not have.
 """
@@ -17,12 +17,12 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.blocks import PartialBlock
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.slices import PartialSlices
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionKey, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
-from uldp.transforms.count import BlockKey, KeyedBlock, KeyedStatistic
+from uldp.transforms.count import KeyedSlices, KeyedStatistic, SpanKey
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, in_window, window_into
 
@@ -41,34 +41,34 @@ def slide(slices: Mapping[int, PartialStatistic], size: int, period: int) -> Ite
     Yields:
         The start of each window that holds a slice, and its sum.
     """
-    for block in sorted({block for start in slices for block in blocks_of(start, size)}):
-        yield from slide_block(slices, block, size, period)
+    for span in sorted({span for start in slices for span in spans_of(start, size)}):
+        yield from slide_span(slices, span, size, period)
 
 
-def blocks_of(start: int, size: int) -> tuple[int, int]:
-    """Return the starts of the blocks with windows that may hold the slice at ``start``: the one before, its own."""
-    block = start // size * size
-    return block - size, block
+def spans_of(start: int, size: int) -> tuple[int, int]:
+    """Return the starts of the spans with windows that may hold the slice at ``start``: the one before, its own."""
+    span = start // size * size
+    return span - size, span
 
 
-def slide_block(
-    slices: Mapping[int, PartialStatistic], block: int, size: int, period: int
+def slide_span(
+    slices: Mapping[int, PartialStatistic], span: int, size: int, period: int
 ) -> Iterator[tuple[int, PartialStatistic]]:
-    """Do as ``slide`` for the windows that begin in one block; they hold only slices of this block and the next one.
+    """Do as ``slide`` for the windows that begin in one span; they hold only slices of this span and the next one.
 
     Args:
-        slices: As for ``slide``: all slices of the two blocks, and possibly others. Messages that are missing in a
+        slices: As for ``slide``: all slices of the two spans, and possibly others. Messages that are missing in a
             slice are missing in the window that begins with it alone; see ``account_missing``.
-        block: The start of the block, a multiple of ``size``.
-        size: As for ``slide``; a block has the same size.
+        span: The start of the span, a multiple of ``size``.
+        size: As for ``slide``; a span has the same size.
         period: As for ``slide``.
     """
-    starts = range(block, block + size, period)
+    starts = range(span, span + size, period)
     counted = {
-        start: _without_missing(slices[start]) for start in range(block, block + 2 * size, period) if start in slices
+        start: _without_missing(slices[start]) for start in range(span, span + 2 * size, period) if start in slices
     }
     ends = list(accumulate((counted.get(start) for start in reversed(starts)), _sum))
-    # A window holds the slices of the next block that begin before the window ends: none, if the window is the block.
+    # A window holds the slices of the next span that begin before the window ends: none, if the window is the span.
     beginnings = accumulate(chain([None], (counted.get(start + size - period) for start in starts[1:])), _sum)
     for start, end, beginning in zip(starts, reversed(ends), beginnings, strict=True):
         total = _sum(_sum(end, beginning), _missing(slices[start]) if start in slices else None)
@@ -97,8 +97,8 @@ def _sum(one: PartialStatistic | None, other: PartialStatistic | None) -> Partia
     return one + other
 
 
-#: A block as long as a window, and the slices of its windows.
-BlockSlices = tuple[BlockKey, Slices]
+#: A span as long as a window, and the slices of its windows.
+SpanSlices = tuple[SpanKey, Slices]
 
 
 @dataclass
@@ -115,7 +115,7 @@ class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Keye
         size, period = _milliseconds(self.window)
         windowed: PCollection[KeyedStatistic] = (
             counts
-            | "CollectSlices" >> beam.ParDo(_CollectFn(period))
+            | "CollectBlocks" >> beam.ParDo(_CollectFn(period))
             | "Window" >> window_into(self.window, bounded=False)
             | "SlideSlices" >> beam.ParDo(_SlideSlicesFn(size, period))
         )
@@ -123,25 +123,25 @@ class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Keye
 
 
 @dataclass
-class SumSlidingWindows(beam.PTransform[PCollection[KeyedBlock], PCollection[KeyedBlock]]):
+class SumSlidingWindows(beam.PTransform[PCollection[KeyedSlices], PCollection[KeyedSlices]]):
     """Sum parts of slices of a bounded collection in sliding windows. The result holds each window once.
 
-    The runner groups the slices of each block and the next one, while in a stream it groups each window: a few elements
-    a day instead of 288. No window fires before all input is read, so that the windows of a block are complete.
+    The runner groups the slices of each span and the next one, while in a stream it groups each window: a few elements
+    a day instead of 288. No window fires before all input is read, so that the windows of a span are complete.
     """
 
     window: WindowSpec
 
-    def expand(self, counts: PCollection[KeyedBlock]) -> PCollection[KeyedBlock]:
-        """Sum by block, so that no element is larger than the slices of two blocks, however long the job's input is."""
+    def expand(self, counts: PCollection[KeyedSlices]) -> PCollection[KeyedSlices]:
+        """Sum by span, so that no element is larger than the slices of two spans, however long the job's input is."""
         size, period = _milliseconds(self.window)
-        sums: PCollection[KeyedBlock] = (
+        sums: PCollection[KeyedSlices] = (
             counts
-            | "CutBlocks" >> beam.FlatMap(_cut_blocks, size).with_output_types(tuple[BlockKey, PartialBlock])
+            | "CutBlocks" >> beam.FlatMap(_cut_spans, size).with_output_types(tuple[SpanKey, PartialSlices])
             | "GroupBlocks" >> beam.GroupByKey()
-            | "SumSlices" >> beam.Map(_sum_slices).with_output_types(BlockSlices)
+            | "SumSlices" >> beam.Map(_sum_slices).with_output_types(SpanSlices)
             | "Window" >> window_into(self.window, bounded=True)
-            | "SlideBlocks" >> beam.ParDo(_SlideBlocksFn(size, period))
+            | "SlideBlocks" >> beam.ParDo(_SlideSpansFn(size, period))
         )
         return sums
 
@@ -206,35 +206,35 @@ class _SlideSlicesFn(beam.DoFn):
                 yield in_window(start, start + self._size, (key, total))
 
 
-@beam.typehints.with_output_types(KeyedBlock)
-class _SlideBlocksFn(beam.DoFn):
-    """Sums the slices of a block by window, one after the other: a large domain leaves no room for all of them."""
+@beam.typehints.with_output_types(KeyedSlices)
+class _SlideSpansFn(beam.DoFn):
+    """Sums the slices of a span by window, one after the other: a large domain leaves no room for all of them."""
 
     def __init__(self, size: int, period: int) -> None:
         self._size, self._period = size, period
 
     def process(
-        self, element: BlockSlices, window: Given = beam.DoFn.WindowParam, timestamp: Given = beam.DoFn.TimestampParam
-    ) -> Iterator[KeyedBlock]:
-        (key, block), slices = element
+        self, element: SpanSlices, window: Given = beam.DoFn.WindowParam, timestamp: Given = beam.DoFn.TimestampParam
+    ) -> Iterator[KeyedSlices]:
+        (key, span), slices = element
         if _is_last(window, timestamp, self._period):
-            for start, total in slide_block(slices, block, self._size, self._period):
-                yield key, PartialBlock.of(start, total)
+            for start, total in slide_span(slices, span, self._size, self._period):
+                yield key, PartialSlices.of(start, total)
 
 
-def _cut_blocks(element: KeyedBlock, size: int) -> Iterator[tuple[BlockKey, PartialBlock]]:
-    """Yield each block as long as a window with the slices of its windows, which are in this block and the next one."""
+def _cut_spans(element: KeyedSlices, size: int) -> Iterator[tuple[SpanKey, PartialSlices]]:
+    """Yield each span as long as a window with the slices of its windows, which are in this span and the next one."""
     key, slices = element
-    for block, of_block in slices.cut(size):
-        for windows in blocks_of(block, size):
-            yield (key, windows), of_block
+    for span, of_span in slices.cut(size):
+        for windows in spans_of(span, size):
+            yield (key, windows), of_span
 
 
-def _sum_slices(element: tuple[BlockKey, Iterable[PartialBlock]]) -> WindowedValue:
-    """Sum each slice of a block over all bundles; the result has the time of the block."""
-    (key, block), parts = element
+def _sum_slices(element: tuple[SpanKey, Iterable[PartialSlices]]) -> WindowedValue:
+    """Sum each slice of a span over all bundles; the result has the time of the span."""
+    (key, span), parts = element
     total: Slices = {}
     for part in parts:
         for start, partial in part.slices():
             _add(total, start, partial)
-    return at_time(block, ((key, block), total))
+    return at_time(span, ((key, span), total))

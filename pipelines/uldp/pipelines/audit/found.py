@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from uldp.collector.decoder import ReportDecoder
+from uldp.collector.reader import ReportReader
 from uldp.pipelines.audit.recount import WindowKey
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.files import Damaged, ResultsError, finished
@@ -96,7 +96,7 @@ def _identity(out: Path) -> JobIdentity:
 
 def late_reports(private: Path, specs: Specs, damaged: Damaged) -> Iterator[int]:
     """Yield the number of reports in each file of late reports that no earlier file holds."""
-    decoder = ReportDecoder(specs.values(), judge_lateness=False, sender_key=bytes(32))
+    decoder = ReportReader(specs.values(), judge_lateness=False, sender_key=bytes(32))
     paths = [str(path) for path in finished(private / "late")]
     held = held_twice(paths)
     for path in paths:

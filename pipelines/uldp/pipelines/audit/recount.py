@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
-from uldp.collector.decoder import Decoded, ReportDecoder, SliceKey
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.reader import Decoded, ReportReader, SliceKey
 from uldp.collector.remembered_ids import masked_ids
 from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
@@ -81,7 +81,7 @@ class Recount:
         judge_lateness: Whether the job was a stream.
         one_id_a_slice: Whether an id is another one in another time slice. A stream forgets ids, and counts a copy that
             names a later slice.
-        registry_ids: As the job had them, see ``ReportDecoder``.
+        registry_ids: As the job had them, see ``ReportReader``.
 
     Attributes:
         tally: The numbers of all messages.
@@ -100,7 +100,7 @@ class Recount:
     ) -> None:
         self.specs = SharedSpecs.of(specs)
         self._one_id_a_slice = one_id_a_slice
-        self._decoder = ReportDecoder(
+        self._decoder = ReportReader(
             self.specs, judge_lateness=judge_lateness, sender_key=_NO_KEY, registry_ids=registry_ids
         )
         self._judge_lateness = judge_lateness

@@ -80,7 +80,7 @@ class Decoded:
         return sum(record.reports for record in self.rejected)
 
 
-class ReportDecoder:
+class ReportReader:
     """Decodes and validates messages, thousands at a time.
 
     Args:

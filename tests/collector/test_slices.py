@@ -1,4 +1,4 @@
-"""Blocks of slices against the same parts, slice by slice."""
+"""Spans of slices against the same parts, slice by slice."""
 
 from collections import defaultdict
 
@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.collector.test_partial import SIGNALS, value
-from uldp.collector.blocks import PartialBlock, counted_numbers
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.slices import PartialSlices, counted_numbers
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, stack_cells
 from uldp.schemas.pane import Accounting, Signals
 
-SIZE, SLICE, BLOCK = 5, 10, 30
+SIZE, SLICE, SPAN = 5, 10, 30
 
 
 @st.composite
@@ -34,11 +34,11 @@ PARTS = st.lists(st.tuples(st.integers(0, 9).map(lambda slot: slot * SLICE), par
 Values = dict[int, tuple[list[int] | None, Accounting, Signals]]
 
 
-def block(parts: list[tuple[int, PartialStatistic]]) -> PartialBlock:
-    return sum((PartialBlock.of(start, partial) for start, partial in parts), PartialBlock())
+def span(parts: list[tuple[int, PartialStatistic]]) -> PartialSlices:
+    return sum((PartialSlices.of(start, partial) for start, partial in parts), PartialSlices())
 
 
-def values(of: PartialBlock) -> Values:
+def values(of: PartialSlices) -> Values:
     slots = [slot for slot, _ in of.slices()]
     assert slots == sorted(set(slots)) == of.slots.tolist()
     return {start: value(partial) for start, partial in of.slices()}
@@ -53,7 +53,7 @@ def one_by_one(parts: list[tuple[int, PartialStatistic]]) -> Values:
 
 @given(PARTS)
 def test_a_block_adds_slice_by_slice(parts: list[tuple[int, PartialStatistic]]) -> None:
-    assert values(block(parts)) == one_by_one(parts)
+    assert values(span(parts)) == one_by_one(parts)
 
 
 @given(PARTS, PARTS, PARTS)
@@ -62,20 +62,20 @@ def test_blocks_are_a_commutative_monoid(
     b: list[tuple[int, PartialStatistic]],
     c: list[tuple[int, PartialStatistic]],
 ) -> None:
-    one, two, three = map(block, (a, b, c))
+    one, two, three = map(span, (a, b, c))
     before = values(one), values(two)
     whole = one_by_one([*a, *b, *c])
     assert values((one + two) + three) == values(one + (two + three)) == values((three + two) + one) == whole
-    assert values(one + PartialBlock()) == values(PartialBlock() + one) == before[0]
+    assert values(one + PartialSlices()) == values(PartialSlices() + one) == before[0]
     assert (values(one), values(two)) == before
 
 
 @given(PARTS)
 def test_a_block_is_cut_where_multiples_are(parts: list[tuple[int, PartialStatistic]]) -> None:
-    whole = block(parts)
-    cut = list(whole.cut(BLOCK))
-    assert [origin for origin, _ in cut] == sorted({start // BLOCK * BLOCK for start, _ in parts})
-    assert all((of.slots // BLOCK * BLOCK == origin).all() for origin, of in cut)
+    whole = span(parts)
+    cut = list(whole.cut(SPAN))
+    assert [origin for origin, _ in cut] == sorted({start // SPAN * SPAN for start, _ in parts})
+    assert all((of.slots // SPAN * SPAN == origin).all() for origin, of in cut)
     assert {start: each for _, of in cut for start, each in values(of).items()} == values(whole)
 
 
@@ -87,7 +87,7 @@ def test_counted_slices_are_received_and_counted(rows: list[list[int]], sparse: 
     skews = np.zeros((len(rows), 48), dtype=np.int64)
     skews[:, 3], skews[:, 30] = 2, np.arange(len(rows)) + 1
     improbable = np.arange(len(rows))
-    found = values(PartialBlock(starts, counted_numbers(skews, improbable), stack_cells(cells)))
+    found = values(PartialSlices(starts, counted_numbers(skews, improbable), stack_cells(cells)))
     for row, (counts, accounting, signals) in zip(range(len(rows)), found.values(), strict=True):
         assert counts == rows[row]
         assert accounting == Accounting(received=row + 3, counted=row + 3)

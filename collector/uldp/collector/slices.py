@@ -1,6 +1,6 @@
 """Parts of the statistics of many time slices, as columns: what a slice costs alone is paid once.
 
-Thousands of windows cost more as objects than as reports. So bounded jobs sum blocks of slices, and make a
+Thousands of windows cost more as objects than as reports. So bounded jobs sum spans of slices, and make a
 ``PartialStatistic`` of a slice only when they publish its window.
 """
 
@@ -16,7 +16,7 @@ from uldp.mechanisms.protocol.cells import Cells, add_cells, spread_rows, stack_
 from uldp.schemas.arrays import Counts, Times
 from uldp.schemas.pane import SKEW_RANGES, Accounting
 
-#: The columns of ``PartialBlock.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
+#: The columns of ``PartialSlices.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
 _RECEIVED, _COUNTED = 0, 1
 _IMPROBABLE = 6
 _SKEW = 7
@@ -38,7 +38,7 @@ def counted_numbers(skews: Counts, improbable: Counts) -> Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartialBlock:
+class PartialSlices:
     """Parts of the statistics of k time slices; a commutative monoid, with no slices as its zero.
 
     Attributes:
@@ -56,8 +56,8 @@ class PartialBlock:
     senders: Mapping[int, SenderCounts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, slot: int, partial: PartialStatistic) -> "PartialBlock":
-        """Make a block of one slice."""
+    def of(cls, slot: int, partial: PartialStatistic) -> "PartialSlices":
+        """Make a span of one slice."""
         a, signals = partial.accounting, partial.signals
         numbers = np.zeros((1, NUMBERS), dtype=np.int64)
         numbers[0, :_SKEW] = a.received, a.counted, a.duplicate, a.late, a.rejected, a.missing, signals.improbable
@@ -69,7 +69,7 @@ class PartialBlock:
     def __len__(self) -> int:
         return len(self.slots)
 
-    def __add__(self, other: "PartialBlock") -> "PartialBlock":
+    def __add__(self, other: "PartialSlices") -> "PartialSlices":
         if not len(self) or not len(other):
             return self if len(self) else other
         if not np.array_equal(self.slots, other.slots):
@@ -84,9 +84,9 @@ class PartialBlock:
         senders = dict(self.senders)
         for slot, each in other.senders.items():
             senders[slot] = senders[slot] + each if slot in senders else each
-        return PartialBlock(self.slots, self.numbers + other.numbers, cells, senders)
+        return PartialSlices(self.slots, self.numbers + other.numbers, cells, senders)
 
-    def _spread(self, slots: Times) -> "PartialBlock":
+    def _spread(self, slots: Times) -> "PartialSlices":
         """Return the same parts among the same slices or more."""
         if len(slots) == len(self):
             return self
@@ -94,9 +94,9 @@ class PartialBlock:
         numbers = np.zeros((len(slots), NUMBERS), dtype=np.int64)
         numbers[at] = self.numbers
         cells = None if self.cells is None else spread_rows(self.cells, at, len(slots))
-        return PartialBlock(slots, numbers, cells, self.senders)
+        return PartialSlices(slots, numbers, cells, self.senders)
 
-    def cut(self, size: int) -> Iterator[tuple[int, "PartialBlock"]]:
+    def cut(self, size: int) -> Iterator[tuple[int, "PartialSlices"]]:
         """Cut slices of one collection at the multiples of ``size`` milliseconds.
 
         Yields:
@@ -114,7 +114,7 @@ class PartialBlock:
             slots = self.slots[first:end]
             yield (
                 int(origins[first]),
-                PartialBlock(
+                PartialSlices(
                     slots,
                     self.numbers[first:end],
                     None if cells is None else stack_cells(cells[first:end]),
