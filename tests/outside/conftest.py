@@ -3,30 +3,46 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.outside.copied_family import write_copy
+from tests.warm import warm_processes
 
 Run = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all packages beside this file."""
+    """A folder with all packages beside this file, and with the copy of a family."""
     folder, uv = tmp_path_factory.mktemp("installed"), Path(sys.executable).with_name("uv")
     packages = [path.parent for path in Path(__file__).parent.glob("*/pyproject.toml")]
+    packages.append(write_copy(tmp_path_factory.mktemp("copied")))
     subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--target", folder, *packages], check=True)
     return folder
 
 
+@pytest.fixture(scope="session")
+def environment(installed: Path) -> dict[str, str]:
+    """The environment of a process that finds the packages."""
+    return os.environ | {"PYTHONPATH": str(installed)}
+
+
+@pytest.fixture(scope="session")
+def commands(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with ``uldp``, whose processes have imported the project, and find the packages."""
+    with warm_processes(tmp_path_factory.mktemp("warm"), environment) as folder:
+        yield folder
+
+
 @pytest.fixture
-def uldp(installed: Path, tmp_path: Path) -> Run:
+def uldp(commands: Path, environment: dict[str, str], tmp_path: Path) -> Run:
     """Run the command in an empty folder, and return what it prints."""
 
     def run(*arguments: str) -> str:
-        command = [str(Path(sys.executable).with_name("uldp")), *arguments]
-        environment = os.environ | {"PYTHONPATH": str(installed)}
+        command = [str(commands / "uldp"), *arguments]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

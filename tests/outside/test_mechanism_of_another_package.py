@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.outside.conftest import Run
+from tests.outside.copied_family import NAME
 
 PACKAGE = Path(__file__).parent / "forced_response"
 PAGE = Path(__file__).parents[2] / "docs" / "own_mechanism.md"
@@ -18,6 +19,13 @@ version: 1
 domain: {labels: [never, once, often]}
 mechanism: {name: forced-response, epsilon: 2.0}
 window: {size: 1h}
+"""
+NUMBER = """
+collection: hours
+version: 1
+domain: {{number: {{low: 0, high: 24}}}}
+mechanism: {{name: {name}, epsilon: 1.0}}
+window: {{size: 1h}}
 """
 SHARES = {"never": 0.5, "once": 0.3, "often": 0.2}
 
@@ -53,6 +61,25 @@ def test_every_command_knows_it(uldp: Run, tmp_path: Path) -> None:
         assert window == pytest.approx(list(SHARES.values()), abs=0.04)
     uldp("export", "one", "--to", "rows.csv")
     uldp("report", "one", "--out", "page.html")
+
+
+def test_a_family_of_the_project_is_the_same_from_outside(uldp: Run, tmp_path: Path) -> None:
+    (tmp_path / "truth.csv").write_text("value,weight\n7,1\n9.5,3\n", encoding="utf-8")
+    for name in ("geometric", NAME):
+        (tmp_path / f"{name}.yaml").write_text(NUMBER.format(name=name), encoding="utf-8")
+    uldp("simulate", f"{NAME}.yaml", "--truth", "truth.csv", "--users", "500", "--to", "stream")
+
+    def said(name: str) -> tuple[str, list[dict[str, object]], str]:
+        checked = uldp("check", f"{name}.yaml")
+        uldp("backfill", "--spec", f"{name}.yaml", "--from", "stream", "--to", name)
+        shown = [json.loads(line) for line in uldp("show", "--json", name).splitlines()]
+        assert {each.pop("mechanism") for each in shown} == {name}
+        assert {len(each.pop("channel")) for each in shown} == {16}  # the digest of all that devices do has the name
+        uldp("export", name, "--to", f"{name}.csv")
+        exported = (tmp_path / f"{name}.csv").read_text(encoding="utf-8")
+        return checked.replace(name, "NAME"), shown, exported.replace(name, "NAME")
+
+    assert said(NAME) == said("geometric")
 
 
 def test_without_the_package_the_error_names_the_mechanism(tmp_path: Path) -> None:

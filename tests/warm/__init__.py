@@ -5,9 +5,10 @@ itself does (imports, options of the interpreter, limits of a process) is not te
 installed.
 """
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +17,7 @@ _START = "#!{python} -IS\n{client}\n\nsys.exit(ask({socket!r}, {name!r}, sys.arg
 
 
 @contextmanager
-def warm_processes(folder: Path) -> Iterator[Path]:
+def warm_processes(folder: Path, environment: Mapping[str, str] = os.environ) -> Iterator[Path]:
     """Start a server; yields a directory with ``uldp`` and ``python``, which run in processes that it forks."""
     (path := folder / "bin").mkdir()
     socket, client = str(folder / "socket"), _CLIENT.read_text(encoding="utf-8")
@@ -26,7 +27,7 @@ def warm_processes(folder: Path) -> Iterator[Path]:
     command = [sys.executable, "-m", "tests.warm.server", socket]
     root = Path(__file__).parents[2]
     with subprocess.Popen(
-        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None

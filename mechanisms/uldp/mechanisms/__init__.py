@@ -9,13 +9,13 @@ from uldp.mechanisms.devices.clock import Clock, ClockError, Uptime
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
-from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding
+from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding, check_range, mean_table
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
-from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.mechanisms.protocol.decoder import Decoder, require_reports
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
-from uldp.mechanisms.protocol.linear import Linear, LowRankLinear
+from uldp.mechanisms.protocol.linear import Linear, LowRankLinear, mean_of
 from uldp.mechanisms.protocol.mechanism import (
     BitNoise,
     Guarantee,
@@ -58,9 +58,13 @@ __all__ = [
     "UniformNoise",
     "Uptime",
     "build_protocol",
+    "check_range",
     "count_symbols",
     "kept",
+    "mean_of",
+    "mean_table",
     "of_folds",
     "of_shares",
     "of_strings",
+    "require_reports",
 ]

@@ -10,18 +10,22 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Report, ReportBatch
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.epsilon import protects
+from uldp.schemas.specs.kinds import Number
 from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.specs.variable import Variable
 from uldp.schemas.statistic import Statistic
-from uldp.schemas.table import Table
+from uldp.schemas.table import Basis, Table
 
 __all__ = [
+    "Basis",
     "CollectionSpec",
     "Estimate",
     "Flag",
     "MechanismFamily",
     "Message",
+    "Number",
     "PrivateSpec",
     "Reason",
     "Rejected",
@@ -32,4 +36,5 @@ __all__ = [
     "Table",
     "UldpError",
     "Variable",
+    "protects",
 ]

@@ -20,9 +20,6 @@ from uldp.schemas.specs.values import Values
 if TYPE_CHECKING:
     from uldp.schemas.specs.variable import Variable
 
-#: What a family needs, if it needs an epsilon.
-NEEDS_EPSILON = {"epsilon": "for example epsilon: 1.0"}
-
 
 class MisfitError(UldpError):
     """A mechanism does not fit the domain, the sensitive values or the tags.
@@ -220,7 +217,7 @@ class PrivateSpec(MechanismFamily):
             response, and each report spends ``epsilon`` anew.
     """
 
-    needs = NEEDS_EPSILON
+    needs: ClassVar = {"epsilon": "for example epsilon: 1.0"}
 
     name: str
     epsilon: Epsilon

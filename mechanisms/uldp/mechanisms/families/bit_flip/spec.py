@@ -13,7 +13,7 @@ from uldp.mechanisms.randomizers.strata import MemoizedStrata, Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
-from uldp.schemas.specs.mechanism_family import NEEDS_EPSILON, MisfitError, PrivateSpec
+from uldp.schemas.specs.mechanism_family import MisfitError, PrivateSpec
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
 
@@ -35,7 +35,7 @@ class BitFlipSpec(PrivateSpec):
     literature: ClassVar = {"bit-flip": "ωBitFlip dBitFlip", "bit-flip with lasting_epsilon": "ωBitFlipPM dBitFlipPM"}
     not_in_levels = "levels pool counts of all their reports, and a value has those of its design alone; choose sue"
     estimators = ("auto", "empirical")
-    needs: ClassVar = {"bits": "the number of bits of a report, for example bits: 16", **NEEDS_EPSILON}
+    needs: ClassVar = {"bits": "the number of bits of a report, for example bits: 16", **PrivateSpec.needs}
 
     name: Literal["bit-flip"]
     bits: int = Field(ge=1)

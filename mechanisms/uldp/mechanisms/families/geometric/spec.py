@@ -10,7 +10,7 @@ from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.epsilon import protects
 from uldp.schemas.specs.kinds import Number
-from uldp.schemas.specs.mechanism_family import NEEDS_EPSILON, MechanismFamily
+from uldp.schemas.specs.mechanism_family import MechanismFamily, PrivateSpec
 from uldp.schemas.specs.variable import Variable
 
 #: The least epsilon. Below it, a table of noise has more than a million entries.
@@ -37,7 +37,7 @@ class GeometricSpec(MechanismFamily):
     not_ranked = "for numbers"
     domain_kind = "number"
     estimators = ("auto", "empirical")
-    needs = NEEDS_EPSILON
+    needs = PrivateSpec.needs
     refuses: ClassVar = {
         "lasting_epsilon": (
             "a device keeps no response of geometric, because no noise on it has the law of a smaller epsilon; remove"

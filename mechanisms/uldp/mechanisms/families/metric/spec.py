@@ -12,7 +12,7 @@ from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.domains import Tag
 from uldp.schemas.specs.epsilon import Epsilon
-from uldp.schemas.specs.mechanism_family import NEEDS_EPSILON, MechanismFamily, MisfitError
+from uldp.schemas.specs.mechanism_family import MechanismFamily, MisfitError, PrivateSpec
 from uldp.schemas.specs.values import Values
 from uldp.schemas.specs.variable import Variable
 
@@ -34,7 +34,7 @@ class MetricSpec(MechanismFamily):
     estimators = ("auto", "empirical", "em")
     largest_size = 4096
     large_domains = ("has a probability for each pair of values", "oue")
-    needs = NEEDS_EPSILON
+    needs = PrivateSpec.needs
     refuses: ClassVar = {
         "lasting_epsilon": (
             "a device keeps no response of metric, because the noise on it would need a table of its own for each pair"

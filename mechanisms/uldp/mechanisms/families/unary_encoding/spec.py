@@ -8,7 +8,7 @@ from uldp.mechanisms.families.unary_encoding.best_theta import best_theta
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.arrays import Mask
-from uldp.schemas.specs.mechanism_family import NEEDS_EPSILON, PrivateSpec, Theta
+from uldp.schemas.specs.mechanism_family import PrivateSpec, Theta
 from uldp.schemas.specs.variable import Variable
 
 
@@ -30,7 +30,7 @@ class RapporSpec(_Encoding):
     title = "generalized RAPPOR"
     like_with_tags = "urap"
     not_ranked = "sue and oue have its best theta"
-    needs: ClassVar = {"theta": "for example theta: 0.5 (sue and oue set theta themselves)", **NEEDS_EPSILON}
+    needs: ClassVar = {"theta": "for example theta: 0.5 (sue and oue set theta themselves)", **PrivateSpec.needs}
 
     name: Literal["rappor"]
     theta: Theta
