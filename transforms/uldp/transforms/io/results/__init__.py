@@ -2,8 +2,7 @@
 
 The file of a pane is named by collection, version, window, revision and estimator. The number of late and rejected
 reports is unknown in advance, so they are collected within a bundle, and the file is named by their digest. The same
-holds for panes that count no report, and for panes that count few, once a bundle has many of them: a sender can name as
-many windows as it likes.
+holds for panes that count no report, and for all panes of a bundle that has many.
 """
 
 from uldp.transforms.io.results.names import estimate_file, kept_file, shared_folder, statistic_file, window_folder

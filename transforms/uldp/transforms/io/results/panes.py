@@ -13,13 +13,9 @@ from uldp.transforms.io.durable_files import container_bytes, encode_record
 from uldp.transforms.io.results.filing import MAX_BYTES, File, Filing, Joined
 from uldp.transforms.io.results.names import estimate_name, shared_folder, statistic_name
 
-#: Panes that count fewer reports may share a file. So a sender has to send 2,800 bytes for each window with files of
-#: its own, which take 4,700 bytes if the domain is small.
-FEW_REPORTS = 100
-#: The fewest bytes of a report in a message of many.
-REPORT_BYTES = 28
-#: If a bundle has more panes of few reports than this, of one collection and estimator, they share a file. Bundles of
-#: streams and of small backfills have no more, so that their files are named by window.
+#: If a bundle has more panes than this, of one collection and estimator, they share files. Bundles of streams and of
+#: small backfills have no more, so that their files are named by window. A file for each of thousands of panes takes
+#: most of the time of a backfill, and most of the bytes of its results.
 MAX_OWN_FILES = 32
 
 #: A record of a pane.
@@ -29,10 +25,10 @@ Shared = tuple[str, str]
 
 
 class PaneFiling(Filing[P]):
-    """Files panes by their windows, but panes of few reports together if a bundle has many of these.
+    """Files panes by their windows, but those of a collection together if a bundle has many of them.
 
-    So a sender that chooses event times has as many windows as it likes, but not as many files. A pane that takes more
-    bytes than its reports is compressed, as shared files are: few reports leave equal figures for most values.
+    So a sender that chooses event times has as many windows as it likes, but not as many files. All files are
+    compressed: few reports leave equal figures for most values.
 
     Args:
         schema: The name of the schema of a pane's record.
@@ -55,7 +51,7 @@ class PaneFiling(Filing[P]):
         self._newest_only = newest_only
         self._superseded: list[str] = []
         self._joined = Joined(schema, deflated=True)
-        self._small: dict[Shared, int] = defaultdict(int)
+        self._panes: dict[Shared, int] = defaultdict(int)
         self._waiting: dict[Shared, list[tuple[str, bytes]]] = defaultdict(list)
         self._waiting_bytes = 0
 
@@ -65,20 +61,19 @@ class PaneFiling(Filing[P]):
         name, shared = self._name_of(pane), self._shared(pane)
         encoded = encode_record(self._schema, self._to_avro(pane))
         # A job that is stopped replaces early panes, and so has to find their files.
-        if pane.n >= FEW_REPORTS or (pane.n and pane.pane.kind is PaneKind.EARLY):
-            larger = len(encoded) > REPORT_BYTES * pane.n
-            yield File(name, container_bytes(self._schema, [encoded], deflated=larger))
-        elif pane.n:
-            yield from self._add_small(name, shared, encoded)
-        else:
+        if not pane.n:
             yield from self._joined.add(shared[0], encoded, shared[1])
+        elif pane.pane.kind is PaneKind.EARLY:
+            yield File(name, container_bytes(self._schema, [encoded], deflated=True))
+        else:
+            yield from self._wait(name, shared, encoded)
 
-    def _add_small(self, name: str, shared: Shared, encoded: bytes) -> Iterator[File]:
+    def _wait(self, name: str, shared: Shared, encoded: bytes) -> Iterator[File]:
         """Let a pane wait until the end of the bundle, or until the bundle has too many of them."""
-        self._small[shared] += 1
+        self._panes[shared] += 1
         self._waiting[shared].append((name, encoded))
         self._waiting_bytes += len(encoded)
-        if self._small[shared] > MAX_OWN_FILES:
+        if self._panes[shared] > MAX_OWN_FILES:
             for _, waiting in self._waiting.pop(shared):
                 self._waiting_bytes -= len(waiting)
                 yield from self._joined.add(shared[0], waiting, shared[1])

@@ -19,8 +19,7 @@ from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_
 from uldp.transforms.io.folders import SOURCE_DIGITS
 from uldp.transforms.io.kept_files import KeptFile, numbers_of
 from uldp.transforms.io.results.filing import File, Filing, Held
-from uldp.transforms.io.results.panes import REPORT_BYTES
-from uldp.transforms.io.results.sample import RARE_RATIO, parts, sampled
+from uldp.transforms.io.results.sample import RARE_RATIO, REPORT_BYTES, parts, sampled
 
 #: About what Python adds to a body in a record, and to a run.
 BODY_OVERHEAD, RUN_OVERHEAD = 48, 128

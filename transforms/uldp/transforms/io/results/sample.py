@@ -14,6 +14,8 @@ from uldp.schemas.rejected import Rejected, joined_rejected
 #: compressed is not that of devices, whose ids are random. Of such data a file keeps that many records in full for each
 #: reason, and so many bytes of them.
 SAMPLE, SAMPLE_BYTES, RARE_RATIO = 100, 1 << 16, 50
+#: The fewest bytes of a report in a message of many.
+REPORT_BYTES = 28
 #: A record of many messages has about so many bytes.
 PART_BYTES = 1 << 20
 
