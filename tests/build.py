@@ -47,7 +47,7 @@ def pure_mechanism(spec: CollectionSpec) -> PureMechanism:
 
 
 #: The channel of ``MINIMAL``.
-CHANNEL = spec().channel
+CHANNEL = spec().device_digest
 NO_TAGS: Mapping[str, tuple[float, float]] = {}
 
 

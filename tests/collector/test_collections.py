@@ -129,7 +129,7 @@ def test_collections_with_the_same_variables_share_a_protocol() -> None:
     a, b, *others = (each.protocol for each in served.values())
     assert a is b
     assert len({id(each) for each in (a, *others)}) == 3
-    assert [each.channel for each in served.values()] == [each.spec.channel for each in served.values()]
+    assert [each.device_digest for each in served.values()] == [each.spec.device_digest for each in served.values()]
 
 
 def test_records_whose_devices_differ_have_channels_of_their_own() -> None:
@@ -140,5 +140,5 @@ def test_records_whose_devices_differ_have_channels_of_their_own() -> None:
     ]
     one, other, again = serve(specs).values()
     assert one.protocol is again.protocol
-    assert [each.channel for each in (one, other, again)] == [each.channel for each in specs]
-    assert one.channel != other.channel
+    assert [each.device_digest for each in (one, other, again)] == [each.device_digest for each in specs]
+    assert one.device_digest != other.device_digest

@@ -164,8 +164,8 @@ def test_a_spec_names_groups_by_labels_or_indices() -> None:
     assert (mechanism.guarantee.privacy, mechanism.guarantee.epsilon) == (Privacy.ID_LDP, 4.0)
     written_out = [{"values": [2], "epsilon": 1.0}, {"values": [0, "cold", 3], "epsilon": 4.0}]
     assert (
-        build.spec(**SPEC).channel
-        == build.spec(**SPEC | {"mechanism": {"name": "idue", "groups": written_out}}).channel
+        build.spec(**SPEC).device_digest
+        == build.spec(**SPEC | {"mechanism": {"name": "idue", "groups": written_out}}).device_digest
     )
 
 

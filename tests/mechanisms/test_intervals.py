@@ -78,7 +78,7 @@ def test_no_trial_says_nothing() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
 def test_levels_are_inside_of_0_and_1(level: float) -> None:
-    with pytest.raises(ValueError, match="level must be inside"):
+    with pytest.raises(ValueError, match="coverage must be inside"):
         clopper_pearson([1], 2, level)
 
 

@@ -125,15 +125,15 @@ def test_the_page_names_each_level() -> None:
 
 def test_expected_shares_are_no_part_of_the_channel() -> None:
     shared = {"strict": {"epsilon": 0.5, "share": 0.1}, "open": {"epsilon": 2.0, "share": 0.9}}
-    assert build.spec(**keys(shared)).channel == build.spec(**keys()).channel
+    assert build.spec(**keys(shared)).device_digest == build.spec(**keys()).device_digest
     other = {"strict": {"epsilon": 0.6}, "open": {"epsilon": 2.0}}
-    assert build.spec(**keys(other)).channel != build.spec(**keys()).channel
+    assert build.spec(**keys(other)).device_digest != build.spec(**keys()).device_digest
 
 
 def test_a_spec_written_out_is_the_same_spec() -> None:
     once = build.spec(**keys(of={"name": "olh"}))
     again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True, exclude_unset=True))
-    assert again.channel == once.channel
+    assert again.device_digest == once.device_digest
 
 
 @pytest.mark.parametrize(

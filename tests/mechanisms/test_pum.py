@@ -162,7 +162,7 @@ def test_at_large_n_intervals_are_normal_with_that_stderr(mechanism: PureMechani
     channel = mechanism.channel
     counts = expected_counts(channel, R, n)
     linear = PureLinear(channel, counts, n)
-    lower, upper = pum_intervals(model, linear, level=0.9).share
+    lower, upper = pum_intervals(model, linear, coverage=0.9).share
     p_hat, half = model.distribution(linear.values), 1.6448536 * model.stderr(linear)
     assert (p_hat - lower) == pytest.approx(half, rel=1e-4)
     assert (upper - p_hat) == pytest.approx(half, rel=1e-4)

@@ -245,7 +245,7 @@ def test_each_mistake_is_one_line_of_key_and_remedy(keys: dict[str, Any], text: 
 
 def test_candidates_are_of_the_reading_half() -> None:
     without, listed = build.spec(**of("bloom")), build.spec(**of("bloom"), candidates=["a"])
-    assert without.channel == listed.channel
-    assert build.spec(**of("bloom", bits=64)).channel != without.channel
+    assert without.device_digest == listed.device_digest
+    assert build.spec(**of("bloom", bits=64)).device_digest != without.device_digest
     longer = build.spec(**of("bloom") | {"domain": {"strings": {"longest": 9}}})
-    assert longer.channel != without.channel
+    assert longer.device_digest != without.device_digest

@@ -16,7 +16,7 @@ def test_a_spec_names_a_budget_and_a_period() -> None:
     assert spec.budget == Budget(epsilon=4, every=timedelta(days=30))
     assert str(spec.budget) == "epsilon 4 every 30d"
     assert build.spec().budget is None
-    assert spec.channel == build.spec().channel
+    assert spec.device_digest == build.spec().device_digest
 
 
 def test_a_record_keeps_it() -> None:

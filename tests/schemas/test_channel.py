@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests import build
-from uldp.schemas.specs.channel import changed_key
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.device_half import changed_key
 
 VALUES: dict[str, Any] = {
     "domain": {"labels": ["a", "b", "c"]},
@@ -55,14 +55,14 @@ def shares(app: float, hours: float) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("given", [VALUES, record()], ids=["values", "record"])
 def test_what_devices_need_not_know_leaves_the_channel(given: dict[str, Any], keys: dict[str, Any]) -> None:
-    assert build.spec(**given | keys).channel == build.spec(**given).channel
+    assert build.spec(**given | keys).device_digest == build.spec(**given).device_digest
 
 
 def test_background_leaves_the_channel(tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("b,1\n")
     tags = [{"name": "home", "background": "home.csv"}, {"name": "work"}]
     known = CollectionSpec.parse(build.MINIMAL | VALUES | {"tags": tags}, base=tmp_path)
-    assert known.channel == build.spec(**VALUES).channel
+    assert known.device_digest == build.spec(**VALUES).device_digest
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_background_leaves_the_channel(tmp_path: Path) -> None:
     ],
 )
 def test_what_means_the_same_to_devices_is_one_channel(given: dict[str, Any], same: dict[str, Any]) -> None:
-    assert build.spec(**given).channel == build.spec(**same).channel
+    assert build.spec(**given).device_digest == build.spec(**same).device_digest
 
 
 def test_labels_of_a_file_are_labels(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("value\na\nb\nc\n")
     from_file = build.MINIMAL | VALUES | {"domain": {"labels_file": "labels.csv"}}
-    assert CollectionSpec.parse(from_file, base=tmp_path).channel == build.spec(**VALUES).channel
+    assert CollectionSpec.parse(from_file, base=tmp_path).device_digest == build.spec(**VALUES).device_digest
 
 
 CHANGES = [
@@ -126,28 +126,28 @@ def test_each_change_that_devices_must_know_is_another_channel(
     given: dict[str, Any], changed: dict[str, Any], key: str
 ) -> None:
     before, now = build.spec(**given), build.spec(**changed)
-    assert before.channel != now.channel
+    assert before.device_digest != now.device_digest
     assert changed_key(before.device_half, now.device_half) == key
 
 
 def test_the_order_of_attributes_is_of_the_channel_and_that_of_their_mechanisms_is_not() -> None:
     given = record()
     turned = given | {"domain": {"record": dict(reversed(given["domain"]["record"].items()))}}
-    assert build.spec(**turned).channel != build.spec(**given).channel
+    assert build.spec(**turned).device_digest != build.spec(**given).device_digest
     mechanism = given["mechanism"] | {"of": dict(reversed(given["mechanism"]["of"].items()))}
-    assert build.spec(**given | {"mechanism": mechanism}).channel == build.spec(**given).channel
+    assert build.spec(**given | {"mechanism": mechanism}).device_digest == build.spec(**given).device_digest
 
 
 def test_a_digest_stays_from_version_to_version() -> None:
     """It is in files of statistics, so another one would refuse to add these."""
-    assert build.spec().channel == "7f32a093a08caa39"
-    assert build.spec(**record()).channel == "58535416bff0c749"
+    assert build.spec().device_digest == "7f32a093a08caa39"
+    assert build.spec(**record()).device_digest == "58535416bff0c749"
     assert changed_key(build.spec().device_half, build.spec().device_half) is None
 
 
 def test_a_digest_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers of results compare it with that of each estimate."""
     given = build.spec()
-    first = given.channel
+    first = given.device_digest
     monkeypatch.setattr("uldp.schemas.specs.collection.digest", None)
-    assert given.channel == first
+    assert given.device_digest == first

@@ -183,7 +183,7 @@ def test_auto_is_a_number_of_what_devices_know() -> None:
         auto = build.spec(**keys, mechanism={"name": name, "epsilon": 2.0, parameter: "auto"})
         given = build.spec(**keys, mechanism={"name": name, "epsilon": 2.0, parameter: number})
         assert auto.device_half[f"mechanism.{parameter}"] == number
-        assert auto.channel == given.channel
+        assert auto.device_digest == given.device_digest
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])

@@ -78,7 +78,7 @@ def test_a_spec_written_out_is_the_same_spec() -> None:
     once = spec(of={"app": {"name": "urr", "share": 0.7}, "hours": {"name": "block", "share": 0.3}})
     again = CollectionSpec.parse(once.model_dump(mode="json", exclude_none=True))
     assert again.model_dump() == once.model_dump()
-    assert again.channel == once.channel
+    assert again.device_digest == once.device_digest
 
 
 IN_A_RECORD = names_where(lambda family: family.is_part()).split(", ")

@@ -7,8 +7,8 @@ import pytest
 
 from tests import build
 from tests.families import ANSWER_ZONES
-from uldp.schemas.specs.channel import changed_key
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.device_half import changed_key
 from uldp.schemas.specs.specfile import SpecError
 from uldp.schemas.specs.zones import MOST_ZONES, Zones, write_zones
 
@@ -137,14 +137,14 @@ def test_a_budget_that_does_not_fit_is_refused(
 def test_zones_change_the_channel(zones: str, tag: dict[str, Any], key: str, tmp_path: Path) -> None:
     before, now = parse(tmp_path), parse(tmp_path, zones, tag)
     assert changed_key(before.device_half, now.device_half) == key
-    assert before.channel != now.channel
+    assert before.device_digest != now.device_digest
 
 
 def test_other_names_of_the_same_zones_are_the_same_channel(tmp_path: Path) -> None:
-    assert parse(tmp_path).channel == parse(tmp_path, "4,a\n0,b\n1,a\n").channel
+    assert parse(tmp_path).device_digest == parse(tmp_path, "4,a\n0,b\n1,a\n").device_digest
 
 
 def test_the_background_and_its_strength_are_not_in_the_channel(tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("0,1\n", encoding="utf-8")
     known = parse(tmp_path, tag={"background": "home.csv", "strength": 3.0})
-    assert known.channel == parse(tmp_path).channel
+    assert known.device_digest == parse(tmp_path).device_digest

@@ -45,9 +45,9 @@ class ServedCollection:
         return self.protocol.mechanism
 
     @cached_property
-    def channel(self) -> str:
-        """See ``CollectionSpec.channel``; kept here because each pane needs it, and a private field is slow to read."""
-        return self.spec.channel if self.twin is None else self.twin.channel
+    def device_digest(self) -> str:
+        """See ``CollectionSpec.device_digest``; cached, because each pane needs it."""
+        return self.spec.device_digest if self.twin is None else self.twin.device_digest
 
     @cached_property
     def rules(self) -> str:
@@ -56,7 +56,7 @@ class ServedCollection:
         A text, because to compare models of thousands of collections takes longer than to judge their reports.
         """
         spec = self.spec
-        return f"{self.channel} {spec.window!r} {spec.event_time} {spec.retired} {self._age_and_skew}"
+        return f"{self.device_digest} {spec.window!r} {spec.event_time} {spec.retired} {self._age_and_skew}"
 
     @cached_property
     def window_size(self) -> int:
@@ -138,7 +138,7 @@ class ServedCollection:
 def serve(specs: Iterable[CollectionSpec]) -> dict[CollectionKey, ServedCollection]:
     """Index specs by collection and version, which each report names.
 
-    Collections with the same mechanism and variables share a protocol and a channel: to derive these takes longer than
+    Collections with the same mechanism and variables share a protocol and a digest: to derive these takes longer than
     to compare those.
 
     Raises:

@@ -117,8 +117,8 @@ class Signals:
 class PaneHeader:
     """The fields that all records of a pane share; ``statistic.avsc`` and ``estimate.avsc`` begin with them.
 
-    The ``flags`` come from the closed set in ``uldp.schemas.flags``. The ``channel`` is that of the spec, see
-    ``CollectionSpec.channel``: statistics of different channels must not be added.
+    The ``flags`` come from the closed set in ``uldp.schemas.flags``. The ``channel``, as it is called on the wire, is
+    ``CollectionSpec.device_digest``: statistics of different channels must not be added.
     """
 
     collection: str

@@ -107,7 +107,7 @@ def test_the_specs_of_records_need_no_outside_files(tmp_path: Path) -> None:
     for name in ("apps.csv", "home.csv"):
         (tmp_path / name).unlink()
     kept = CollectionSpec.load(tmp_path / "out" / "specs" / "c-v1" / "spec.yaml")
-    assert kept.channel == spec.channel
+    assert kept.device_digest == spec.device_digest
     assert kept.variables["app"].labels == ["mail", "maps", "clinic"]
     assert kept.variables["app"].background.tolist() == [[0.25, 0.75, 0]]
 
@@ -144,5 +144,5 @@ def test_a_kept_spec_has_its_zones(tmp_path: Path) -> None:
     (tmp_path / "zones.csv").unlink()
     begin(tmp_path / "out", spec, resumes=True)
     kept = CollectionSpec.load(tmp_path / "out" / "specs" / "c-v1" / "spec.yaml")
-    assert kept.channel == spec.channel
+    assert kept.device_digest == spec.device_digest
     assert [each.labels for each in kept.variables[""].zones if each] == [("south", "north", "rest")] * 2

@@ -36,7 +36,7 @@ def fired(spec: CollectionSpec = SPEC) -> Fired:
     rng = np.random.default_rng(3)
     symbols = rng.choice(32, N, p=np.concatenate([VISIBLE, [0.1, 0.0]]))
     cells = protocol.mechanism.statistic(protocol.mechanism.perturb(symbols, rng))
-    statistic = build.pane(cells, key=("pum", 1), channel=spec.channel, accounting=Accounting(N, N))
+    statistic = build.pane(cells, key=("pum", 1), channel=spec.device_digest, accounting=Accounting(N, N))
     tables = protocol.decoder.tables(cells, N, "mle")
     return Fired(statistic, build.estimate(statistic, [], [], tables=tables, mechanism="urr"))
 
@@ -147,7 +147,7 @@ def test_a_spec_with_other_intervals_is_a_copy() -> None:
     at_once = SPEC.with_intervals("simultaneous")
     assert [spec.variables[""].simultaneous for spec in (at_once, SPEC)] == [True, False]
     assert [spec.intervals for spec in (at_once, SPEC)] == ["simultaneous", "each"]
-    assert at_once.channel == SPEC.channel
+    assert at_once.device_digest == SPEC.device_digest
 
 
 def test_an_estimate_of_before_is_still_shown(out: Path) -> None:

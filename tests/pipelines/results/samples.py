@@ -28,7 +28,7 @@ tags: [{name: home}]
 window: {size: 1h}
 """
 
-CHANNEL = CollectionSpec.parse(yaml.safe_load(SPEC)).channel
+CHANNEL = CollectionSpec.parse(yaml.safe_load(SPEC)).device_digest
 COUNTS = build.pane(
     [30, 40, 10, 20],
     channel=CHANNEL,

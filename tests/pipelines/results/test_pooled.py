@@ -36,7 +36,7 @@ def save(
         cells,
         start=START + window * HOUR,
         key=spec.key,
-        channel=spec.channel,
+        channel=spec.device_digest,
         accounting=Accounting(sum(cells) + 3, sum(cells), 1, 1, 1, missing),
         flags=flags,
     )
@@ -146,7 +146,7 @@ def test_missing_counts_and_counts_that_do_not_fit_are_named(tmp_path: Path) -> 
         [],
         ["c: version 1 is not pooled with version 2: its counts are missing"],
     )
-    statistic = build.pane([50, 50], key=old.key, channel=old.channel, accounting=Accounting(103, 100, 1, 1, 1))
+    statistic = build.pane([50, 50], key=old.key, channel=old.device_digest, accounting=Accounting(103, 100, 1, 1, 1))
     write_file(str(tmp_path / "wrong" / statistic_file(statistic)[0]), statistic_file(statistic)[1])
     found, (reason,) = pooled_in(tmp_path / "wrong", old, new)
     assert found == []

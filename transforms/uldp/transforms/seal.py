@@ -88,7 +88,7 @@ def seal(
     """
     return Statistic(
         *served.spec.key,
-        channel=served.channel,
+        channel=served.device_digest,
         window_start=start,
         window_end=end,
         pane=pane,

@@ -55,9 +55,9 @@ class PureLinear:
         """Shape (|Z|,): the number of all reports, for each symbol."""
         return np.full(self.channel.size, self.reports)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return Clopper and Pearson's intervals; see ``Channel.confidence_interval``."""
-        return self.channel.confidence_interval(self.cells, self.reports, level)
+        return self.channel.confidence_interval(self.cells, self.reports, coverage)
 
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w; see ``Channel.covariance``."""

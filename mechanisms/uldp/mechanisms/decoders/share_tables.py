@@ -26,11 +26,11 @@ def share_tables(
         simultaneous: Whether all intervals of a table are to cover the truth at once (Bonferroni), or each alone.
     """
 
-    def level_of_each(intervals: int) -> float:
+    def coverage_of_each(intervals: int) -> float:
         return 1 - (1 - INTERVAL_LEVEL) / intervals if simultaneous else INTERVAL_LEVEL
 
     n = int(linear.n[0])
-    ends = pum_intervals(pum, linear, level_of_each(pum.size))
+    ends = pum_intervals(pum, linear, coverage_of_each(pum.size))
     table = partial(_table, n=n, simultaneous=simultaneous)
     shares, stderr = pum.distribution(r_hat), pum.stderr(linear)
     if not pum.tags:
@@ -38,7 +38,7 @@ def share_tables(
     of_shares = Basis.ANY_BACKGROUND if np.isnan(pum.strength).all() else Basis.NORMAL
     errors, most = pum.visible(np.sqrt(linear.variance)), pum.most_stderr(linear)
     masses, of_masses = pum.tag_masses(r_hat, linear)
-    low, high = linear.interval(level_of_each(len(pum.tags)))
+    low, high = linear.interval(coverage_of_each(len(pum.tags)))
     hidden = low[pum.size :], high[pum.size :]
     return (
         table(TableName.SHARE, shares, stderr, ends.share, of_shares, whole=True),
@@ -51,8 +51,8 @@ def share_tables(
 
 def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, simultaneous: bool = False) -> Table:
     """Return the table of shares where no value is hidden; see ``share_tables``."""
-    level = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
-    ends, stderr = linear.interval(level), np.sqrt(linear.variance)
+    coverage = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
+    ends, stderr = linear.interval(coverage), np.sqrt(linear.variance)
     return _table(TableName.SHARE, shares, stderr, ends, basis, n=n, simultaneous=simultaneous, whole=True)
 
 

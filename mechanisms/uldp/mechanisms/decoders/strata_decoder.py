@@ -40,9 +40,9 @@ class StrataLinear:
         """Shape (m,): the number of reports of the part of each."""
         return np.concatenate([part.n for part in self.parts])
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return the intervals of the parts."""
-        low, high = zip(*(part.interval(level) for part in self.parts), strict=True)
+        low, high = zip(*(part.interval(coverage) for part in self.parts), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
     def times(self, w: Floats) -> Floats:

@@ -113,7 +113,7 @@ class Device:
             raise ValueError(f"{spec.collection} has {asked}, so its devices need a ledger, such as FileLedger")
         self._ledger = ledger
         # A digest of the spec takes long if there are many labels.
-        self._channel = spec.channel if self._protocol.mechanism.memory else ""
+        self._digest = spec.device_digest if self._protocol.mechanism.memory else ""
 
     def __repr__(self) -> str:
         return f"Device(collection={self._spec.collection!r}, version={self._spec.version})"
@@ -216,8 +216,8 @@ class Device:
         return event_time_ms // period * period + milliseconds(window.size)
 
     def _key(self, content: LedgerContent, entry: int | str) -> str:
-        """Return the key of an entry in the ledger. Versions with one channel share entries, and so the budget."""
-        return content.key(json.dumps([self._spec.collection, self._channel, entry]))
+        """Return the key of an entry in the ledger. Versions with one device half share entries, and so the budget."""
+        return content.key(json.dumps([self._spec.collection, self._digest, entry]))
 
 
 def _hidden(name: str, variable: Variable, hidden: Mapping[int, str]) -> _TagOf:

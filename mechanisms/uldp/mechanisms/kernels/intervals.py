@@ -14,29 +14,29 @@ from uldp.schemas.arrays import Counts, Floats
 _MANY = 10**10
 
 
-def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float) -> tuple[Floats, Floats]:
-    """Return intervals that cover each proportion alone with probability ``level`` or more, whatever it is.
+def clopper_pearson(successes: npt.ArrayLike, n: npt.ArrayLike, coverage: float) -> tuple[Floats, Floats]:
+    """Return intervals that cover each proportion alone with probability ``coverage`` or more, whatever it is.
 
-    Each end leaves a tail of at most ``(1 - level) / 2``.
+    Each end leaves a tail of at most ``(1 - coverage) / 2``.
 
     Args:
         successes: Shape (m,): the number of successes of each proportion.
         n: Shape (m,) or one number for all: the number of trials, positive.
-        level: The probability, inside (0, 1).
+        coverage: The probability, inside (0, 1).
 
     Returns:
         Lower and upper ends, each of shape (m,), inside [0, 1].
 
     Raises:
-        ValueError: if a number of successes is not in 0..n, no trial was made, or ``level`` is not inside (0, 1).
+        ValueError: if a number of successes is not in 0..n, no trial was made, or ``coverage`` is not inside (0, 1).
     """
     # Imported here because SciPy takes a quarter of a second to import, and devices import the mechanisms too.
     from scipy import special
 
     counts, trials = _checked(successes, n)
-    if not 0 < level < 1:
-        raise ValueError(f"level must be inside (0, 1), got {level}")
-    tail, failures = (1 - level) / 2, trials - counts
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must be inside (0, 1), got {coverage}")
+    tail, failures = (1 - coverage) / 2, trials - counts
     # SciPy answers NaN where a parameter is 0; there, the end is that of [0, 1].
     low = special.betaincinv(counts, failures + 1, tail)
     high = special.betainccinv(counts + 1, failures, tail)

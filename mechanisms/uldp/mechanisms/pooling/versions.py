@@ -56,7 +56,7 @@ class WeightedLinear:
         total: Counts = np.sum([part.n for part in self.parts], axis=0)
         return total
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return intervals from those of the versions: the squares of weighted distances to their ends add up.
 
         So the intervals of one version alone are its own, and skew ends of small counts stay skew. Source of the rule
@@ -65,7 +65,7 @@ class WeightedLinear:
         """
         below, above = np.zeros_like(self.values), np.zeros_like(self.values)
         for weight, part in zip(self.weights, self.parts, strict=True):
-            low, high = part.interval(level)
+            low, high = part.interval(coverage)
             below += (weight * (part.values - low)) ** 2
             above += (weight * (high - part.values)) ** 2
         return self.values - np.sqrt(below), self.values + np.sqrt(above)
@@ -129,16 +129,16 @@ def _nearest(parts: Sequence[PureLinear], weights: Floats) -> Floats:
     return nearest
 
 
-def contradictions(parts: Sequence[Linear], level: float = 0.999) -> Mask:
+def contradictions(parts: Sequence[Linear], coverage: float = 0.999) -> Mask:
     """Return the numbers for which two versions contradict each other: that they estimate one truth is improbable.
 
-    The intervals of the versions hold all at once with probability ``level`` or more, by Bonferroni. If two of them are
-    disjoint, they hold no common number.
+    The intervals of the versions hold all at once with probability ``coverage`` or more, by Bonferroni. If two of them
+    are disjoint, they hold no common number.
 
     Returns:
         Shape (m,).
     """
     tests = len(parts) * len(parts[0].values)
-    lows, highs = zip(*(part.interval(1 - (1 - level) / tests) for part in parts), strict=True)
+    lows, highs = zip(*(part.interval(1 - (1 - coverage) / tests) for part in parts), strict=True)
     disjoint: Mask = np.max(lows, axis=0) > np.min(highs, axis=0)
     return disjoint

@@ -301,17 +301,17 @@ class Channel:
         covariance: Floats = (of_supports + shifted + shifted.T) / np.outer(self.gain, self.gain)
         return covariance
 
-    def confidence_interval(self, counts: Counts, n: int, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return intervals that cover each r_z, one at a time, with probability ``level``.
+    def confidence_interval(self, counts: Counts, n: int, coverage: float = 0.95) -> tuple[Floats, Floats]:
+        """Return intervals that cover each r_z, one at a time, with probability ``coverage``.
 
         The method maps Clopper and Pearson's interval for m (a binomial proportion) through the channel. It covers with
-        ``level`` or more at every count and every n, so that it is too wide for rare symbols: a count of 0 excludes no
-        small share.
+        ``coverage`` or more at every count and every n, so that it is too wide for rare symbols: a count of 0 excludes
+        no small share.
 
         If q' differs from q, r-hat_z is a weighted sum of two proportions: that of the reports that support z, and that
         of the reports that name a non-sensitive symbol. The squares of the distances from their estimates to their ends
         add up, with twice the product times the correlation (Zou & Donner, Statistics in Medicine 27, 2008). These
-        intervals cover with about the ``level``.
+        intervals cover with about the ``coverage``.
 
         Returns:
             Lower and upper ends, each of shape (|Z|,). They are not cut to [0, 1], so that they may be used as the ends
@@ -323,13 +323,13 @@ class Channel:
         middle = self.unbiased(counts, n)
         # Many symbols share a count, and the ends of an interval cost a microsecond or more each.
         different, place = np.unique(counts, return_inverse=True)
-        low, high = clopper_pearson(different, n, level)
+        low, high = clopper_pearson(different, n, coverage)
         if not self._loss.any():
             return (low[place] - self.q) / self.gain, (high[place] - self.q) / self.gain
         named, fraction = self._names(counts) / n, counts / n
         odds = named * fraction / np.maximum((1 - named) * (1 - fraction), 1 / n)
         correlation = -np.minimum(np.sqrt(odds), 1.0)
-        of_names = clopper_pearson(self._names(counts), n, level)
+        of_names = clopper_pearson(self._names(counts), n, coverage)
 
         def distance(of_counts: Floats, of_named: Floats) -> Floats:
             one, other = of_counts[place] - fraction, (of_named - named) * self._loss / self._named

@@ -34,8 +34,8 @@ class Linear(Protocol):
     def n(self) -> Counts:
         """See the class."""
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return lower and upper ends, each of shape (m,), that cover each value alone with probability ``level``."""
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
+        """Return lower and upper ends, each of shape (m,): each interval covers with probability ``coverage``."""
 
     def times(self, w: Floats) -> Floats:
         """Return Cov @ w for w of shape (m, j), without the matrix of covariances."""
@@ -82,8 +82,8 @@ def mean_of(mean: float, variance: float, n: int) -> LowRankLinear:
 def normal(values: Floats, variance: Floats) -> Interval:
     """Return the normal intervals of estimates with these variances."""
 
-    def interval(level: float) -> tuple[Floats, Floats]:
-        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(variance)
+    def interval(coverage: float) -> tuple[Floats, Floats]:
+        half = NormalDist().inv_cdf((1 + coverage) / 2) * np.sqrt(variance)
         return values - half, values + half
 
     return interval

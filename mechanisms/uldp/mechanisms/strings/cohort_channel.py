@@ -222,9 +222,9 @@ class CandidateLinear:
         """Shape (K,): the number of all reports, for each candidate."""
         return np.full(self.candidates.size, self.reports)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return normal intervals."""
         from scipy import special  # takes a quarter of a second, and devices need none
 
-        half = special.ndtri((1 + level) / 2) * np.sqrt(self.variance)
+        half = special.ndtri((1 + coverage) / 2) * np.sqrt(self.variance)
         return self.values - half, self.values + half

@@ -23,7 +23,7 @@ class PumIntervals(NamedTuple):
 
     Attributes:
         visible: Of r(x), the share of users who hold x and do not hide it. They assume that users are drawn i.i.d. and
-            that devices obfuscate as the spec says, and cover with the level or more.
+            that devices obfuscate as the spec says, and cover with this probability or more.
         share: Of p(x), the share of users who hold x. They also assume of a background of strength m that m draws from
             the users behind the tag gave it. Behind a tag whose background has no strength, any part of the users may
             hold x: if no tag has one, these are the intervals of the band.
@@ -35,21 +35,21 @@ class PumIntervals(NamedTuple):
     band: Ends
 
 
-def pum_intervals(pum: Pum, linear: Linear, level: float = 0.95) -> PumIntervals:
-    """Return intervals that cover each value, one at a time, with probability ``level``.
+def pum_intervals(pum: Pum, linear: Linear, coverage: float = 0.95) -> PumIntervals:
+    """Return intervals that cover each value, one at a time, with probability ``coverage``.
 
     Args:
         pum: The tags and their backgrounds.
         linear: r-hat.
-        level: The probability.
+        coverage: The probability.
 
     Raises:
         ValueError: if ``linear`` does not fit Z.
     """
-    low, high = linear.interval(level)
+    low, high = linear.interval(coverage)
     if not pum.tags:
         return PumIntervals((low, high), (low, high), (low, high))
-    r_hat, z2, size = linear.values, normal_quantile(0.5 + level / 2) ** 2, pum.size
+    r_hat, z2, size = linear.values, normal_quantile(0.5 + coverage / 2) ** 2, pum.size
     covariances = linear.times(np.eye(len(r_hat), len(pum.tags), -size))
     among = covariances[size:] - np.diag(np.diag(covariances[size:]))
 

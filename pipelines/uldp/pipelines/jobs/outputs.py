@@ -21,8 +21,8 @@ from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read
 from uldp.schemas.arrays import Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
-from uldp.schemas.specs.channel import changed_key
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.device_half import changed_key
 from uldp.schemas.specs.zones import write_zones
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.durable_files import remove_aside, write_file

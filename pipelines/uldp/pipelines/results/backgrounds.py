@@ -135,7 +135,7 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
     Raises:
         ResultsError: if no window counts a report.
     """
-    channel, selection = spec.channel, Selection(spec.collection, since, estimator=_NONE)
+    channel, selection = spec.device_digest, Selection(spec.collection, since, estimator=_NONE)
     panes = [pane for pane in newest(read_statistics(out, damaged)) if pane.key[:2] == spec.key]
     for lost in Signed.read(out).lost_panes(out, read_panes(out, _passed), selection, frozenset()):
         damaged(lost)

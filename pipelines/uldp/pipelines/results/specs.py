@@ -50,7 +50,7 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
         raise missing_spec(name)
     share = estimate.table(TableName.SHARE)
     fits = share is None or not is_listed(spec.domain.kind) or share.shape == (spec.size,)
-    if estimate.channel != spec.channel or not fits:
+    if estimate.channel != spec.device_digest or not fits:
         raise ResultsError(
             f"specs/{name}/spec.yaml is not the spec of the job that made the estimates of {name}: "
             "domain, sensitive values, tags, mechanism or epsilon differ; restore the spec of that job"

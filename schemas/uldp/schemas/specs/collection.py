@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from uldp.schemas.arrays import Floats, Mask, Times
 from uldp.schemas.specs.any_mechanism import AnyMechanism
 from uldp.schemas.specs.budget import Budget
-from uldp.schemas.specs.channel import device_half, digest
+from uldp.schemas.specs.device_half import device_half, digest
 from uldp.schemas.specs.domains import Domain, Tag
 from uldp.schemas.specs.durations import Duration, format_duration, milliseconds
 from uldp.schemas.specs.estimators import EstimatorName
@@ -129,7 +129,7 @@ class CollectionSpec(Strict):
     retired: bool = False
 
     _variables: dict[str, Variable] = PrivateAttr()
-    _channel: str | None = PrivateAttr(default=None)
+    _device_digest: str | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _consistent(self) -> "CollectionSpec":
@@ -342,15 +342,15 @@ class CollectionSpec(Strict):
 
     @property
     def device_half(self) -> dict[str, Any]:
-        """The facts that devices need, by key of the spec; see ``uldp.schemas.specs.channel``."""
+        """The facts that devices need, by key of the spec; see ``uldp.schemas.specs.device_half``."""
         return device_half(self.mechanism, self.variables)
 
     @property
-    def channel(self) -> str:
+    def device_digest(self) -> str:
         """A digest of the device half. Statistics may be added if theirs are equal."""
-        if self._channel is None:
-            self._channel = digest(self.device_half)  # takes long if there are many labels
-        return self._channel
+        if self._device_digest is None:
+            self._device_digest = digest(self.device_half)  # takes long if there are many labels
+        return self._device_digest
 
     @property
     def _only(self) -> Variable:

@@ -80,8 +80,8 @@ class DesignDecoder(SharesDecoder):
         r = np.clip(values, 0.0, 1.0)
         m = q + gain * r
 
-        def interval(level: float) -> tuple[Floats, Floats]:
-            low, high = ((end - q) / gain for end in clopper_pearson(counts, trials, level))
+        def interval(coverage: float) -> tuple[Floats, Floats]:
+            low, high = ((end - q) / gain for end in clopper_pearson(counts, trials, coverage))
             return np.where(some, low, np.minimum(low, 0.0)), np.where(some, high, np.maximum(high, 1.0))
 
         u = (r / np.sqrt(trials))[np.newaxis]

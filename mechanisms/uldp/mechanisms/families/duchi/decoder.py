@@ -73,8 +73,8 @@ class MeanDecoder(NumberDecoder):
         # Never 0, because the share of either bit is taken as f or more.
         rarer = max(int(cells.min()) / n, flip_probability(self.epsilon))
 
-        def interval(level: float) -> tuple[Floats, Floats]:
-            low, high = clopper_pearson([ones], n, level)
+        def interval(coverage: float) -> tuple[Floats, Floats]:
+            low, high = clopper_pearson([ones], n, coverage)
             return self.mean_at(low), self.mean_at(high)
 
         variance = np.array([rarer * (1 - rarer) / n * self.slope**2])

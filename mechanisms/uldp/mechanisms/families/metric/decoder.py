@@ -50,7 +50,7 @@ class MatrixLinear:
         """Shape (|Z|,): the number of all reports, for each symbol."""
         return np.full(len(self.cells), self.reports)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
         """Return normal intervals of the reports and a few that nobody sent.
 
         An entry is the mean of a number for each report, an element of its row of the inverse. As Agresti and Coull do
@@ -58,7 +58,7 @@ class MatrixLinear:
         the row and half with the least. Without these, the spread of few reports that hit few outputs seems too small:
         95 % intervals of 300 reports of 100 values cover .89.
         """
-        z = NormalDist().inv_cdf((1 + level) / 2)
+        z = NormalDist().inv_cdf((1 + coverage) / 2)
         f, added, n = self.cells / self.reports, z**2 / (self.reports + z**2), self.reports + z**2
         least, most = self.inverse.min(axis=1), self.inverse.max(axis=1)
         mean = (1 - added) * self.values + added * (least + most) / 2
