@@ -10,13 +10,15 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
-from uldp.mechanisms.families.levels.decoder import LevelsDecoder
+from uldp.mechanisms.families.levels.decoder import DIFFER_LEVEL, LevelsDecoder
 from uldp.mechanisms.families.levels.encoding import LevelEncoding
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
+from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.pipelines.report.page import guarantee
+from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.framing import report_store
 from uldp.schemas.specs.collection import CollectionSpec
@@ -115,8 +117,59 @@ def test_levels_may_have_any_number_of_reports() -> None:
     cells = protocol.mechanism.statistic(protocol.mechanism.perturb(rng.integers(6, 12, 3000), rng))
     assert protocol.decoder.p_values(cells, 3000)[Flag.IMPROBABLE_COUNTS] > 0.01
     assert Flag.IMPROBABLE_STRATA not in protocol.decoder.p_values(cells, 3000)
-    (table,) = protocol.decoder.tables(cells, 3000, "auto")
-    assert np.abs(table.values - 1 / 6).max() < 0.1
+    total, level = protocol.decoder.tables(cells, 3000, "auto")
+    assert (total.of, level.of, level.n) == ((), ("open",), 3000)
+    assert np.abs(total.values - 1 / 6).max() < 0.1
+
+
+#: Half of the users choose epsilon 1, of whom 15 % hold value 0, and half epsilon 3, of whom 5 % do.
+DIFFERENT = (np.array([0.15, *[0.17] * 5]), np.array([0.05, *[0.19] * 5]))
+WINDOWS, REPORTS = 60, 100_000
+
+
+def windows(*held: Floats, reports: int = REPORTS) -> tuple[LevelsDecoder, list[Counts]]:
+    """Draw the cells of windows in which the users of both levels hold these distributions."""
+    levels = {"strict": {"epsilon": 1.0}, "open": {"epsilon": 3.0}}
+    protocol, rng = build_protocol(build.spec(**keys(levels, of={"name": "rr"}))), np.random.default_rng(4)
+    decoder = protocol.decoder
+    assert isinstance(decoder, LevelsDecoder)
+    drawn = [
+        np.concatenate(
+            [each.draw_counts(r, reports // 2, rng) for each, r in zip(decoder._decoders, held, strict=True)]
+        )
+        for _ in range(WINDOWS)
+    ]
+    return decoder, drawn
+
+
+@pytest.mark.parametrize("estimator", ["auto", "empirical"])
+def test_of_levels_that_differ_the_total_is_that_of_all_users(estimator: str) -> None:
+    # The mean of 0.15 and 0.05 by inverse variances is 0.056; the truth is 0.1. z-scores are below 4.
+    decoder, drawn = windows(*DIFFERENT)
+    tables = [decoder.tables(cells, REPORTS, estimator) for cells in drawn]
+    truths = (np.mean(DIFFERENT, axis=0), *DIFFERENT)
+    for i, (of, truth) in enumerate(zip([(), ("strict",), ("open",)], truths, strict=True)):
+        assert {each[i].of for each in tables} == {of}
+        means = np.mean([each[i].values for each in tables], axis=0)
+        errors = np.sqrt(np.mean([each[i].stderr ** 2 for each in tables], axis=0) / WINDOWS)
+        assert (np.abs(means - truth) < 4 * errors).all()
+        covered = np.mean([(each[i].low <= truth) & (truth <= each[i].high) for each in tables])
+        assert covered > 0.95 - 4 * np.sqrt(0.95 * 0.05 / WINDOWS)
+
+
+def test_levels_that_differ_are_flagged() -> None:
+    decoder, drawn = windows(*DIFFERENT)
+    assert max(decoder.p_values(cells, REPORTS)[Flag.LEVELS_DIFFER] for cells in drawn) < ALARM_LEVEL
+
+
+def test_levels_that_are_alike_are_pooled_but_in_one_window_of_twenty() -> None:
+    decoder, drawn = windows(DIFFERENT[0], DIFFERENT[0], reports=5000)
+    p_values = np.array([decoder.p_values(cells, 5000)[Flag.LEVELS_DIFFER] for cells in drawn])
+    expected = DIFFER_LEVEL * WINDOWS
+    assert (p_values <= DIFFER_LEVEL).sum() < expected + 4 * np.sqrt(expected)
+    pooled = [decoder.tables(cells, 5000, "auto")[0] for cells in np.array(drawn)[p_values == 1]]
+    # The inverse variances add up to less than that of the level with the larger epsilon.
+    assert all((table.stderr < 1.1 * decoder._decoders[1].forecast(2500)).all() for table in pooled)
 
 
 def test_the_page_names_each_level() -> None:

@@ -18,6 +18,7 @@ class Flag(StrEnum):
     IMPROBABLE_PAYLOADS = "improbable_payloads"
     IMPROBABLE_COUNTS = "improbable_counts"
     IMPROBABLE_STRATA = "improbable_strata"
+    LEVELS_DIFFER = "levels_differ"
     BUSY_SENDER = "busy_sender"
 
 
@@ -34,6 +35,7 @@ MEANING: dict[Flag, str] = {
     Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as by too many set bits, than honest devices send",
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes this statistic probable",
     Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",
+    Flag.LEVELS_DIFFER: "the users of one level of privacy hold other values than those of another",
     Flag.BUSY_SENDER: "one sender key came with more reports than limits.max_reports_per_sender",
 }
 

@@ -16,5 +16,5 @@ def entry_names(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
     """Return the keys, labels or bins of the entries of a table; None if the entries have an index and no name."""
     if table.keys is not None:
         return table.keys
-    variable = spec.variables.get("".join(table.of))
+    variable = spec.variable(table.of)
     return None if variable is None else variable.kind.entries(len(table.values), whole=table.whole)

@@ -22,6 +22,8 @@ from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.errors import RequestError
 
+# The least probability of honest versions that ``contradiction_p_value`` tells from smaller ones, and its accuracy.
+_LEAST_P_VALUE, _HALVINGS = 1e-12, 12
 # Steps from the start to the pooled distribution; after two, the l1 error changes by less than 1 %.
 _STEPS = 3
 
@@ -142,3 +144,31 @@ def contradictions(parts: Sequence[Linear], coverage: float = 0.999) -> Mask:
     lows, highs = zip(*(part.interval(1 - (1 - coverage) / tests) for part in parts), strict=True)
     disjoint: Mask = np.max(lows, axis=0) > np.min(highs, axis=0)
     return disjoint
+
+
+def contradiction_p_value(parts: Sequence[Linear], largest: float) -> float:
+    """Return an upper bound of the probability that versions of one truth contradict each other as much as these do.
+
+    It is the least p at which ``contradictions`` finds some number with the level 1 - p. Few versions contradict each
+    other at all, so the p-values above ``largest`` are not told apart: they are 1.
+
+    Args:
+        parts: The versions, at least one.
+        largest: The largest p-value of interest.
+    """
+    if not contradictions(parts, 1 - largest).any():
+        return 1.0
+    low, high = np.log([_LEAST_P_VALUE, largest])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if contradictions(parts, 1 - np.exp(middle)).any():
+            high = middle
+        else:
+            low = middle
+    return float(np.exp(high))
+
+
+def by_reports(parts: Sequence[PureLinear]) -> PooledShares:
+    """Return the mean weighted by the numbers of reports: unbiased for all users, whatever those of a version hold."""
+    reports = np.array([part.reports for part in parts])
+    return PooledShares(parts, np.tile(reports[:, np.newaxis] / reports.sum(), parts[0].channel.size))

@@ -220,7 +220,7 @@ def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
 
 def _sensitive(table: Table, spec: CollectionSpec) -> Mask:
     """Return which values to mark as sensitive: none if all are."""
-    variable = spec.variables.get("".join(table.of))  # a file may name any attribute
+    variable = spec.variable(table.of)  # a file may name any attribute
     if variable is None or variable.size != len(table.values) or variable.sensitive_mask.all():
         return np.zeros(len(table.values), dtype=np.bool_)
     return variable.sensitive_mask

@@ -21,7 +21,7 @@ WITH_SHARES = (*SHARES, TableName.VISIBLE, TableName.BAND, TableName.P_VALUE, Ta
 
 def _ordered(of: Sequence[str], spec: CollectionSpec) -> bool:
     """Return whether the shares of a table with these attributes have an order of their own, as bins of a number."""
-    variable = spec.variables.get("".join(of))
+    variable = spec.variable(of)
     return variable is not None and variable.kind.ordered
 
 
@@ -80,7 +80,7 @@ def shown(share: Table, spec: CollectionSpec, top: int) -> list[int]:
 
 def unit_of(share: Table, spec: CollectionSpec) -> str:
     """Return the name of the entries of a table of shares."""
-    variable = spec.variables.get("".join(share.of))
+    variable = spec.variable(share.of)
     return ListedValues.unit if variable is None else variable.kind.unit
 
 

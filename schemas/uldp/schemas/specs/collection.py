@@ -4,7 +4,7 @@ Validation is strict: an unknown key, a value of a wrong type or a contradiction
 value and remedy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
@@ -339,6 +339,13 @@ class CollectionSpec(Strict):
     def variables(self) -> Mapping[str, Variable]:
         """The attributes of the record by name, in its order; "" is the name of the only variable without a record."""
         return self._variables
+
+    def variable(self, of: Sequence[str]) -> Variable | None:
+        """Return the variable that a table is about: that of an attribute, or the only one, of all users or of a level.
+
+        None if the table is about several attributes, or about one that the record has not.
+        """
+        return self._variables.get("".join(of)) or self._variables.get("")
 
     @property
     def device_half(self) -> dict[str, Any]:

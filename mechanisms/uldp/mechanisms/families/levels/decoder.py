@@ -1,31 +1,44 @@
 """The estimate from the reports of all levels of privacy; ``encoding`` has the source and the guarantee."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
 from uldp.mechanisms.decoders.share_tables import share_tables
+from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
-from uldp.mechanisms.pooling.pooled_bayes import pooled_auto
-from uldp.mechanisms.pooling.versions import PooledShares, pool
+from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
+from uldp.mechanisms.pooling.versions import PooledShares, by_reports, contradiction_p_value, contradictions, pool
 from uldp.mechanisms.protocol.decoder import Decoder, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
 
+#: Levels of users who are alike contradict each other in at most this part of the windows.
+DIFFER_LEVEL = 0.05
+
 
 class LevelsDecoder(Decoder):
     """Estimates the shares of values from the reports of all levels.
 
-    The estimate over Z is the mean of the unbiased estimates of the levels, weighted by the inverse of their variances
-    at one pooled distribution (``pool``). So the level of few users with a small epsilon adds little, and takes nothing
-    away. It estimates the distribution of all users if the level does not depend on the value.
+    There is one estimate of all users, and one of the users of each level. That of all users over Z is the mean of the
+    unbiased estimates of the levels, weighted in one of two ways:
+
+    - By the inverse of their variances at one pooled distribution (``pool``), so the level of few users with a small
+      epsilon adds little, and takes nothing away. It is unbiased if the users of all levels are alike.
+    - By their reports, if the levels contradict each other at ``DIFFER_LEVEL`` (``contradiction_p_value``): who values
+      privacy more may hold other values. It is unbiased whatever the level depends on.
+
+    The estimators:
 
     - "empirical": this mean; entries may be negative.
-    - "auto": its projection, or where n is small empirical Bayes, as for several versions.
+    - "auto": empirical Bayes, as for several versions. If the levels contradict each other, the mean by reports of the
+      estimates of the levels.
 
     Args:
         strata: The mechanism.
@@ -52,26 +65,33 @@ class LevelsDecoder(Decoder):
                 raise ValueError(f"{name}: {error}") from error
 
     def linear(self, cells: Counts, n: int) -> PooledShares:
-        """Return the pooled unbiased estimate of the levels that have reports.
+        """Return the unbiased estimate of all users.
 
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
-        return pool(self._linears(cells, n))[0]
+        parts = list(self._linears(cells, n).values())
+        return by_reports(parts) if _differ(parts) else pool(parts)[0]
 
-    def _linears(self, cells: Counts, n: int) -> list[PureLinear]:
+    def _linears(self, cells: Counts, n: int) -> dict[str, PureLinear]:
+        """Return the unbiased estimates of the levels that have reports, by the names of the levels."""
         self.check(cells, n)
         require_reports(n)
-        pairs = zip(self._decoders, self._strata.split_cells(cells), strict=True)
-        return [decoder.linear(own, reports) for decoder, (own, reports) in pairs if reports]
+        levels = zip(self._names, self._decoders, self._strata.split_cells(cells), strict=True)
+        return {name: decoder.linear(own, reports) for name, decoder, (own, reports) in levels if reports}
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
-        """Return the p-values of the levels with Bonferroni's correction. Users choose levels, so no share is wrong."""
+        """Return the p-values of the levels with Bonferroni's correction, and that of the levels against each other.
+
+        Users choose levels, so no share of a level is wrong.
+        """
         found: dict[Flag, list[float]] = {}
         for decoder, (own, reports) in zip(self._decoders, self._strata.split_cells(cells), strict=True):
             for flag, p_value in decoder.p_values(own, reports).items() if reports else ():
                 found.setdefault(flag, []).append(p_value)
-        return {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
+        of_levels = {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
+        parts = list(self._linears(cells, n).values())
+        return of_levels | {Flag.LEVELS_DIFFER: contradiction_p_value(parts, DIFFER_LEVEL)}
 
     def forecast(self, n: int) -> Floats:
         """Return the standard errors over Z at n reports of uniform symbols, with the expected shares of levels."""
@@ -96,23 +116,45 @@ class LevelsDecoder(Decoder):
         return pum.distribution(self._shares(parts, estimator)[1]) - pum.distribution(r)
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:
-        """Return the tables of shares; see ``share_tables``.
+        """Return the tables of shares of all users, and then of each level that has reports; see ``share_tables``.
 
         Raises:
             ValueError: if ``n`` is not positive, the cells do not fit, or the decoder has no such estimator.
         """
         self.require(estimator)
-        mean, r_hat = self._shares(self._linears(cells, n), estimator)
+        levels = self._linears(cells, n)
+        mean, r_hat = self._shares(list(levels.values()), estimator)
         first = self._decoders[0]
-        return share_tables(first.pum, r_hat, mean, basis=Basis.NORMAL, simultaneous=first.simultaneous)
+        tables = partial(share_tables, first.pum, simultaneous=first.simultaneous)
+        of_levels = (
+            replace(table, of=(name,))
+            for name, part in levels.items()
+            for table in tables(self._of_level(part, estimator), part, basis=Basis.EXACT)
+        )
+        return (*tables(r_hat, mean, basis=Basis.NORMAL), *of_levels)
 
     def _shares(self, parts: Sequence[PureLinear], estimator: str) -> tuple[PooledShares, Floats]:
-        """Return the pooled unbiased estimate over Z, and the published one."""
+        """Return the unbiased estimate of all users over Z, and the published one."""
+        if _differ(parts):
+            mean, reports = by_reports(parts), np.array([part.reports for part in parts])
+            return mean, reports @ [self._of_level(part, estimator) for part in parts] / reports.sum()
         mean, nearest = pool(parts)
-        bots = len(self._decoders[0].pum.tags)
-        return mean, mean.values if estimator == "empirical" else pooled_auto(mean, nearest, bots)
+        return mean, mean.values if estimator == "empirical" else pooled_bayes(mean, nearest, self._bots)
+
+    def _of_level(self, part: PureLinear, estimator: str) -> Floats:
+        """Return the published estimate of one level over Z."""
+        return estimate_intermediate(estimator, part.channel, part.cells, part.reports, self._bots)
+
+    @property
+    def _bots(self) -> int:
+        return len(self._decoders[0].pum.tags)
 
     def _expected(self, n: int) -> list[tuple[PureDecoder, int]]:
         """Return the decoder of each level, and the expected number of its reports, but at least 1."""
         shares = self._strata.shares.tolist()
         return [(decoder, max(round(n * share), 1)) for decoder, share in zip(self._decoders, shares, strict=True)]
+
+
+def _differ(parts: Sequence[PureLinear]) -> bool:
+    """Return whether the users of some levels hold other values than those of others, at ``DIFFER_LEVEL``."""
+    return bool(contradictions(parts, 1 - DIFFER_LEVEL).any())
