@@ -10,13 +10,13 @@ from hypothesis.extra import numpy as npst
 
 from uldp.mechanisms.estimators.by_name import (
     THRESHOLD_ALPHA,
-    auto,
     empirical,
     estimate_intermediate,
     norm_sub,
     project_to_simplex,
     threshold,
 )
+from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.estimators.likelihood import em, exact_mle
 from uldp.mechanisms.estimators.projection import wls
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
@@ -144,7 +144,7 @@ def test_norm_sub_leaves_a_distribution_alone(counts: Counts) -> None:
 def test_each_name_has_its_estimator() -> None:
     counts, n = np.array([30, 20, 25, 15, 10]), 100
     expected = {
-        "auto": auto(URR.channel, counts, n),
+        "auto": empirical_bayes(URR.channel, counts, n),
         "empirical": empirical(URR.channel, counts, n),
         "threshold": threshold(URR.channel, counts, n),
         "norm-sub": norm_sub(URR.channel, counts, n),

@@ -8,7 +8,7 @@ from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.empirical_bayes import empirical_bayes
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding
-from uldp.mechanisms.pooling.pooled_bayes import pooled_auto, pooled_bayes
+from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import pool
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Floats
@@ -80,21 +80,6 @@ def test_of_one_version_it_is_close_to_that_of_the_version(name: str) -> None:
         ours = pooled_bayes(*pool([part]), 0)
         theirs = empirical_bayes(part.channel, part.cells, part.reports)
         assert np.abs(ours - theirs).sum() < 0.1 * l1(theirs)
-
-
-@each
-def test_where_n_suffices_the_projection_is_published(name: str) -> None:
-    mean, nearest = pool(counted(POOLS[name], 10_000_000, seed=3))
-    assert pooled_auto(mean, nearest, 0).tolist() == nearest.tolist()
-
-
-@each
-def test_in_between_a_mixture_is_published(name: str) -> None:
-    mean, nearest = pool(counted(POOLS[name], 5000, seed=4))
-    bayes, published = pooled_bayes(mean, nearest, 0), pooled_auto(mean, nearest, 0)
-    part = np.abs(published - nearest).sum() / np.abs(bayes - nearest).sum()
-    assert 0 < part < 1
-    assert published == pytest.approx((1 - part) * nearest + part * bayes, abs=1e-9)
 
 
 def test_bots_and_symbols_without_noise_are_not_shrunk() -> None:

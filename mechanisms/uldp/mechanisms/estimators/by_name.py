@@ -3,7 +3,6 @@
 Each estimator is a function of (channel, counts, n). ``estimate_intermediate`` selects it by its name in a spec.
 """
 
-import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -17,9 +16,6 @@ from uldp.schemas.errors import RequestError
 
 #: Family-wise level of the significance threshold (Murakami & Kawamoto, section 6).
 THRESHOLD_ALPHA = 0.05
-#: The estimator "auto" is ``wls`` where the unbiased estimate has at most the first l1 error, empirical Bayes where it
-#: has the second or more, and a mixture in between.
-AUTO_BETWEEN = (0.4, 4.0)
 
 
 def empirical(channel: Channel, counts: Counts, n: int) -> Floats:
@@ -98,36 +94,6 @@ def project_to_simplex(vector: Floats) -> Floats:
     return projection
 
 
-def auto(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
-    """Return ``wls`` where n suffices, ``empirical_bayes`` where it is small, and a mixture of both in between.
-
-    The forecast of the unbiased estimate's l1 error for equal shares, ``Channel.expected_l1``, decides. It follows from
-    channel and n alone, so windows of as many reports use the same estimator. The part of empirical Bayes grows with
-    the logarithm of this forecast from 0 to 1 ``AUTO_BETWEEN``, so no window jumps.
-
-    Args:
-        channel: p and q of the mechanism.
-        counts: Shape (|Z|,): support counts.
-        n: Number of counted reports.
-        bots: The number of bots, which are the last symbols of Z.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex.
-
-    Raises:
-        ValueError: under the same conditions as ``wls``.
-    """
-    nearest = wls(channel, counts, n)
-    part = part_of_empirical_bayes(channel.expected_l1(np.full(channel.size, 1 / channel.size), n))
-    return (1 - part) * nearest + part * empirical_bayes(channel, counts, n, bots) if part else nearest
-
-
-def part_of_empirical_bayes(error: float) -> float:
-    """Return the part of empirical Bayes in ``auto``, from 0 to 1, if the unbiased estimate has this l1 error."""
-    low, high = AUTO_BETWEEN
-    return float(np.clip(math.log(max(error, low) / low) / math.log(high / low), 0, 1))
-
-
 _ESTIMATORS: Mapping[str, Callable[[Channel, Counts, int], Floats]] = {
     "empirical": empirical,
     "threshold": threshold,
@@ -158,7 +124,7 @@ def estimate_intermediate(estimator: str, channel: Channel, counts: Counts, n: i
         ValueError: if no estimator of this name fits the channel, ``n`` is not positive, or ``counts`` does not fit.
     """
     if estimator == "auto":
-        return auto(channel, counts, n, bots)
+        return empirical_bayes(channel, counts, n, bots)
     if estimator not in _ESTIMATORS:
         raise RequestError(f"no estimator {estimator!r}; choose one of auto, {', '.join(_ESTIMATORS)}")
     return _ESTIMATORS[estimator](channel, counts, n)

@@ -6,17 +6,15 @@ noise of those that are high by chance. A prior learnt from the counts of the wi
 
 import numpy as np
 
-from uldp.mechanisms.estimators.projection import onto_simplex, wls
+from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
+from uldp.mechanisms.estimators.projection import onto_simplex, weights, wls
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats, Symbols
 
 #: A class with fewer symbols says nothing about what is usual in it, so its estimates stay unbiased.
 SMALLEST_CLASS = 10
-# EM takes at least the first number of steps, and then goes on while a step makes the counts of the class more probable
-# by the factor exp(``_GAIN``), up to the last number. More steps fit the prior closer to noise, which they take for
-# differences. A class of a few hundred symbols seldom has the evidence for more than the first; one of thousands has.
-_LEAST_STEPS, _GAIN, _MOST_STEPS = 20, 0.03, 500
-# The grid has two points a standard deviation of a count, up to 4 standard deviations from some count.
+# The grid has two points a standard deviation of a count, up to 4 standard deviations from some count, and some near
+# the mean share.
 _POINTS_PER_DEVIATION, _REACH = 2, 8
 # A count is rounded to this part of the standard deviation of the noise: it bounds the number of different counts.
 _ROUNDING = 1 / 16
@@ -25,15 +23,14 @@ _LEAST_VARIANCE = 1e-6
 
 
 def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> Floats:
-    """Estimate r by posterior means, and project these onto the simplex, weighted by the posterior variances.
+    """Estimate r by posterior means, and project these onto the simplex, weighted by the posterior variances: ``auto``.
 
-    The symbols of a class have the same p and q. The prior of a class is any distribution of shares. EM climbs from a
-    prior with the density 1/(r + mean share) towards the one that makes the counts of the class most probable; the
-    count of a symbol with the share r is binomial, with n and m = q + (p - q) r.
+    The symbols of a class have the same p and q. The prior of a class is any distribution of shares, see
+    ``fitted_prior``; the count of a symbol with the share r is binomial, with n and m = q + (p - q) r.
 
-    The estimates of other symbols are the unbiased ones before the projection: of symbols without noise (q = 0), so
-    that a value that no report names keeps the share 0; of bots, which are no values, and may hide many users; and of
-    classes of fewer than ``SMALLEST_CLASS`` symbols.
+    Other symbols have no prior, and are projected as by ``wls``: symbols without noise (q = 0), so that a value that no
+    report names keeps the share 0; bots, which are no values, and may hide many users; and classes of fewer than
+    ``SMALLEST_CLASS`` symbols.
 
     Source: Robbins, "An Empirical Bayes Approach to Statistics" (Berkeley Symposium 3, 1956); Laird, "Nonparametric
     Maximum Likelihood Estimation of a Mixing Distribution" (JASA 73, 1978).
@@ -52,18 +49,18 @@ def empirical_bayes(channel: Channel, counts: Counts, n: int, bots: int = 0) -> 
     """
     rough = wls(channel, counts, n)
     means = channel.unbiased(counts, n).copy()
-    variances = channel.variance(np.clip(means, 0, 1), n)
+    a, c = (each / n for each in weights(channel, means))
     noise = channel.noise(means)
     for members in _classes(channel, channel.size - bots):
         q = float(noise[members[0]])
         p = q + float(channel.gain[members[0]])
         usual = max(float(rough[members].sum()), 1 / n) / len(members)
-        means[members], variances[members] = _posterior(counts[members], n, p, q, usual)
+        means[members], variances = _posterior(counts[members], n, p, q, usual)
+        a[members], c[members] = np.maximum(variances, _LEAST_VARIANCE * (variances.max() or 1.0)), 0
     # A symbol with q = 0 and without reports stays at 0.
     kept = (channel.q > 0) | (counts > 0)
-    a = np.maximum(variances, _LEAST_VARIANCE * (variances.max() or 1.0))[kept]
     nearest = np.zeros(channel.size)
-    nearest[kept] = onto_simplex(means[kept], a, np.zeros_like(a))
+    nearest[kept] = onto_simplex(means[kept], a[kept], c[kept])
     return nearest
 
 
@@ -85,7 +82,9 @@ def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tupl
     spacing = 1 / (2 * np.sqrt(n) * _POINTS_PER_DEVIATION)
     floor, ceiling = np.arcsin(np.sqrt([q, p]))
     near = np.rint((np.arcsin(np.sqrt(different / n)) - floor) / spacing)
-    points = np.unique(np.clip(np.add.outer(near, np.arange(-_REACH, _REACH + 1)), 0, None))
+    by_noise = np.unique(np.clip(np.add.outer(near, np.arange(-_REACH, _REACH + 1)), 0, None))
+    by_mean = (np.arcsin(np.sqrt(q + (p - q) * usual_shares(usual))) - floor) / spacing
+    points = np.union1d(by_noise, by_mean)
     m = np.sin(np.minimum(floor + spacing * points, ceiling)) ** 2
     shares = np.maximum((m - q) / (p - q), 0)
 
@@ -93,30 +92,8 @@ def _posterior(counts: Counts, n: int, p: float, q: float, usual: float) -> tupl
     inside = np.clip(m, 1e-300, 1 - 1e-16)
     log_likelihood = np.multiply.outer(different, np.log(inside)) + np.multiply.outer(n - different, np.log1p(-inside))
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    prior = fitted_prior(1 / (1 + shares / usual), likelihood, repeats)
+    prior = fitted_prior(shares, usual, likelihood, repeats)
     evidence = likelihood @ prior
     mean = likelihood @ (prior * shares) / evidence
     variance = np.maximum(likelihood @ (prior * shares**2) / evidence - mean**2, 0)
     return mean[of], variance[of]
-
-
-def fitted_prior(density: Floats, likelihood: Floats, repeats: Counts) -> Floats:
-    """Climb by EM from a prior towards the one that makes the counts of a class most probable.
-
-    Args:
-        density: Shape (points,): where EM starts; it need not sum to one.
-        likelihood: Shape (counts, points): the probability of each different count at each point, up to a factor.
-        repeats: Shape (counts,): how many symbols have each count.
-
-    Returns:
-        Shape (points,): probabilities.
-    """
-    prior: Floats = density / density.sum()
-    before, symbols = -np.inf, repeats.sum()
-    for step in range(_MOST_STEPS):
-        evidence = likelihood @ prior
-        now = float(repeats @ np.log(evidence))
-        if step >= _LEAST_STEPS and now - before < _GAIN:
-            break
-        prior, before = prior * ((repeats / evidence) @ likelihood) / symbols, now
-    return prior

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureLinear
-from uldp.mechanisms.estimators.by_name import part_of_empirical_bayes
-from uldp.mechanisms.estimators.empirical_bayes import SMALLEST_CLASS, fitted_prior
-from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.estimators.empirical_bayes import SMALLEST_CLASS
+from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
 from uldp.mechanisms.pooling.versions import PooledShares
 from uldp.schemas.arrays import Floats, Symbols
 
@@ -18,8 +17,11 @@ _POINTS_PER_DEVIATION, _CLEAR = 2, 10
 _LEAST_VARIANCE = 1e-6
 
 
-def pooled_auto(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
-    """Return the projection where n suffices, ``pooled_bayes`` where it is small, and a mixture of both in between.
+def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
+    """Estimate r by posterior means, and project these onto the simplex, as ``empirical_bayes`` of one version.
+
+    The symbols of a class have the same p and q in each version. The counts of a symbol are independent binomials, one
+    of each version, so their likelihoods multiply. Shares of ``_CLEAR`` standard deviations stay unbiased.
 
     Args:
         mean: The pooled unbiased estimate.
@@ -29,35 +31,16 @@ def pooled_auto(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
     Returns:
         Shape (|Z|,), on the probability simplex.
     """
-    uniform = np.full(len(nearest), 1 / len(nearest))
-    error = math.sqrt(2 / math.pi) * float(np.sqrt(_variance(mean.parts, uniform)).sum())
-    part = part_of_empirical_bayes(error)
-    return (1 - part) * nearest + part * pooled_bayes(mean, nearest, bots) if part else nearest
-
-
-def pooled_bayes(mean: PooledShares, nearest: Floats, bots: int) -> Floats:
-    """Estimate r by posterior means, and project these onto the simplex, as ``empirical_bayes`` of one version.
-
-    The symbols of a class have the same p and q in each version. The counts of a symbol are independent binomials, one
-    of each version, so their likelihoods multiply. Shares of ``_CLEAR`` standard deviations stay unbiased.
-
-    Returns:
-        Shape (|Z|,), on the probability simplex.
-    """
-    means, variances = mean.values.copy(), mean.variance.copy()
+    means, variances = mean.values.copy(), mean.variance
     noisy = means < _CLEAR * np.sqrt(variances)
+    a, c = mean.noise()
     for members in _classes(mean.parts, len(means) - bots):
-        usual = max(float(nearest[members].sum()), 1 / float(mean.n[0])) / len(members)
         kept = members[noisy[members]]
         if len(kept) >= SMALLEST_CLASS:
-            means[kept], variances[kept] = _posterior(mean, kept, float(means[kept].max()), usual)
-    return onto_simplex(means, np.maximum(variances, _LEAST_VARIANCE * variances.max()), np.zeros_like(means))
-
-
-def _variance(parts: Sequence[PureLinear], r: Floats) -> Floats:
-    """Return the variance of the best weighted mean at ``r``."""
-    precision: Floats = np.sum([1 / part.channel.variance(r, part.reports) for part in parts], axis=0)
-    return 1 / precision
+            usual = max(float(nearest[kept].sum()), 1 / float(mean.n[0])) / len(kept)
+            means[kept], of_posterior = _posterior(mean, kept, float(means[kept].max()), usual)
+            a[kept], c[kept] = np.maximum(of_posterior, _LEAST_VARIANCE * variances.max()), 0
+    return mean.nearest(means, a, c)
 
 
 def _classes(parts: Sequence[PureLinear], values: int) -> list[Symbols]:
@@ -81,13 +64,13 @@ def _posterior(mean: PooledShares, members: Symbols, largest: float, usual: floa
     shares = [0.0]
     while shares[-1] < min(largest + 4 * deviation(shares[-1]), 1.0):
         shares.append(shares[-1] + deviation(shares[-1]) / _POINTS_PER_DEVIATION)
-    grid = np.minimum(shares, 1.0)
+    grid = np.union1d(np.minimum(shares, 1.0), usual_shares(usual))
     # Inside (0, 1), so that the logarithms are finite.
     m = np.clip(q[:, np.newaxis] + np.multiply.outer(p - q, grid), 1e-300, 1 - 1e-16)
     counts = np.array([part.cells[members] for part in parts])
     log_likelihood = counts.T @ np.log(m) + (n[:, np.newaxis] - counts).T @ np.log1p(-m)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    prior = fitted_prior(1 / (1 + grid / usual), likelihood, np.ones(len(members), dtype=np.int64))
+    prior = fitted_prior(grid, usual, likelihood, np.ones(len(members), dtype=np.int64))
     evidence = likelihood @ prior
     centre = likelihood @ (prior * grid) / evidence
     return centre, np.maximum(likelihood @ (prior * grid**2) / evidence - centre**2, 0)

@@ -11,7 +11,7 @@ from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.numbers.number import NumberDecoder
-from uldp.mechanisms.pooling.pooled_bayes import pooled_auto
+from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import WeightedLinear, contradictions, pool
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.arrays import Counts
@@ -70,7 +70,7 @@ def _of_shares(versions: Sequence[VersionCounts]) -> PooledTables:
     parts = [decoder.linear(cells, n) for decoder, (_, cells, n) in zip(decoders, versions, strict=True)]
     mean, nearest = pool(parts)
     newest = decoders[-1]
-    r_hat = pooled_auto(mean, nearest, len(newest.pum.tags))
+    r_hat = pooled_bayes(mean, nearest, len(newest.pum.tags))
     tables = share_tables(newest.pum, r_hat, mean, basis=Basis.NORMAL, simultaneous=newest.simultaneous)
     return PooledTables(tables, len(r_hat), int(contradictions(parts).sum()))
 

@@ -85,6 +85,22 @@ class PooledShares(WeightedLinear):
 
     parts: Sequence[PureLinear]
 
+    def noise(self) -> tuple[Floats, Floats]:
+        """Return a and c, both of shape (|Z|,): the share r has the variance a + c r by which ``wls`` would weigh."""
+        a, c = np.zeros_like(self.values), np.zeros_like(self.values)
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            at_0, slope = weights_of(part.channel, self.values)
+            a += weight**2 * at_0 / part.reports
+            c += weight**2 * slope / part.reports
+        return a, c
+
+    def nearest(self, means: Floats, a: Floats, c: Floats) -> Floats:
+        """Project shares onto the simplex; one without noise and without reports stays at 0. See ``onto_simplex``."""
+        kept = (a > 0) | (self.values > 0)
+        nearest: Floats = np.zeros_like(means)
+        nearest[kept] = onto_simplex(means[kept], a[kept], c[kept])
+        return nearest
+
 
 def pool(parts: Sequence[PureLinear]) -> tuple[PooledShares, Floats]:
     """Pool the support counts of versions over one Z.
@@ -113,22 +129,9 @@ def pool(parts: Sequence[PureLinear]) -> tuple[PooledShares, Floats]:
         at = np.clip(r, least, 1 - least)
         precisions = np.array([1 / part.channel.variance(at, part.reports) for part in parts])
         weights = precisions / precisions.sum(axis=0)
-        r = _nearest(parts, weights)
-    return PooledShares(parts, weights), r
-
-
-def _nearest(parts: Sequence[PureLinear], weights: Floats) -> Floats:
-    """Project the weighted mean onto the simplex, weighted by its noise; see ``wls``."""
-    mean = PooledShares(parts, weights).values
-    a, c = np.zeros_like(mean), np.zeros_like(mean)
-    for weight, part in zip(weights, parts, strict=True):
-        at_0, slope = weights_of(part.channel, mean)
-        a += weight**2 * at_0 / part.reports
-        c += weight**2 * slope / part.reports
-    kept = (a > 0) | (mean > 0)
-    nearest: Floats = np.zeros_like(mean)
-    nearest[kept] = onto_simplex(mean[kept], a[kept], c[kept])
-    return nearest
+        mean = PooledShares(parts, weights)
+        r = mean.nearest(mean.values, *mean.noise())
+    return mean, r
 
 
 def contradictions(parts: Sequence[Linear], coverage: float = 0.999) -> Mask:
