@@ -17,7 +17,7 @@ from uldp.mechanisms.families.input_discriminative.randomizer import (
     best_bits,
 )
 from uldp.mechanisms.families.unary_encoding.randomizer import OUE_THETA, UnaryEncoding, sue_theta
-from uldp.mechanisms.protocol.mechanism import Privacy
+from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL, Privacy
 from uldp.schemas.arrays import Floats, Symbols
 from uldp.schemas.specs.specfile import SpecError
 
@@ -140,10 +140,10 @@ def test_possible_payloads_have_no_padding() -> None:
 
 def test_improbable_reports_have_a_number_of_bits_that_is_rare_for_every_symbol() -> None:
     mechanism = InputDiscriminativeEncoding([0.5, 3.0], groups((20, 60)))
-    low, high = mechanism._plausible_totals
+    low, high = mechanism.bit_totals.within(IMPROBABLE_TAIL)
     rng, inside = np.random.default_rng(1), []
     for symbol in (0, 79):
-        totals = mechanism.possible_totals(mechanism.perturb(np.full(50_000, symbol), rng))[1]
+        totals = mechanism.form_and_totals(mechanism.perturb(np.full(50_000, symbol), rng))[1]
         z = (np.array([low, high]) - totals.mean()) / totals.std()
         inside.append(((low <= totals) & (totals <= high)).all())
         assert (np.abs(np.abs(z) - 5) < 1).all()  # 5e-7 on either side is 4.9 standard deviations

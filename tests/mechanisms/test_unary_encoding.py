@@ -175,7 +175,7 @@ def test_count_bits_leaves_its_input_alone() -> None:
 
 
 @given(st.sampled_from(LAYOUTS), st.integers(0, 300), SIZES, st.floats(0, 1), st.integers(0, 2**32))
-def test_possible_is_zero_padding_and_no_more_than_one_non_sensitive_bit(
+def test_the_form_is_zero_padding_and_no_more_than_one_non_sensitive_bit(
     layout: str, n: int, k: int, density: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -186,8 +186,8 @@ def test_possible_is_zero_padding_and_no_more_than_one_non_sensitive_bit(
     zero_padded = np.packbits(bits, axis=1)
     mechanism = UnaryEncoding(sensitive, 1.0, 0.5)
     expected = bits[:, ~sensitive].sum(axis=1) <= 1
-    assert (mechanism.possible(zero_padded) == expected).all()
-    assert (mechanism.possible(packed) == expected & (packed == zero_padded).all(axis=1)).all()
+    assert (mechanism.form_and_totals(zero_padded)[0] == expected).all()
+    assert (mechanism.form_and_totals(packed)[0] == expected & (packed == zero_padded).all(axis=1)).all()
 
 
 def test_no_count_of_bits_is_too_many_to_refuse() -> None:
@@ -196,15 +196,15 @@ def test_no_count_of_bits_is_too_many_to_refuse() -> None:
     numbers = [0, 1, 2, 255, 256, 257, 511, 512, 513, 65_535, 65_536, 65_537]
     payloads = np.packbits(np.arange(k) >= k - np.array(numbers)[:, np.newaxis], axis=1)
     mechanism = UnaryEncoding(np.arange(k) == 0, 1.0, 0.5)
-    assert mechanism.possible(payloads).tolist() == [True, True] + [False] * 10
-    assert mechanism.possible_totals(payloads)[1].tolist() == numbers
+    assert mechanism.form_and_totals(payloads)[0].tolist() == [True, True] + [False] * 10
+    assert mechanism.form_and_totals(payloads)[1].tolist() == numbers
 
 
 @given(st.sampled_from(LAYOUTS), st.integers(0, 300), SIZES, st.floats(0, 1), st.integers(0, 2**32))
 def test_totals_are_sums_of_rows(layout: str, n: int, size: int, density: float, seed: int) -> None:
     k = -(-size // 8) * 8  # no padding, which possible keeps at zero
     bits = np.random.default_rng(seed).random((n, k)) < density
-    totals = UnaryEncoding(mask(k, 3), 1.0, 0.5).possible_totals(rows_in(layout, bits))[1]
+    totals = UnaryEncoding(mask(k, 3), 1.0, 0.5).form_and_totals(rows_in(layout, bits))[1]
     assert totals.dtype == np.int64
     assert totals.tolist() == bits.sum(axis=1).tolist()
 
@@ -214,7 +214,7 @@ def test_rows_are_judged_in_their_order_from_block_to_block() -> None:
     totals = np.random.default_rng(8).integers(0, k + 1, n)
     payloads = np.packbits(np.arange(k) >= k - np.arange(k + 1)[:, np.newaxis], axis=1)[totals]
     mechanism = UnaryEncoding(mask(k, 5), 1.0, 0.5)
-    assert (mechanism.possible_totals(payloads)[1] == totals).all()
+    assert (mechanism.form_and_totals(payloads)[1] == totals).all()
     assert (mechanism.possible(payloads) == (totals <= 6)).all()
 
 
@@ -240,7 +240,7 @@ def test_no_reports() -> None:
     assert nothing.shape == (0, 2)
     assert mechanism.statistic(nothing).tolist() == [0] * 9
     assert mechanism.possible(nothing).shape == (0,)
-    assert mechanism.possible_totals(nothing)[1].shape == (0,)
+    assert mechanism.form_and_totals(nothing)[1].shape == (0,)
 
 
 def test_a_value_outside_of_z_is_refused_without_naming_it() -> None:

@@ -39,7 +39,7 @@ MEANING: dict[Reason, str] = {
     Reason.WRONG_PAYLOAD: "a symbol where the mechanism reports bytes, or bytes where it reports a symbol",
     Reason.WRONG_LENGTH: "the payload has another number of bytes than those of the mechanism",
     Reason.OUT_OF_DOMAIN: "the symbol is none of those that the mechanism reports",
-    Reason.IMPOSSIBLE_PAYLOAD: "the mechanism cannot produce this payload, for example padding that is not 0",
+    Reason.IMPOSSIBLE_PAYLOAD: "no honest device sends this payload, for example padding that is not 0",
     Reason.INVALID_TIME: "the event time, or the publish time of the message, is outside of the years 1970 to 8999",
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",

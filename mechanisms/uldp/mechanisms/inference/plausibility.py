@@ -12,7 +12,7 @@ the reports of an honest device with this value. The tests can detect reports th
   counts of symbols that no device holds fall below the floor. If each symbol has more honest holders than the forgers
   take from its floor, the forged reports pass. Under bit reports, the estimates must also sum to one. Devices that set
   all bits, no bit, or only their own bit violate this condition.
-- The number of set bits in one report (``randomizers.plausible_totals``), and the number of reports in a window with an
+- The number of set bits in one report (``randomizers.bit_totals``), and the number of reports in a window with an
   improbable one (``excess_p_value``). A careful forger sets as many bits as the mechanism would.
 
 Sources: Cheu, Smith & Ullman, "Manipulation Attacks in Local Differential Privacy" (IEEE S&P 2021), and Cao, Jia &
@@ -137,7 +137,7 @@ def excess_p_value(observed: int, n: int, tail: float) -> float:
 
     Args:
         observed: Number of improbable reports, for example reports with fewer or more bits than
-            ``plausible_bit_totals`` allows.
+            ``BitTotals`` allows.
         n: Number of all reports.
         tail: Upper bound of the probability that an honest report is improbable, for every true symbol.
 

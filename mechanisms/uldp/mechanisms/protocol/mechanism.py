@@ -139,8 +139,8 @@ class Mechanism(ABC):
     def possible(self, payloads: Payloads) -> Mask:
         """Return which of n payloads honest devices send, in their one canonical form; shape (n,).
 
-        Payloads of which honest devices send fewer than ``IMPOSSIBLE_TAIL`` are left out if one of them would move an
-        estimate farther than the others.
+        A payload that is farther out than those of all but a share ``IMPOSSIBLE_TAIL`` of honest reports is not
+        possible, for a forged report weighs the most that a possible payload allows.
         """
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:

@@ -16,7 +16,8 @@ from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, PureMechanism, Randomness
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, tally_bits
+from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
@@ -60,6 +61,8 @@ class FlippedBits(PureMechanism, BitNoise):
         self._flipped = 1 / (math.exp(epsilon / 2) + 1)
         flipped = np.full(width, self._flipped)
         self.channel = Channel(1 - flipped, flipped, independent_bits=True)
+        own, others = AlikeBits(1, 1 - self._flipped), AlikeBits(width - 1, self._flipped)
+        self.bit_totals = BitTotals([[own, others], [AlikeBits(width, self._flipped)]])
         self._padding_bits = ~np.packbits(self.sensitive)[-1]
 
     @property
@@ -83,9 +86,14 @@ class FlippedBits(PureMechanism, BitNoise):
         return true ^ flipped
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have zero padding."""
-        possible: Mask = cast(Packed, payloads)[:, -1] & self._padding_bits == 0
-        return possible
+        """Return which payloads have zero padding, and a possible number of set bits."""
+        return self.inspect(payloads)[0]
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which have an improbable number of set bits."""
+        bits = cast(Packed, payloads)
+        possible, improbable = self.bit_totals.judge(row_totals(bits))
+        return possible & (bits[:, -1] & self._padding_bits == 0), improbable
 
     def describe(self, payload: int | bytes) -> str:
         """Return the symbols of the design whose bits are set, from 0."""

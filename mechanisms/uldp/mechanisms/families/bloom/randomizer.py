@@ -14,7 +14,8 @@ import numpy as np
 from uldp.mechanisms.families.unary_encoding.randomizer import sue_theta
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, smallest
 from uldp.mechanisms.protocol.mechanism import BitNoise, Guarantee, PayloadForm, Privacy, Randomness
-from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, tally_bits
+from uldp.mechanisms.randomizers.bit_totals import AlikeBits, BitTotals
+from uldp.mechanisms.randomizers.packed_bits import describe_bits, pack_rows, row_totals, tally_bits
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
@@ -86,6 +87,9 @@ class BloomFilter(StringMechanism, BitNoise):
         self.form = PayloadForm(width=_COHORT_BYTES + bits // 8)
         self.structure = cohorts, bits, hashes
         self.guarantee = Guarantee(Privacy.LDP, epsilon)
+        # Two functions may give one position, so a filter has 1 to H set bits.
+        of_filter = range(1, hashes + 1)
+        self.bit_totals = BitTotals([[AlikeBits(j, self.theta), AlikeBits(bits - j, self.q)] for j in of_filter])
 
     @property
     def cohort_channel(self) -> CohortChannel:
@@ -121,9 +125,14 @@ class BloomFilter(StringMechanism, BitNoise):
         return bits
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads name a cohort; all bits are possible."""
-        possible: Mask = self.cohorts_of(cast(Packed, payloads)) < self.cohorts
-        return possible
+        """Return which payloads name a cohort, and have a possible number of set bits."""
+        return self.inspect(payloads)[0]
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which have an improbable number of set bits."""
+        rows = cast(Packed, payloads)
+        possible, improbable = self.bit_totals.judge(row_totals(rows[:, _COHORT_BYTES:]))
+        return possible & (self.cohorts_of(rows) < self.cohorts), improbable
 
     def describe(self, payload: int | bytes) -> str:
         """Return the cohort, and the bits that are set."""

@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
-from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
+from uldp.mechanisms.protocol.mechanism import (
+    IMPOSSIBLE_TAIL,
+    IMPROBABLE_TAIL,
+    Guarantee,
+    Mechanism,
+    PayloadForm,
+    Privacy,
+    Randomness,
+)
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
 
 # Decimals of so many digits are the same on every machine; the functions of NumPy are not.
@@ -99,8 +107,24 @@ class Geometric(Mechanism):
         return payloads
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads are symbols of the outputs."""
-        return payloads < self.statistic_size
+        """Return which payloads are symbols of the outputs that noise reaches."""
+        return self._between(self.ends(IMPOSSIBLE_TAIL), payloads)
+
+    def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
+        """Return which payloads are ``possible``, and which are farther out than probable noise reaches."""
+        return self.possible(payloads), ~self._between(self.ends(IMPROBABLE_TAIL), payloads)
+
+    def ends(self, tail: float) -> tuple[int, int]:
+        """Return the least and the largest payload of all but a share ``tail`` of honest reports, at least."""
+        # Under the symbol 0, a payload is y or less with the probability of noise of y - T or less.
+        unreached = int(np.searchsorted(self._below, tail / 2 * int(self._below[-1]), side="right"))
+        least = max(unreached - self.grid, 0)
+        return least, self.statistic_size - 1 - least
+
+    @staticmethod
+    def _between(ends: tuple[int, int], payloads: Payloads) -> Mask:
+        least, largest = ends
+        return (payloads >= least) & (payloads <= largest)
 
     def law(self, r: Floats) -> Floats:
         """Return the probability of each payload, shape (g + 1 + 2T,)."""

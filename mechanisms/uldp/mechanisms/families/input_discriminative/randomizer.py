@@ -8,14 +8,13 @@ Local Differential Privacy toward Data Statistics and Analysis" (Sensors 20, 202
 import decimal
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
-from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL, Guarantee, Privacy
+from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.schemas.arrays import Symbols
 
 #: Probabilities are integers over this, as the draws of a device are.
@@ -92,14 +91,6 @@ class InputDiscriminativeEncoding(UnaryEncoding):
                 "the groups of idue gain nothing: all values are protected as by oue with the least epsilon; take oue,"
                 " or fewer values with the least epsilon"
             )
-
-    @cached_property
-    def _plausible_totals(self) -> tuple[int, int]:
-        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.families.unary_encoding.plausible_totals import plausible_totals_of_groups
-
-        p, q = np.array(self.laws, dtype=np.float64).T / RESOLUTION
-        return plausible_totals_of_groups(1 - p, q, np.bincount(self.group), IMPROBABLE_TAIL)
 
 
 def best_bits(epsilons: Sequence[float], sizes: Sequence[int]) -> tuple[Bits, ...]:

@@ -15,13 +15,13 @@ import numpy as np
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.mechanism import (
-    IMPROBABLE_TAIL,
     BitNoise,
     Guarantee,
     PayloadForm,
     PureMechanism,
     Randomness,
 )
+from uldp.mechanisms.randomizers.bit_totals import BitTotals
 from uldp.mechanisms.randomizers.packed_bits import (
     BYTES_AT_ONCE,
     column_bits,
@@ -142,30 +142,29 @@ class UnaryEncoding(PureMechanism, BitNoise):
         return tally_bits(cast(Sequence[Packed], parts), groups, k, self.size)
 
     def possible(self, payloads: Payloads) -> Mask:
-        """Return which payloads have zero padding and at most one bit of Z_N set."""
-        return self.possible_totals(payloads)[0]
+        """Return which payloads have zero padding, at most one bit of Z_N set, and a possible number of set bits."""
+        return self.inspect(payloads)[0]
 
     def inspect(self, payloads: Payloads) -> tuple[Mask, Mask]:
         """Return which payloads are ``possible``, and which have an improbable number of set bits, in one pass."""
-        possible, totals = self.possible_totals(payloads)
-        fewest, most = self._plausible_totals
-        return possible, (totals < fewest) | (totals > most)
+        well_formed, totals = self.form_and_totals(payloads)
+        possible, improbable = self.bit_totals.judge(totals)
+        return well_formed & possible, improbable
 
     @cached_property
-    def _plausible_totals(self) -> tuple[int, int]:
-        # Imported here because SciPy takes a quarter of a second to import, and devices and simulations need none.
-        from uldp.mechanisms.families.unary_encoding.plausible_totals import plausible_bit_totals
+    def bit_totals(self) -> BitTotals:
+        """The numbers of bits that reports set."""
+        return BitTotals.of_symbols(*self.bit_law)
 
-        return plausible_bit_totals(self.sensitive, *self.bit_law, IMPROBABLE_TAIL)
-
-    def possible_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
-        """Return which payloads are ``possible``, and the number of set bits in each, in one pass over the bits.
+    def form_and_totals(self, payloads: Payloads) -> tuple[Mask, Counts]:
+        """Return which payloads have the form of a report, and the number of set bits in each, in one pass.
 
         Returns:
-            Two arrays of shape (n,). If a payload is not possible, its number of set bits may include padding.
+            Two arrays of shape (n,): which payloads have zero padding and at most one bit of Z_N set, and the totals,
+            which may include padding.
         """
         bits = cast(Packed, payloads)
-        possible: Mask = bits[:, -1] & self._padding_bits == 0
+        well_formed: Mask = bits[:, -1] & self._padding_bits == 0
         totals = np.empty(len(bits), dtype=np.int64)
         rows = max(1, BYTES_AT_ONCE // bits.shape[1])
         for start in range(0, len(bits), rows):
@@ -174,5 +173,5 @@ class UnaryEncoding(PureMechanism, BitNoise):
             totals[block] = column_bits(words)
             if not self.sensitive.all():
                 words &= self._non_sensitive_words
-                possible[block] &= column_bits(words) <= 1
-        return possible, totals
+                well_formed[block] &= column_bits(words) <= 1
+        return well_formed, totals
