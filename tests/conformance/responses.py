@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from functools import cache
 from itertools import accumulate
 from math import exp, hypot, log, sqrt
 
@@ -189,15 +190,18 @@ def _block(of: Variable, point: int, draws: Draws) -> int:
     return int(anywhere if noisy else near)
 
 
+@cache
 def _noise_weights(epsilon: float, steps: int) -> list[int]:
     """Those of the noise -N, ..., N."""
     with localcontext(prec=40):
         factor = (Decimal(epsilon) / steps).exp() * (1 - Decimal(10) ** -30)
         last = int(64 / (factor - 1) ** 2) + 1
-        side = [int((factor - 1) * last), last]
-        while 2 * (sum(side) + (inner := int(factor * side[0]))) <= FLOATS:
-            side = [inner, *side]
-    return [*side[:0:-1], *side]
+        side = [last, int((factor - 1) * last)]
+        total = sum(side)
+        while 2 * (total + (inner := int(factor * side[-1]))) <= FLOATS:
+            side.append(inner)
+            total += inner
+    return [*side, *side[-2::-1]]
 
 
 def _geometric(of: Variable, point: int, draws: Draws) -> int:
