@@ -24,8 +24,8 @@ from uldp.schemas.table import Basis, Table
 
 # ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
 _WINDOWS = 16
-# The search for a number of users that suffices: the factor between two tries, and where it begins at the most.
-_USERS_STEP, _MOST_USERS = 1.5, 1e10
+# The search for a number of users that suffices: the factors between two tries, down and up, and its largest number.
+_USERS_STEP, _NAMED_STEP, _MOST_USERS = 1.5, 1.1, 1e10
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +195,9 @@ class PureDecoder(SharesDecoder):
         enough = n * (self.channel.expected_l1(truth, n) / (blind / 2)) ** 2
         while enough < _MOST_USERS and error(int(enough / _USERS_STEP)) <= blind / 2:
             enough /= _USERS_STEP
+        # The errors are those of a few windows, so they need not fall from ``enough`` to the number that is named.
+        while enough < _MOST_USERS and error(round(two_digits(enough * users / n) * n / users)) > blind / 2:
+            enough *= _NAMED_STEP
         few = enough < _MOST_USERS
         need = f"{two_digits(enough * users / n):,} users or more" if few else "more users than there are"
         yield (
