@@ -16,6 +16,7 @@ record, a report is held against those about its attribute, because forgers choo
 """
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ import pytest
 from tests import build
 from tests.mechanisms.protocols import examples, first_specs
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.strata_decoder import StrataDecoder
 from uldp.mechanisms.families.bloom.randomizer import BloomFilter
 from uldp.mechanisms.families.cohort_hashing.randomizer import CohortHashing
 from uldp.mechanisms.families.geometric.randomizer import Geometric
@@ -33,6 +35,8 @@ from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.summation.randomizer import LARGEST_ENTRY, Summation
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.hashing import SEEDS
+from uldp.mechanisms.numbers.number import NumberDecoder
+from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL, BitNoise, Mechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Floats, Mask, Payloads
@@ -171,6 +175,34 @@ def _all_entries(mechanism: Summation) -> Far:
     entries = np.arange(-most, most + 1)
     payloads = np.repeat(entries[:, np.newaxis], k, axis=1).astype("<i2")
     return payloads.view(np.uint8), np.minimum(at_least, 1.0)[np.minimum(np.abs(k * entries - 1), k * most)]
+
+
+#: Examples whose reports are all about one variable.
+WHOLE = [name for name, of in examples().items() if not isinstance(of.protocol.decoder, StrataDecoder)]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_heaviest_payload_moves_an_estimate_as_far_as_a_check_says(name: str) -> None:
+    example, n = examples()[name], 20_000
+    decoder, mechanism, rng = example.protocol.decoder, example.protocol.mechanism, np.random.default_rng(5)
+    honest = mechanism.perturb(example.protocol.encoding.encode(example.hold(rng, n), rng), rng)
+    payloads = np.concatenate([honest[:200], *_possible(mechanism)])
+    cells = mechanism.statistic(honest)
+    before = decoder.linear(cells, n).values
+    added = mechanism.tally([payloads], np.arange(len(payloads)), len(payloads))
+    moved = max(float(np.abs(decoder.linear(cells + as_dense(of), n + 1).values - before).max()) for of in added)
+    unit = 1.0
+    if isinstance(decoder, NumberDecoder):
+        unit = decoder.high - decoder.low
+    (claimed,) = re.findall(r"by up to ([0-9.e+-]+)", dict(decoder.describe(n, decoder.estimators[0]))["heaviest"])
+    # A report moves the estimate from where it is: by as much as the way from one end to the other, or by half of it.
+    assert 0.3 < 100 * moved / unit / float(claimed) < 1.05
+
+
+def _possible(mechanism: Mechanism) -> Iterator[Payloads]:
+    if not isinstance(mechanism, Strata):
+        for of, (payloads, _) in far_payloads(mechanism):
+            yield payloads[of.possible(payloads)][:: 1 + len(payloads) // 5000]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -17,6 +17,8 @@ from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.linear import Linear, LowRankLinear, mean_of
 from uldp.mechanisms.protocol.mechanism import (
+    IMPOSSIBLE_TAIL,
+    IMPROBABLE_TAIL,
     BitNoise,
     Guarantee,
     Mechanism,
@@ -29,6 +31,8 @@ from uldp.mechanisms.protocol.mechanism import (
 from uldp.mechanisms.tags.pum import Pum
 
 __all__ = [
+    "IMPOSSIBLE_TAIL",
+    "IMPROBABLE_TAIL",
     "BitNoise",
     "BudgetExceededError",
     "Cells",

@@ -15,7 +15,7 @@ from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import LARGEST, draw_counts, equal_shares, falling_shares, forecast_errors
 from uldp.mechanisms.inference.forgery import forgery_text
 from uldp.mechanisms.protocol.channel import Channel
-from uldp.mechanisms.protocol.decoder import SharesDecoder, two_digits
+from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, two_digits
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -169,6 +169,7 @@ class PureDecoder(SharesDecoder):
             "forged",
             forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support, self.test),
         )
+        yield heaviest_fact(1 / float(self.channel.gain.min()), n)
         falling, equal = (
             self.expected_l1(shares(self.channel.size), n, estimator) for shares in (falling_shares, equal_shares)
         )

@@ -1,6 +1,7 @@
 """Numbers of a range: their encoding as points of a grid, and the table of their mean."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -85,6 +86,18 @@ class NumberDecoder(Decoder):
 
     low: float
     high: float
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """The distance of the least and the largest number that a possible report counts as, over that of the range."""
+
+    def heaviest_fact(self, n: int) -> tuple[str, str]:
+        """Return the fact by how much one forged report among n moves the mean, for ``describe``."""
+        return (
+            "heaviest",
+            f"one forged report of {n:,} moves the mean by up to {100 * self.weight / n:.3g} % of the range",
+        )
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if the error of the mean is more than a tenth of the range; see ``Decoder``."""

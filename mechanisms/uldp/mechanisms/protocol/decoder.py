@@ -12,13 +12,23 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.table import Table
 
 #: The headings of the facts that depend on the number of reports.
-DEPENDS_ON_N = ("forged", "errors")
+DEPENDS_ON_N = ("forged", "heaviest", "errors")
 
 
 def require_reports(n: int) -> None:
     """Raise ValueError if there are no reports to estimate from."""
     if n <= 0:
         raise ValueError(f"an estimate needs one report or more, got n={n}")
+
+
+def heaviest_fact(weight: float, n: int) -> tuple[str, str]:
+    """Return the fact by how much one forged report moves a share, for ``Decoder.describe``.
+
+    Args:
+        weight: The number of users for whom the heaviest possible payload counts.
+        n: The number of reports.
+    """
+    return "heaviest", f"one forged report of {n:,} moves a share by up to {100 * weight / n:.3g} points"
 
 
 def two_digits(number: float) -> int:

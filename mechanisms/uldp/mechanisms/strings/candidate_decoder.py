@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp.mechanisms.estimators.projection import onto_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.protocol.decoder import Decoder, require_reports, two_digits
+from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates
 from uldp.mechanisms.strings.cohorts import string_symbol
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
@@ -146,6 +146,9 @@ class CandidateDecoder(Decoder):
             f"{channel.cohorts:,} of {channel.positions:,} {kind}: p {channel.p:.6g}, q {channel.q:.6g}",
         )
         yield "candidates", f"{len(self.names):,} of the strings" if self.names else "none; estimates need candidates"
+        # A position of its own adds to the score of a candidate, less what random strings have there.
+        own = (1 - channel.covered if channel.one_position else 1.0) * channel.left(len(self.names))
+        yield heaviest_fact(1 / ((channel.p - channel.q) * own), n)
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {n:,}: {self._error(n):.3g}; {shown}"
 

@@ -10,7 +10,7 @@ from uldp.mechanisms.decoders.strata_decoder import share_p_value
 from uldp.mechanisms.estimators.projection import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import clopper_pearson, outside_p_value
-from uldp.mechanisms.protocol.decoder import SharesDecoder, require_reports
+from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.mechanisms.protocol.mechanism import BitNoise
 from uldp.mechanisms.randomizers.strata import Strata
@@ -127,6 +127,7 @@ class DesignDecoder(SharesDecoder):
         """Yield the designs, the probabilities of a bit, and the error at n reports."""
         yield "designs", f"{len(self._widths):,}, each of {self._widths[0]:,} values or fewer"
         yield "bits", f"p {self._p:.6g}, q {self._q:.6g}"
+        yield heaviest_fact(self.weight, n)
         yield "errors", one_simulation_text(self.simulate, sum(self._widths), estimator, n, self.forecast(n))
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:

@@ -105,6 +105,11 @@ class BlockDecoder(NumberDecoder):
         step = (self.high - self.low) / self.block.grid
         return np.array([step * math.sqrt(np.trapezoid(variance) / self.block.grid / n)])
 
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return (self.block.input_at(self.block.statistic_size - 1) - self.block.input_at(0)) / self.block.grid
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the sizes of the mechanism, and the error at n reports."""
         block = self.block
@@ -112,6 +117,7 @@ class BlockDecoder(NumberDecoder):
             "outputs",
             f"{block.statistic_size:,} symbols; noise {block.noise:.6g}, else one of {block.width:,} in a row",
         )
+        yield self.heaviest_fact(n)
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:

@@ -97,10 +97,16 @@ class MeanDecoder(NumberDecoder):
         """Return the standard error of the mean of n uniform numbers, shape (1,): half of them send 1."""
         return np.array([self.slope / 2 / math.sqrt(n)])
 
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        return 1 / (1 - 2 * flip_probability(self.epsilon))
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the probabilities of a one, and the error at n reports."""
         f = flip_probability(self.epsilon)
         yield "ones", f"probability {f:.6g} at {self.low:g}, rising to {1 - f:.6g} at {self.high:g}"
+        yield self.heaviest_fact(n)
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:

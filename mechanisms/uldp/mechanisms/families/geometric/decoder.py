@@ -9,6 +9,7 @@ from uldp.mechanisms.families.geometric.randomizer import Geometric
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
 from uldp.mechanisms.protocol.decoder import require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear, mean_of
+from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import Basis, Table
 
@@ -69,10 +70,17 @@ class GeometricDecoder(NumberDecoder):
         # A uniform number of [0, g], and its rounding to a step at random, which adds 1/6 on average.
         return np.array([self._step * math.sqrt((grid**2 / 12 + 1 / 6 + self.mechanism.noise_variance) / n)])
 
+    @property
+    def weight(self) -> float:
+        """See the base class."""
+        least, largest = self.mechanism.ends(IMPOSSIBLE_TAIL)
+        return (largest - least) / self.mechanism.grid
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the noise, and the error at n reports."""
         noise = self._step * math.sqrt(self.mechanism.noise_variance)
         yield "noise", f"standard deviation {noise:.3g}, in steps of {self._step:.3g}"
+        yield self.heaviest_fact(n)
         yield "errors", f"of the mean at n = {n:,}, uniform values: {self.forecast(n)[0]:.3g}"
 
     def tables(self, cells: Counts, n: int, estimator: str) -> tuple[Table, ...]:

@@ -13,7 +13,7 @@ from uldp.mechanisms.estimators.by_name import estimate_intermediate
 from uldp.mechanisms.inference.forecast import one_simulation_text
 from uldp.mechanisms.pooling.pooled_bayes import pooled_bayes
 from uldp.mechanisms.pooling.versions import PooledShares, by_reports, contradiction_p_value, contradictions, pool
-from uldp.mechanisms.protocol.decoder import Decoder, require_reports
+from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -103,8 +103,21 @@ class LevelsDecoder(Decoder):
         for name, (decoder, reports) in zip(self._names, self._expected(n), strict=True):
             p, q = decoder.channel.p, decoder.channel.q
             yield "level", f"{name}: {reports:,} of {n:,} reports expected; p {p.max():.6g}, q {q.max():.6g}"
+        yield heaviest_fact(self._weight(n), n)
         size = self._decoders[0].channel.size
         yield "errors", one_simulation_text(self.simulate, size, estimator, n, self.forecast(n))
+
+    def _weight(self, n: int) -> float:
+        """Return the number of users for whom the heaviest report counts, in the estimate of all users.
+
+        That of a level counts for its part of the mean, which is by precision or by reports.
+        """
+        total = self.forecast(n) ** -2.0
+        weights = [
+            np.maximum(decoder.forecast(reports) ** -2.0 / total * n / reports, 1) / decoder.channel.gain
+            for decoder, reports in self._expected(n)
+        ]
+        return float(np.max(weights))
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """Draw a window of n reports, and return the errors of the published shares; see ``SharesDecoder``."""

@@ -14,7 +14,7 @@ from uldp.mechanisms.estimators.ems import MAX_STEPS, TOLERANCE
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism, output_counts
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
-from uldp.mechanisms.protocol.decoder import Decoder, require_reports
+from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
@@ -138,6 +138,7 @@ class MatrixDecoder(Decoder):
         """Yield how often a report names the true value, and the error at n reports."""
         own = self.mechanism.matrix.diagonal()
         yield "outputs", f"a report names the true value with probability {own.min():.3g} to {own.max():.3g}"
+        yield heaviest_fact(float(np.abs(self._inverse).max()), n)
         yield "errors", one_simulation_text(self.simulate, self.mechanism.size, estimator, n, self.forecast(n))
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:

@@ -10,7 +10,7 @@ from uldp.mechanisms.decoders.share_tables import share_tables
 from uldp.mechanisms.estimators.by_name import project_to_simplex
 from uldp.mechanisms.families.summation.histogram_noise import noise_variance, tail_of_sum
 from uldp.mechanisms.inference.forecast import equal_shares
-from uldp.mechanisms.protocol.decoder import SharesDecoder, require_reports
+from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear, normal
 from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
@@ -101,6 +101,7 @@ class SummationDecoder(SharesDecoder):
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the noise of an entry, and the errors at n reports."""
         yield "noise", f"two-sided geometric, standard deviation {math.sqrt(self._noise):.4g} in each entry of a report"
+        yield heaviest_fact(self.weight, n)
         worst = self.forecast(n).max()
         yield "errors", f"standard error of the unbiased estimate at n = {n:,}: {worst:.3g} a symbol"
 
