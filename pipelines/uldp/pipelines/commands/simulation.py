@@ -23,17 +23,26 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="Number of users, n, for the expected errors.",
 )
-def check(specs: tuple[Path, ...], users: int) -> None:
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    help="Print what a device spends that reports one value in each window for so many days, and simulate, with a"
+    " fixed seed, how many values a reader then knows.",
+)
+def check(specs: tuple[Path, ...], users: int, days: int | None) -> None:
     """Validate specs; print p, q, epsilon and the expected errors, and warn of probable mistakes.
 
-    Example: uldp check examples/manhattan/spec.yaml --users 179527
+    Example: uldp check examples/manhattan/spec.yaml --users 179527 --days 90
     """
     from uldp.pipelines.caveats import caveats
+    from uldp.pipelines.exposure import exposure_text
     from uldp.pipelines.results.text import spec_text
     from uldp.pipelines.zones import proposals
 
     for path, spec in zip(specs, load(specs), strict=True):
         say(f"{path}: {spec_text(spec, users)}")
+        for line in exposure_text(spec, days) if days is not None else ():
+            say(f"  {f'{days} days':<11} {line}")
         for line in proposals(spec, users):
             say(f"  possible    zones: {line}")
         for caveat in caveats(spec, users):
