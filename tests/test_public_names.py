@@ -29,7 +29,7 @@ def test_a_name_that_is_not_there_is_no_attribute(package: str) -> None:
         ("from uldp.mechanisms import Device", ["apache_beam", "grpc", "scipy"]),
         ("from uldp.collector import ReportReader", ["apache_beam", "grpc"]),
         ("import uldp.transforms", ["apache_beam", "grpc"]),
-        ("from uldp.pipelines import read_estimates", ["apache_beam", "grpc"]),
+        ("from uldp.pipelines import ResultsFolder", ["apache_beam", "grpc"]),
     ],
 )
 def test_what_is_imported_needs_no_more_than_it_uses(imported: str, too_much: list[str]) -> None:

@@ -12,7 +12,7 @@ import fastavro
 
 from tests.cluster.daemons import Daemon, wait_until
 from tests.cluster.flink import Flink
-from uldp.pipelines.results.read import newest
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting, PaneHeader, PaneKind
 from uldp.schemas.statistic import Statistic, counts_from_avro
 

@@ -10,7 +10,7 @@ from tests.cluster.devices import GROWING, OnTime, write_spec
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker, send
-from uldp.pipelines.results.read import read_missing
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, missing_messages
 
@@ -35,7 +35,7 @@ def test_each_message_is_counted_or_missing(broker: KafkaBroker, flink: Flink, t
         devices.send(0, 1, 2)
         wait_until(counted, "that of new partitions is counted too", seconds=60)
         state = flink.cluster.stop_with_savepoint(job)
-    assert [*read_missing(results)] == []
+    assert [*ResultsFolder(results).missing()] == []
     send(topic, 1, [Message(b"lost", time.time_ns() // 1_000_000)] * 77)
     broker.remove(topic, 1, OnTime.EACH + 77)
     broker.grow(topic, 5)  # while nobody reads it
@@ -44,7 +44,7 @@ def test_each_message_is_counted_or_missing(broker: KafkaBroker, flink: Flink, t
         devices.send(*range(5))
         wait_until(counted, "all is counted", seconds=120)
         found.wait_for(Accounting(devices.sent, devices.sent))
-    lost = [*read_missing(results)]
+    lost = [*ResultsFolder(results).missing()]
     assert {(each.source, each.first, each.last) for each in lost} == {("growing/1", OnTime.EACH, OnTime.EACH + 76)}
     assert missing_messages(lost) == 77
     flagged = [pane for pane in found.panes() if "missing_reports" in pane.flags]

@@ -22,7 +22,8 @@ from tests.embedded import ALIKE, OF_AN_ARCHIVE, outputs_of_branches
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.cluster import cluster_options
 from uldp.pipelines.jobs.outputs import keep_specs
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.statistic import Statistic
@@ -149,7 +150,7 @@ def aggregating(flink: Flink, stream: LocalStream, out: Path) -> Iterator[str]:
 
 
 def panes(out: Path) -> list[Statistic]:
-    return newest(read_statistics(out)) if (out / "counts").exists() else []
+    return newest(ResultsFolder(out).statistics()) if (out / "counts").exists() else []
 
 
 @pytest.mark.nightly
@@ -201,4 +202,4 @@ def test_every_report_is_counted_once(flink: Flink, tmp_path: Path, kills: int) 
 
     assert total() == Accounting(received=REPORTS + copies, counted=REPORTS, duplicate=copies)
     assert np.sum([pane.cells for pane in panes(tmp_path / "out") if pane.n], axis=0).tolist() == [1] * REPORTS
-    assert all(pane.accounting.received for pane in read_statistics(tmp_path / "out"))
+    assert all(pane.accounting.received for pane in ResultsFolder(tmp_path / "out").statistics())

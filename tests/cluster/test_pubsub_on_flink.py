@@ -20,7 +20,7 @@ from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following
 from tests.cluster.pubsub import PubSubServer, Tally
 from tests.reports import rejected_reports
-from uldp.pipelines.results.read import read_rejected
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.transforms.io.pubsub.checkpoint import EXTENSION_SECONDS
 from uldp.transforms.io.pubsub.source import PubSubSource
 from uldp.transforms.io.pubsub.subscription import Topic
@@ -65,7 +65,7 @@ def assert_accounted(devices: Devices, results: Results) -> None:
     all_of = results.total()
     assert all_of.received == all_of.counted + all_of.duplicate + all_of.late + all_of.rejected
     assert len(late_bodies(results)) == devices.sent.late
-    assert len(rejected_reports(read_rejected(results.folder))) == devices.sent.rejected
+    assert len(rejected_reports(ResultsFolder(results.folder).rejected())) == devices.sent.rejected
 
 
 @pytest.mark.nightly

@@ -10,7 +10,8 @@ from confluent_kafka.admin import AclOperation
 from tests.cluster.following import run_uldp, uldp
 from tests.cluster.kafka import PASSWORD, KafkaBroker, SecureKafkaBroker
 from tests.cluster.pubsub import PubSubServer
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "manhattan"
@@ -88,7 +89,7 @@ def test_who_has_a_password_and_permissions_is_served(secure: SecureKafkaBroker,
     client = ["--kafka-config", secure.config()]
     run_uldp("simulate", SPEC, "--truth", TRUTH, "--users", 2000, "--to", topic, *client)
     run_uldp("backfill", "--spec", SPEC, "--from", topic, "--to", tmp_path / "out", *client)
-    assert sum(pane.n for pane in newest(read_statistics(tmp_path / "out"))) == 2000
+    assert sum(pane.n for pane in newest(ResultsFolder(tmp_path / "out").statistics())) == 2000
 
 
 @pytest.mark.parametrize(

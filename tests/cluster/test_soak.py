@@ -22,7 +22,7 @@ from tests.cluster.following import Results, following, run_uldp
 from tests.cluster.pubsub import PubSubServer
 from tests.cluster.streams import KafkaStream, PubSubStream, Sender, Stream
 from tests.reports import rejected_reports
-from uldp.pipelines.results.read import read_rejected
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -123,7 +123,7 @@ def test_every_report_is_counted_once(stream: Stream, flink: Flink, tmp_path: Pa
     assert found.counted == sent.counted
     assert found == sent or stream.repeats
     assert results.counts() == truth
-    assert len(rejected_reports(read_rejected(results.folder))) == crowd.rejected
+    assert len(rejected_reports(ResultsFolder(results.folder).rejected())) == crowd.rejected
 
     # The same through the local runner; and a backfill, which comes later than everything, and counts what was late.
     late = Accounting(counted=crowd.late, duplicate=sent.late - crowd.late, late=-sent.late)

@@ -14,7 +14,7 @@ from tests.cluster.following import Results, following
 from tests.cluster.kafka import KafkaBroker
 from tests.cluster.streams import KafkaStream, Sender
 from tests.downloads import ROOT
-from uldp.pipelines.results.read import read_rejected
+from uldp.pipelines.results.folder import ResultsFolder
 
 SHARE = 10_000
 #: What the newer code calls itself in the reports that it rejects.
@@ -87,4 +87,4 @@ def test_another_job_goes_on(
         results.wait_for(crowd.accounting)
     assert results.total() == crowd.accounting
     assert results.counts() == crowd.counts_by_window()
-    assert NEWER in {record.software for record in read_rejected(results.folder)}
+    assert NEWER in {record.software for record in ResultsFolder(results.folder).rejected()}

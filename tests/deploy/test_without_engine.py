@@ -13,7 +13,8 @@ from tests.deploy.test_image import locked
 from tests.deploy.test_topics import SCRIPT, kafka_commands
 from tests.deploy.tools import complaints, needs_downloads
 from tests.downloads import installed
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 
 REPORTS = 300
 JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
@@ -71,7 +72,11 @@ def test_the_job_of_compose_counts_what_is_sent(image: Image, tmp_path: Path) ->
     out = tmp_path / "results"
 
     def counted() -> int:
-        return sum(pane.accounting.counted for pane in newest(read_statistics(out))) if (out / "counts").exists() else 0
+        return (
+            sum(pane.accounting.counted for pane in newest(ResultsFolder(out).statistics()))
+            if (out / "counts").exists()
+            else 0
+        )
 
     with (
         KafkaBroker(tmp_path / "kafka") as broker,

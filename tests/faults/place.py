@@ -19,7 +19,8 @@ from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.mechanisms.devices.device import Device
 from uldp.pipelines.cli import main
-from uldp.pipelines.results.read import newest, read_estimates, read_panes, read_rejected
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
@@ -183,9 +184,9 @@ def state(out: Path, private: Path | None = None) -> dict[str, Any]:
     def leave_out(error: ValueError) -> None:
         return
 
-    panes = newest(read_panes(out, leave_out))
+    panes = newest(ResultsFolder(out, leave_out).panes())
     cells = {pane.key: pane.cells.tolist() for pane in panes if isinstance(pane, Statistic)}
-    estimates = newest(read_estimates(out, leave_out))
+    estimates = newest(ResultsFolder(out, leave_out).estimates())
     late: Counter[bytes] = Counter()
     paths = sorted(map(str, (private / "late").glob("*.avro")))
     held = held_twice(paths)
@@ -198,6 +199,6 @@ def state(out: Path, private: Path | None = None) -> dict[str, Any]:
         "estimates": {(each.key, each.estimator): each.tables[0].values.tolist() for each in estimates},
         "late": late,
         "rejected": Counter(
-            (record.reason, *each) for record in read_rejected(private, leave_out) for each in record.each()
+            (record.reason, *each) for record in ResultsFolder(private, leave_out).rejected() for each in record.each()
         ),
     }

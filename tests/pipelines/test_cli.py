@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.command import MANHATTAN, SPEC, TRUTH, ULDP, Run, heeding_interrupts
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import PaneKind
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -120,11 +121,11 @@ def test_an_interrupted_stream_completes_no_window_and_begins_anew(
     assert process.returncode == 130
     assert err.strip() == "error: stopped; the files that were written remain; run the same command again"
     assert "1 open window is marked incomplete" in said
-    (pane,) = newest(read_statistics(tmp_path / "out"))
+    (pane,) = newest(ResultsFolder(tmp_path / "out").statistics())
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.EARLY, 300, ("incomplete",))
     (source / "closed").touch()
     assert uldp("stream", "--spec", spec, "--from", source, "--to", tmp_path / "out")[0] == 0
-    (pane,) = newest(read_statistics(tmp_path / "out"))
+    (pane,) = newest(ResultsFolder(tmp_path / "out").statistics())
     assert (pane.pane.kind, pane.n, pane.flags) == (PaneKind.ON_TIME, 300, ())
 
 

@@ -13,7 +13,8 @@ from tests import build
 from tests.mechanisms.protocols import ZONES, specs
 from tests.pipelines.command import Run
 from uldp.pipelines.cli import cli
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import Number, Strings
@@ -94,7 +95,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_it_is_counted_and_shown(name: str, results: dict[str, Path], uldp: Run) -> None:
     collection, counted = f"c{FIRST.index(name)}", {}
     for job, out in results.items():
-        (pane,) = (pane for pane in newest(read_statistics(out)) if pane.collection == collection)
+        (pane,) = (pane for pane in newest(ResultsFolder(out).statistics()) if pane.collection == collection)
         assert pane.accounting.counted == USERS
         counted[job] = np.asarray(pane.cells)
         code, shown, err = uldp("show", out, "--collection", collection)

@@ -17,7 +17,8 @@ from tests.build import START
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.cli import main
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.tables import table_name
 from uldp.pipelines.simulation.truth import Truth
 from uldp.schemas.arrays import Floats, Values
@@ -114,7 +115,7 @@ class Run:
 
     @property
     def estimates(self) -> list[Estimate]:
-        return newest(read_estimates(self.backfilled))
+        return newest(ResultsFolder(self.backfilled).estimates())
 
 
 def uldp(*arguments: str | Path) -> None:
@@ -174,7 +175,10 @@ def test_a_stream_counts_what_a_backfill_of_all_but_the_late_reports_counts(run:
     stream.append(on_time)
     stream.close()
     jobs.backfill([run.spec], stream.path, tmp_path / "out", jobs.pipeline_options([]))
-    streamed, backfilled = newest(read_statistics(run.streamed)), newest(read_statistics(tmp_path / "out"))
+    streamed, backfilled = (
+        newest(ResultsFolder(run.streamed).statistics()),
+        newest(ResultsFolder(tmp_path / "out").statistics()),
+    )
     assert len(streamed) == 2
     assert cells_by_window(streamed) == cells_by_window(backfilled)
     for pane, other in zip(streamed, backfilled, strict=True):
@@ -187,13 +191,13 @@ def test_a_stream_counts_what_a_backfill_of_all_but_the_late_reports_counts(run:
 @pytest.mark.parametrize("job", ["backfilled", "streamed"])
 def test_the_law_closes(run: Run, job: str) -> None:
     out: Path = getattr(run, job)
-    panes = newest(read_statistics(out))
+    panes = newest(ResultsFolder(out).statistics())
     total = sum((pane.accounting for pane in panes), Accounting())
     assert min(total.counted, total.duplicate, total.rejected) > 0
     assert (total.late > 0) == (job == "streamed")
     assert total.received == total.counted + total.duplicate + total.late + total.rejected
     # Some rejected reports are of no window: nobody can read them, or they name another time or version.
-    rejected = sum(record.reports for record in read_rejected(out))
+    rejected = sum(record.reports for record in ResultsFolder(out).rejected())
     assert sum(1 for _ in messages(run.stream)) - total.received == rejected - total.rejected > 0
     assert all(not pane.flags for pane in panes)
 
@@ -257,7 +261,7 @@ def test_show_names_each_table(run: Run, capsys: pytest.CaptureFixture[str]) -> 
 def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     uldp("show", run.backfilled, "--json")
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    cells = cells_by_window(newest(read_statistics(run.backfilled)))
+    cells = cells_by_window(newest(ResultsFolder(run.backfilled).statistics()))
     assert len(lines) == 2 * len(run.spec.estimators)
     for line, estimate in zip(lines, run.estimates, strict=True):
         assert line["channel"] == run.spec.device_digest
@@ -293,9 +297,9 @@ def record_stream(folder: Path, symbols: Values) -> tuple[Path, Path]:
 def test_a_window_whose_devices_all_choose_one_attribute_is_flagged(tmp_path: Path) -> None:
     file, stream = record_stream(tmp_path, np.arange(400) % 3)  # the apps; a share of .7 gives 400 of 400 by 1e-62
     uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
-    (pane,) = read_statistics(tmp_path / "out")
+    (pane,) = ResultsFolder(tmp_path / "out").statistics()
     assert pane.flags == (Flag.IMPROBABLE_STRATA,)
-    (estimate,) = read_estimates(tmp_path / "out")
+    (estimate,) = ResultsFolder(tmp_path / "out").estimates()
     assert {table.of for table in estimate.tables} == {("app",)}
 
 
@@ -304,6 +308,6 @@ def test_a_table_with_too_few_reports_is_withheld_alone(tmp_path: Path) -> None:
     _, stream = record_stream(tmp_path, symbols)
     file = write_spec(tmp_path, CASES["record"][0] | {"limits": {"min_reports": 301}}, "limited.yaml")
     uldp("backfill", "--spec", file, "--from", stream, "--to", tmp_path / "out")
-    (estimate,) = read_estimates(tmp_path / "out")
+    (estimate,) = ResultsFolder(tmp_path / "out").estimates()
     assert (estimate.n, estimate.flags) == (1000, (Flag.FEW_OF_VARIABLE,))
     assert {(table.of, table.n) for table in estimate.tables} == {(("app",), 700)}

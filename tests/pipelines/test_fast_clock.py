@@ -18,7 +18,8 @@ from tests.build import HOUR, START, message, report, spec
 from tests.pipelines.jobs.test_resuming import facts
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.resuming import RESUME
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.transforms.io.local.resume import ResumePoint
 from uldp.transforms.io.local.stream import LocalStream, number_of
@@ -104,7 +105,7 @@ def test_a_job_that_is_killed_on_a_real_clock_finds_no_report_late(tmp_path: Pat
         follow(tmp_path, out, began)
     assert facts(tmp_path / "parts") == facts(tmp_path / "whole")
     ((counted, late),) = published
-    panes = newest(read_statistics(tmp_path / "parts"))
+    panes = newest(ResultsFolder(tmp_path / "parts").statistics())
     total = sum((pane.accounting for pane in panes), Accounting())
     assert total == Accounting(received=counted + late, counted=counted, late=late)
     assert late > 0

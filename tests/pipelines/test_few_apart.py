@@ -18,8 +18,9 @@ from tests.pipelines.command import Run
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import mark_open_windows
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
-from uldp.pipelines.results.read import newest, read_panes, read_statistics
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, PaneHeader
 from uldp.schemas.records import Message, Report
@@ -85,15 +86,15 @@ def test_a_sum_of_windows_needs_the_cells_that_are_apart(stream: Path, uldp: Run
     out, private = tmp_path / "out", tmp_path / "private"
     backfill(uldp, stream, "--private-to", private)
     with pytest.raises(ResultsError, match=r"out: the counts of windows of too few reports are apart \(c v1 from"):
-        read_statistics(out)
+        ResultsFolder(out).statistics()
     with pytest.raises(ResultsError, match=r"apart .*/out/few does not hold them: restore it"):
-        read_statistics(out, private=out)
-    whole = newest(read_statistics(out, private=private))
+        ResultsFolder(out, private=out).statistics()
+    whole = newest(ResultsFolder(out, private=private).statistics())
     assert sum(pane.cells for pane in whole).tolist() == [0, 199, 0]  # type: ignore[union-attr]
     left_out: list[ResultsError] = []
-    assert [pane.n for pane in read_statistics(out, left_out.append)] == [100]
+    assert [pane.n for pane in ResultsFolder(out, left_out.append).statistics()] == [100]
     assert len(left_out) == 1
-    assert sum((pane.accounting for pane in newest(read_panes(out))), Accounting()) == Accounting(199, 199)
+    assert sum((pane.accounting for pane in newest(ResultsFolder(out).panes())), Accounting()) == Accounting(199, 199)
 
 
 def few(n: int, kind: str = "on_time", revision: int = 0) -> Statistic:
@@ -112,17 +113,17 @@ def write(out: Path, *panes: Statistic) -> None:
 def test_a_window_that_grows_is_read_without_its_early_cells(tmp_path: Path) -> None:
     early, full = few(3, "early"), few(150, revision=1)
     write(tmp_path, early, full)
-    assert read_statistics(tmp_path) == [full]
-    assert read_statistics(tmp_path, private=tmp_path) == [early, full]
-    assert [type(pane) for pane in read_panes(tmp_path)] == [PaneHeader, Statistic]
+    assert ResultsFolder(tmp_path).statistics() == [full]
+    assert ResultsFolder(tmp_path, private=tmp_path).statistics() == [early, full]
+    assert [type(pane) for pane in ResultsFolder(tmp_path).panes()] == [PaneHeader, Statistic]
 
 
 def test_a_stopped_job_marks_windows_whose_cells_are_apart(tmp_path: Path) -> None:
     write(tmp_path, few(3, "early"), few(4, "early", 1))
     assert mark_open_windows(tmp_path) == 1
-    (pane,) = newest(read_panes(tmp_path))
+    (pane,) = newest(ResultsFolder(tmp_path).panes())
     assert (type(pane), pane.flags) == (PaneHeader, ("few_reports", "incomplete"))
-    (statistic,) = newest(read_statistics(tmp_path, private=tmp_path))
+    (statistic,) = newest(ResultsFolder(tmp_path, private=tmp_path).statistics())
     assert (statistic.cells.tolist(), statistic.flags) == ([4, 0], ("few_reports", "incomplete"))
 
 
@@ -134,7 +135,7 @@ def test_a_rerun_writes_the_same_files(tmp_path: Path) -> None:
     assert {path.parent.name for path in once} == {"shared"}  # of many windows, the cells share files too
     write(tmp_path, *panes)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.avro")} == once
-    assert len(read_statistics(tmp_path, private=tmp_path)) == 80
+    assert len(ResultsFolder(tmp_path, private=tmp_path).statistics()) == 80
 
 
 def test_prune_removes_cells_that_are_replaced_or_old(tmp_path: Path) -> None:
@@ -147,11 +148,11 @@ def test_prune_removes_cells_that_are_replaced_or_old(tmp_path: Path) -> None:
     day = 86_400
     pruned = prune(tmp_path, before=time.time() - day, damaged=lambda _: None)
     assert (pruned.panes, pruned.few) == (4, 0)
-    assert [pane.n for pane in read_statistics(tmp_path, lambda _: None, private=tmp_path)] == [5]
+    assert [pane.n for pane in ResultsFolder(tmp_path, lambda _: None, private=tmp_path).statistics()] == [5]
     pruned = prune(tmp_path, before=time.time() + day, damaged=lambda _: None)
     assert (pruned.panes, pruned.few) == (0, 1)
     assert foreign.exists()
-    assert [pane.n for pane in read_panes(tmp_path)] == [5]
+    assert [pane.n for pane in ResultsFolder(tmp_path).panes()] == [5]
 
 
 def test_a_record_with_few_reports_of_a_variable_keeps_all_its_cells_apart(uldp: Run, tmp_path: Path) -> None:
@@ -167,10 +168,10 @@ def test_a_record_with_few_reports_of_a_variable_keeps_all_its_cells_apart(uldp:
     )
     stream.close()
     backfill(uldp, stream.path)
-    (pane,) = read_panes(tmp_path / "out")
+    (pane,) = ResultsFolder(tmp_path / "out").panes()
     assert (type(pane), pane.n) == (PaneHeader, 150)
     shown = json.loads(uldp("show", tmp_path / "out", "--json")[1])
     assert (shown["counts"], "few_of_variable" in shown["flags"]) == (None, True)
     assert {(tuple(table["of"]), table["n"]) for table in shown["tables"]} == {(("a",), 120)}
-    (statistic,) = read_statistics(tmp_path / "out", private=tmp_path / "out")
+    (statistic,) = ResultsFolder(tmp_path / "out", private=tmp_path / "out").statistics()
     assert statistic.cells.sum() == 150

@@ -11,7 +11,7 @@ from tests.pipelines.command import Run
 from uldp.collector.collections import serve
 from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.catalog import build_protocol
-from uldp.pipelines.results.specs import read_specs
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Message, Report
@@ -80,7 +80,7 @@ def test_a_window_without_one_of_its_tables_says_so(results: Path, uldp: Run) ->
 def test_flags_and_estimates_agree(app: int, hours: int, raised: list[Flag], tmp_path: Path) -> None:
     (tmp_path / "specs/c-v1").mkdir(parents=True)
     (tmp_path / "specs/c-v1/spec.yaml").write_text(SPEC)
-    of = serve(read_specs(tmp_path).values())["c", 1]
+    of = serve(ResultsFolder(tmp_path).specs.values())["c", 1]
     payloads = of.mechanism.perturb(np.repeat([0, 9], [app, hours]), np.random.default_rng(2))
     n = app + hours
     part = PartialStatistic(of.mechanism.statistic(payloads), Accounting(n, n))

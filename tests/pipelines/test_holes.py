@@ -7,7 +7,8 @@ import pytest
 
 from tests.build import HOUR, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.flags import Flag
 from uldp.transforms.io.local import events
 from uldp.transforms.io.local.stream import LocalStream, SegmentHeader, read_header
@@ -70,7 +71,10 @@ def test_a_hole_that_appears_ends_the_job_before_a_window_behind_it_fires(
         pytest.raises(StreamError, match=rf"{segments[number]}: missing"),
     ):
         follow(tmp_path)
-    panes = {pane.window_start: pane for pane in newest(read_statistics(tmp_path / "out", private=tmp_path / "out"))}
+    panes = {
+        pane.window_start: pane
+        for pane in newest(ResultsFolder(tmp_path / "out", private=tmp_path / "out").statistics())
+    }
     before = START + (number - 1) * HOUR
     assert [panes[START + hour * HOUR].n for hour in range(number - 1)] == [2] * (number - 1)
     assert max(panes, default=before) <= before

@@ -15,7 +15,8 @@ import pytest
 
 from tests.build import HOUR, START
 from uldp.pipelines.jobs.resuming import RESUME
-from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.transforms.io.local.resume import ResumePoint
@@ -86,13 +87,13 @@ def test_final_counts_are_exact_whatever_is_killed_when(hours: int, size: str, t
         publisher.join()
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
-    panes = newest(read_statistics(tmp_path / "out"))
+    panes = newest(ResultsFolder(tmp_path / "out").statistics())
     assert np.sum([pane.cells for pane in panes if pane.n], axis=0).tolist() == [1] * REPORTS
     copies = REPORTS // 10
     total = sum((pane.accounting for pane in panes), Accounting())
     assert total == Accounting(received=REPORTS + copies, counted=REPORTS, duplicate=copies)
     assert all(pane.pane.kind.value != "early" for pane in panes)
-    rejected = [data for record in read_rejected(tmp_path / "out") for data, _ in record.each()]
+    rejected = [data for record in ResultsFolder(tmp_path / "out").rejected() for data, _ in record.each()]
     assert sorted(rejected) == sorted(b"nobody's %d" % symbol for symbol in range(0, REPORTS, 100))
     point = ResumePoint.read(tmp_path / "out" / RESUME)
     assert point is not None

@@ -7,7 +7,7 @@ import pytest
 from tests import build
 from tests.build import MINUTE, START
 from uldp.pipelines.jobs.local import backfill, pipeline_options
-from uldp.pipelines.results.read import read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -25,6 +25,6 @@ def test_a_report_in_a_file_that_is_read_first_takes_the_place_of_earlier_ones(
         stream.close()
     spec = build.spec(mechanism={"name": "rr", "epsilon": 1.0})
     backfill([spec], tmp_path / "archive", tmp_path / "results", pipeline_options([]))
-    (pane,) = read_statistics(tmp_path / "results")
+    (pane,) = ResultsFolder(tmp_path / "results").statistics()
     assert pane.cells.tolist() == [int(symbol == counted) for symbol in range(5)]
     assert pane.accounting == Accounting(received=2, counted=1, duplicate=1)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.build import MINUTE, START, spec
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
@@ -81,12 +82,12 @@ def append(stream: LocalStream, messages: Sequence[Message], segments: int) -> N
 
 def follow(stream: LocalStream, out: Path, spec: CollectionSpec = SPEC) -> list[Statistic]:
     jobs.follow([spec], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=0, say=print)
-    return newest(read_statistics(out))
+    return newest(ResultsFolder(out).statistics())
 
 
 def backfill(source: Path, out: Path, spec: CollectionSpec = SPEC) -> list[Statistic]:
     jobs.backfill([spec], source, out, jobs.pipeline_options(["--runner=DirectRunner"]))
-    return newest(read_statistics(out))
+    return newest(ResultsFolder(out).statistics())
 
 
 def counts_by_window(panes: Sequence[Statistic]) -> dict[int, list[int]]:
@@ -174,4 +175,4 @@ def test_a_stream_that_cannot_be_read_fails_and_completes_no_window(tmp_path: Pa
     (stream.path / "000000000001.avro").write_bytes(b"not Avro")
     with pytest.raises(Exception, match="not an Avro file of messages"):
         follow(stream, tmp_path / "out")
-    assert read_statistics(tmp_path / "out") == []
+    assert ResultsFolder(tmp_path / "out").statistics() == []

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
@@ -53,7 +54,7 @@ def follow(tmp_path: Path, *segments: Sequence[Message], simulated_clock: bool =
         stream.append(segment)
     stream.close()
     jobs.follow([SPEC], stream.path, out, jobs.pipeline_options([]), watermark_delay_ms=10_000, say=lambda _: None)
-    total = sum((pane.accounting for pane in newest(read_statistics(out))), Accounting())
+    total = sum((pane.accounting for pane in newest(ResultsFolder(out).statistics())), Accounting())
     late = [message for file in message_files(out / "late") for message in read_messages(file)] if total.late else []
     return total, len(late)
 

@@ -10,7 +10,8 @@ import pytest
 from tests import build
 from tests.build import START
 from tests.pipelines.command import Run, with_room
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.io.local.stream import LocalStream
@@ -84,6 +85,6 @@ def test_the_job_fails_loudly_and_resumes_without_loss(
 
     after(out)
     assert uldp(*arguments)[0] == 0
-    (pane,) = newest(read_statistics(out))
+    (pane,) = newest(ResultsFolder(out).statistics())
     assert pane.cells.tolist() == [1] * REPORTS
     assert pane.accounting == Accounting(received=REPORTS, counted=REPORTS)

@@ -7,7 +7,8 @@ import pytest
 
 from tests.build import HOUR, START
 from tests.pipelines.command import Run
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
@@ -60,7 +61,7 @@ def test_a_batch_that_names_thousands_of_windows(
     written = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert len(written) < files
     assert sum(path.stat().st_size for path in written) < ratio * sum(len(message.data) for message in messages)
-    panes = newest(read_statistics(tmp_path / "out"))
+    panes = newest(ResultsFolder(tmp_path / "out").statistics())
     assert [pane.window_start for pane in panes] == [START - hour * HOUR for hour in reversed(range(windows))]
     total = sum((pane.accounting for pane in panes), Accounting())
     assert total == Accounting(received=received, counted=windows, rejected=received - windows)

@@ -33,7 +33,8 @@ from tests.simulation.oracle import Expected, expect
 from tests.simulation.schedules import END, MAX_MESSAGE_BYTES, NUMBERS, POLICIES, Delivery, Row, Schedule, schedules
 from tests.simulation.scripts import InjectedError, Script, failing, scripts
 from uldp.collector import plain, seen
-from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
@@ -121,12 +122,12 @@ def results_of(batch: Sequence[Schedule], out: Path) -> dict[str, Actual]:
         assert match is not None
         return found[match[0].decode()]
 
-    for pane in newest(read_statistics(out)) if (out / "counts").exists() else []:
+    for pane in newest(ResultsFolder(out).statistics()) if (out / "counts").exists() else []:
         found[pane.collection].panes.append(pane)
     for file in message_files(out / "late") if (out / "late").exists() else []:
         for message in read_messages(file):
             owner(message.data).late.update((data, message.publish_time) for data in one_by_one(message.data))
-    for record in read_rejected(out):
+    for record in ResultsFolder(out).rejected():
         # A message of an unknown collection or version is one report, although the schema of its body is known.
         unread = record.reason in (Reason.UNKNOWN_COLLECTION, Reason.UNKNOWN_VERSION)
         for data, published in record.each():

@@ -19,7 +19,7 @@ from tests.build import HOUR, MINUTE, START
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import sender_digest
 from uldp.pipelines.jobs.aggregate import JobAggregate
-from uldp.pipelines.results.read import read_estimates, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting, Sender
 from uldp.schemas.records import SENDER, Message
 from uldp.schemas.specs.collection import CollectionSpec
@@ -57,7 +57,7 @@ def new_stream() -> ScriptedStream:
 def run(stream: ScriptedStream, specs: Sequence[CollectionSpec], out: Path, **settings: Any) -> list[Statistic]:
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream | JobAggregate(specs, **settings) | WriteResults(str(out))
-    panes = read_statistics(out, private=out)
+    panes = ResultsFolder(out, private=out).statistics()
     return sorted(panes, key=lambda pane: (pane.collection, pane.window_start, pane.pane.revision))
 
 
@@ -176,7 +176,7 @@ def test_too_many_rejected_reports_flag_the_estimate(limit: float, flags: tuple[
     spec = make_spec(limits={"max_rejected_ratio": limit})
     sent = [report(n, 5) for n in range(3)] + [wrong(9)]
     run(new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path)
-    (estimate,) = read_estimates(tmp_path)
+    (estimate,) = ResultsFolder(tmp_path).estimates()
     assert estimate.flags == flags
 
 
@@ -198,7 +198,7 @@ def test_too_many_rejected_reports_stop_their_collection_and_no_other(tmp_path: 
         ("plain", 1, ("rejected_ratio",)),
         ("plain", 3, ()),
     ]
-    published = [(estimate.collection, estimate.n) for estimate in read_estimates(tmp_path)]
+    published = [(estimate.collection, estimate.n) for estimate in ResultsFolder(tmp_path).estimates()]
     assert published == [("other", 1), ("other", 1), ("plain", 3)]
 
 
@@ -234,7 +234,7 @@ def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_pat
     )
     panes = run(stream, [spec], tmp_path)
     assert [pane.supersedes and pane.supersedes.n for pane in panes] == [None, 1, 2]
-    assert [estimate.supersedes and estimate.supersedes.n for estimate in read_estimates(tmp_path)] == [
+    assert [estimate.supersedes and estimate.supersedes.n for estimate in ResultsFolder(tmp_path).estimates()] == [
         None,
         2,
     ]
@@ -297,7 +297,7 @@ def test_every_estimator_of_a_spec_is_published(tmp_path: Path) -> None:
     spec = make_spec(estimator=estimators)
     stream = new_stream().add_elements([report(n, 5) for n in range(8)]).advance_watermark_to_infinity()
     run(stream, [spec], tmp_path)
-    estimates = read_estimates(tmp_path)
+    estimates = ResultsFolder(tmp_path).estimates()
     assert sorted(estimate.estimator for estimate in estimates) == sorted(estimators)
     channel = build.pure_mechanism(spec).channel
     for estimate in estimates:  # two reports of each of four symbols: every estimator sees the uniform distribution
@@ -320,7 +320,10 @@ def test_messages_are_counted_the_same_whether_they_come_one_by_one_or_in_chunks
         with beam.Pipeline("FnApiRunner") as pipeline:
             _ = pipeline | beam.Create(elements) | Aggregate([PLAIN]) | WriteResults(str(tmp_path / name))
     one, chunks = (
-        ([pane.to_avro() for pane in read_statistics(out)], [record.to_avro() for record in read_rejected(out)])
+        (
+            [pane.to_avro() for pane in ResultsFolder(out).statistics()],
+            [record.to_avro() for record in ResultsFolder(out).rejected()],
+        )
         for out in (tmp_path / "one", tmp_path / "chunks")
     )
     assert one == chunks
@@ -331,7 +334,7 @@ def test_a_bounded_job_counts_each_id_once(tmp_path: Path) -> None:
     sent = [report(n % 300, n % 180) for n in range(600)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         _ = pipeline | beam.Create(sent) | Aggregate([PLAIN]) | WriteResults(str(tmp_path))
-    panes = read_statistics(tmp_path)
+    panes = ResultsFolder(tmp_path).statistics()
     assert sum((pane.accounting for pane in panes), Accounting()) == Accounting(600, counted=300, duplicate=300)
     assert sum(pane.cells.sum() for pane in panes) == 300
 
@@ -348,7 +351,8 @@ def test_collections_that_share_blocks_have_the_panes_of_each_alone(
         with beam.Pipeline("FnApiRunner") as pipeline:
             _ = pipeline | beam.Create([Chunk(sent)]) | Aggregate(specs) | WriteResults(str(tmp_path / str(fewest)))
     shared, some, alone = (
-        sorted((pane.to_avro() for pane in read_statistics(tmp_path / str(fewest))), key=str) for fewest in (1, 3, 30)
+        sorted((pane.to_avro() for pane in ResultsFolder(tmp_path / str(fewest)).statistics()), key=str)
+        for fewest in (1, 3, 30)
     )
     assert shared == some == alone
     assert len(alone) > 100

@@ -8,7 +8,7 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import YEAR_9000
-from uldp.pipelines.results.read import read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, iso
 from uldp.transforms.aggregate import Aggregate
@@ -22,7 +22,7 @@ def backfill(out: Path, window: dict[str, str], *messages: Message) -> list[Acco
     spec = build.spec(window=window)
     with beam.Pipeline("FnApiRunner") as pipeline:
         _ = pipeline | beam.Create(messages) | Aggregate([spec]) | WriteResults(str(out))
-    return [pane.accounting for pane in read_statistics(out)]
+    return [pane.accounting for pane in ResultsFolder(out).statistics()]
 
 
 def test_the_range_ends_with_the_year_8999() -> None:
@@ -44,4 +44,4 @@ def test_a_report_of_the_last_year_of_text_is_rejected(window: dict[str, Any], t
     """Its window would end in the year 10000, and ended the job."""
     late = build.message(build.report(1, 1, END_OF_TEXT - 1))
     backfill(tmp_path, window, late)
-    assert [record.reason for record in read_rejected(tmp_path)] == ["invalid_time"]
+    assert [record.reason for record in ResultsFolder(tmp_path).rejected()] == ["invalid_time"]

@@ -12,8 +12,9 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import HOUR, MINUTE, START
+from tests.pipelines.results.samples import folder_of
 from uldp.collector.signals import sender_digest
-from uldp.pipelines.results.read import current, read_estimates, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import SENDER, Message
 from uldp.schemas.specs.collection import CollectionSpec
@@ -48,7 +49,9 @@ def run(out: Path, specs: Sequence[CollectionSpec], *bundles: Sequence[Message] 
     stream.advance_watermark_to_infinity()
     with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
         _ = pipeline | stream | Aggregate(specs, sender_key=build.SENDER_KEY) | WriteResults(str(out))
-    return sorted(read_statistics(out), key=lambda pane: (pane.version, pane.window_start, pane.pane.revision))
+    return sorted(
+        ResultsFolder(out).statistics(), key=lambda pane: (pane.version, pane.window_start, pane.pane.revision)
+    )
 
 
 def test_whoever_sends_the_id_of_a_report_first_takes_its_place_without_a_flag(tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_a_rejected_report_counts_as_often_as_it_is_sent(tmp_path: Path) -> None
     (above,) = run(tmp_path / "above", [stopping], [*honest, *[sent(99, NO_SYMBOL)] * 2])
     assert (below.flags, above.flags) == ((), ("rejected_ratio",))
     assert above.accounting == Accounting(received=99, counted=97, rejected=2)
-    assert [len(read_estimates(tmp_path / name)) for name in ("below", "above")] == [1, 0]
+    assert [len(ResultsFolder(tmp_path / name).estimates()) for name in ("below", "above")] == [1, 0]
 
 
 def test_a_day_after_a_window_has_closed_a_rejected_report_can_still_flag_it(tmp_path: Path) -> None:
@@ -92,8 +95,8 @@ def test_a_day_after_a_window_has_closed_a_rejected_report_can_still_flag_it(tmp
     forged = sent(99, NO_SYMBOL, 0, published=closed + day - 1)
     panes = run(tmp_path, [stopping], [sent(n, 1) for n in range(10)], closed, [forged])
     assert [(pane.n, pane.flags) for pane in panes] == [(10, ()), (10, ("rejected_ratio",))]
-    assert len(read_estimates(tmp_path)) == 1
-    published, unpublished, _ = current(tmp_path, {stopping.key: stopping})
+    assert len(ResultsFolder(tmp_path).estimates()) == 1
+    published, unpublished, _ = folder_of(tmp_path, specs={stopping.key: stopping}).current()
     assert (published, [pane.window_start for pane in unpublished]) == ([], [START])
     after = forged._replace(publish_time=forged.publish_time + MINUTE)
     panes = run(tmp_path / "after", [stopping], [sent(n, 1) for n in range(10)], closed, [after])
@@ -123,6 +126,6 @@ def test_a_forged_report_moves_an_estimate_by_1_of_n_times_p_minus_q(epsilon: fl
     for forged in (0, 1):
         out = tmp_path / str(forged)
         run(out, [collected], [sent(k, 4 if k < forged else k % 4) for k in range(n)])
-        (estimate,) = read_estimates(out)
+        (estimate,) = ResultsFolder(out).estimates()
         shares.append(build.shares_of(estimate).values[4])
     np.testing.assert_allclose(shares[1] - shares[0], 1 / (n * (channel.p[4] - channel.q[4])))

@@ -11,7 +11,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import MINUTE, START
-from uldp.pipelines import newest, read_missing, read_panes
+from uldp.pipelines import ResultsFolder, newest
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import Message, Missing, missing_messages
 from uldp.transforms.aggregate import Aggregate
@@ -52,7 +52,7 @@ def run(source: Any, out: Path) -> list[PaneHeader]:
     runner, options = ("BundleBasedDirectRunner", ["--streaming"]) if streaming else ("FnApiRunner", [])
     with beam.Pipeline(runner, options=PipelineOptions(options)) as pipeline:
         _ = pipeline | source | Aggregate([FIXED, SLIDING]) | WriteResults(str(out))
-    return read_panes(out)
+    return ResultsFolder(out).panes()
 
 
 def missing(panes: list[PaneHeader]) -> dict[tuple[str, int], int]:
@@ -79,7 +79,7 @@ def test_they_are_missing_in_the_windows_that_were_open(whole: bool, tmp_path: P
     assert missing(panes) == OPEN
     assert {pane.collection: pane.n for pane in newest(panes) if pane.window_start == START} == {"c": 1, "sliding": 1}
     assert sum(pane.accounting.received for pane in newest(panes) if pane.collection == "c") == 4
-    assert list(read_missing(tmp_path)) == [lost(7, 100, 130)]
+    assert list(ResultsFolder(tmp_path).missing()) == [lost(7, 100, 130)]
 
 
 def test_a_chunk_may_hold_nothing_else(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_losses_add_up_in_a_window_and_count_once_in_all(tmp_path: Path) -> None
     )
     panes = run(stream(0, *chunks), tmp_path)
     assert missing(panes)["c", 0] == 7 + 3 + 9  # at most so many
-    assert missing_messages(read_missing(tmp_path)) == 9 + 3
+    assert missing_messages(ResultsFolder(tmp_path).missing()) == 9 + 3
 
 
 def test_the_time_of_a_loss_may_be_any(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.progress import pane_line, summary
 from uldp.pipelines.report.page import write_report
-from uldp.pipelines.results.read import current
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.fleet import Fleet
 from uldp.pipelines.simulation.simulate import simulate
 from uldp.pipelines.simulation.truth import Truth
@@ -116,9 +116,10 @@ def run_demo(out: Path, *, users: int, speed: float, say: Callable[[str], None],
             say=say,
         )
     say("the newest pane of each window, with late reports included:")
-    for estimate in current(out / "results", {spec.key: spec}).estimates:
+    results = ResultsFolder(out / "results")
+    for estimate in results.current().estimates:
         say(pane_line(estimate, spec))
     say(summary(out / "results"))
     report = out / "report.html"
-    write_report(out / "results", report, truth={spec.key: truth.shares()}, grid=(25, 25))
+    write_report(results, report, truth={spec.key: truth.shares()}, grid=(25, 25))
     say(f"report with the estimates and the truth: {report}")

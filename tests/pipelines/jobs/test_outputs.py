@@ -6,7 +6,8 @@ from pathlib import Path
 from tests import build
 from tests.build import HOUR
 from uldp.pipelines.jobs.outputs import mark_open_windows
-from uldp.pipelines.results.read import newest, read_estimates, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import estimate_file, statistic_file
@@ -30,9 +31,9 @@ def test_windows_that_did_not_fire_on_time_are_incomplete(tmp_path: Path) -> Non
     for _ in range(2):  # to do it twice is to do it once
         assert mark_open_windows(tmp_path) == 1
     flags = [(), ("busy_sender", "incomplete")]
-    assert [support.flags for support in newest(read_statistics(tmp_path))] == flags
-    assert [estimate.flags for estimate in newest(read_estimates(tmp_path))] == flags
-    assert len(read_statistics(tmp_path)) == len(read_estimates(tmp_path)) == 4
+    assert [support.flags for support in newest(ResultsFolder(tmp_path).statistics())] == flags
+    assert [estimate.flags for estimate in newest(ResultsFolder(tmp_path).estimates())] == flags
+    assert len(ResultsFolder(tmp_path).statistics()) == len(ResultsFolder(tmp_path).estimates()) == 4
 
 
 def test_where_nothing_has_fired_there_is_nothing_to_mark(tmp_path: Path) -> None:
@@ -44,5 +45,5 @@ def test_a_damaged_file_keeps_no_other_window_from_being_marked(tmp_path: Path) 
         save(tmp_path, support)
     (tmp_path / statistic_file(pane(0, "early", 0, 5))[0]).write_bytes(b"damaged")
     assert mark_open_windows(tmp_path) == 1
-    (counts,) = read_statistics(tmp_path, lambda _: None)
+    (counts,) = ResultsFolder(tmp_path, lambda _: None).statistics()
     assert (counts.window_start, counts.flags) == (HOUR, ("incomplete",))

@@ -13,7 +13,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import refuse_overlap
 from uldp.pipelines.jobs.outputs import claimed_both
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_rejected
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message, Report
 from uldp.transforms.io.endpoints import parse_endpoint
@@ -81,7 +81,7 @@ def test_a_private_place_holds_all_that_clients_sent(uldp: Run) -> None:
     written = {path.name for path in Path("out").iterdir()} - signed
     assert written == {"job.json", "specs", "estimates", "counts"}
     assert {path.name for path in Path("private").iterdir()} == {"job.json", "late", "rejected"}
-    assert [record.bodies for record in read_rejected(Path("private"))] == [(b"{}",)]
+    assert [record.bodies for record in ResultsFolder(Path("private")).rejected()] == [(b"{}",)]
 
 
 def test_a_rerun_writes_the_same_files(uldp: Run) -> None:
@@ -96,7 +96,7 @@ def test_a_rerun_writes_the_same_files(uldp: Run) -> None:
 
 def test_a_private_place_that_is_the_results_is_the_default(uldp: Run) -> None:
     uldp("backfill", "--to", "out", "--private-to", "out/../out")
-    assert len(list(read_rejected(Path("out")))) == 1
+    assert len(list(ResultsFolder(Path("out")).rejected())) == 1
 
 
 def test_a_private_place_is_of_one_job(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from tests.build import MINUTE, START, message, report, spec
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.jobs.resuming import RESUME
-from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.replay import replay
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import count_reasons
@@ -76,7 +77,7 @@ def files(out: Path) -> dict[str, bytes]:
 
 def replayed(out: Path) -> Counter[bytes]:
     stream = LocalStream.create(out.parent / f"again{len([*out.parent.iterdir()])}", simulated_clock=True)
-    sent = replay(read_rejected(out), stream, max_attempts=5).sent
+    sent = replay(ResultsFolder(out).rejected(), stream, max_attempts=5).sent
     found = Counter(each.data for path in stream.segments() for each in read_messages(path))
     assert found.total() == sent
     return found
@@ -84,12 +85,12 @@ def replayed(out: Path) -> Counter[bytes]:
 
 def test_the_files_the_totals_the_reasons_and_what_is_sent_again_are_the_same(live: tuple[LocalStream, Path]) -> None:
     stream, out = live
-    before = files(out), count_reasons(read_rejected(out)), replayed(out)
-    totals = {pane.key: pane.accounting for pane in newest(read_statistics(out, private=out))}
+    before = files(out), count_reasons(ResultsFolder(out).rejected()), replayed(out)
+    totals = {pane.key: pane.accounting for pane in newest(ResultsFolder(out, private=out).statistics())}
     late = sum(each.late for each in totals.values())
     assert late > 50
     assert before[1].total() > 100
     (out / RESUME).unlink()
     follow(stream, out, OTHER)
-    assert (files(out), count_reasons(read_rejected(out)), replayed(out)) == before
-    assert {pane.key: pane.accounting for pane in newest(read_statistics(out, private=out))} == totals
+    assert (files(out), count_reasons(ResultsFolder(out).rejected()), replayed(out)) == before
+    assert {pane.key: pane.accounting for pane in newest(ResultsFolder(out, private=out).statistics())} == totals

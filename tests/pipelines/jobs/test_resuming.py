@@ -25,7 +25,8 @@ from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.jobs.publishing import NOWHERE, Publishing
 from uldp.pipelines.jobs.resuming import RESUME, _digest, resume_points
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import newest, read_estimates, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.internals import LOCAL_EXECUTOR_LOG, RETRIED
@@ -120,14 +121,15 @@ def facts(out: Path) -> tuple[Any, ...]:
     """All results but the revisions of panes, and how records share files."""
     panes = {
         pane.key: (pane.pane.kind, pane.accounting, pane.flags, pane.signals, pane.cells.tolist())
-        for pane in newest(read_statistics(out, private=out))
+        for pane in newest(ResultsFolder(out, private=out).statistics())
     }
     estimates = {
-        (each.key, each.estimator): (each.accounting, str(each.tables)) for each in newest(read_estimates(out))
+        (each.key, each.estimator): (each.accounting, str(each.tables))
+        for each in newest(ResultsFolder(out).estimates())
     }
     files = message_files(out / "late") if (out / "late").exists() else []
     late = Counter((each.data, each.publish_time) for file in files for each in read_messages(file))
-    rejected = Counter((*each, record.reason) for record in read_rejected(out) for each in record.each())
+    rejected = Counter((*each, record.reason) for record in ResultsFolder(out).rejected() for each in record.each())
     return panes, estimates, late, rejected
 
 
@@ -159,7 +161,7 @@ def test_whatever_was_sent_and_wherever_it_stops(
             stopped_at(stream, parts, paths[int(stop * (len(paths) - 1))])
         follow(stream, parts)
         assert facts(parts) == facts(whole)
-        for pane in newest(read_statistics(parts, private=parts)):
+        for pane in newest(ResultsFolder(parts, private=parts).statistics()):
             of = pane.accounting
             assert of.received == of.counted + of.duplicate + of.late + of.rejected
 
@@ -215,7 +217,7 @@ def test_a_restart_reads_what_can_change_alone_and_writes_the_same_bytes(
         query = "SELECT DISTINCT epoch_ms(window_start), received FROM estimate_panes"
         published = set(connection.execute(query).fetchall())
     # Of the windows of which it reads a part it publishes nothing.
-    assert published < {(each.window_start, each.accounting.received) for each in read_estimates(out)}
+    assert published < {(each.window_start, each.accounting.received) for each in ResultsFolder(out).estimates()}
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from uldp.collector.signals import sender_digest
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_panes
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.records import SENDER
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.decode import DecodeReports
@@ -130,7 +130,7 @@ def test_results_and_output_hold_the_digest_and_not_the_key(
     for command in ("backfill", "stream"):
         code, *texts = uldp(command, *job, "--to", tmp_path / f"of-{command}")
         assert code == 0, texts
-        (pane,) = read_panes(tmp_path / f"of-{command}")
+        (pane,) = ResultsFolder(tmp_path / f"of-{command}").panes()
         assert pane.signals.busiest_sender is not None
         assert (pane.signals.busiest_sender.digest, pane.flags) == (digest, ("busy_sender",))
         written = b"".join(path.read_bytes() for path in (tmp_path / f"of-{command}").rglob("*") if path.is_file())

@@ -13,7 +13,7 @@ from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -101,4 +101,6 @@ def test_the_jobs_of_this_machine_use_their_key(keys: list[int], tmp_path: Path)
         follow([SPEC], stream.path, tmp_path / "live", pipeline_options([]), watermark_delay_ms=0, say=lambda _: None)
     kept = [JobIdentity.decode((tmp_path / name / "job.json").read_bytes()).shard_key for name in ("whole", "live")]
     assert keys == kept * 2
-    assert {(pane.n, pane.accounting.duplicate) for pane in read_statistics(tmp_path / "whole")} == {(40, 40)}
+    assert {(pane.n, pane.accounting.duplicate) for pane in ResultsFolder(tmp_path / "whole").statistics()} == {
+        (40, 40)
+    }

@@ -7,9 +7,9 @@ import pytest
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.outputs import mark_open_windows
 from uldp.pipelines.jobs.progress import summary
-from uldp.pipelines.results.read import current, newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.selection import Selection
-from uldp.pipelines.results.specs import read_specs
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
@@ -55,7 +55,7 @@ def out(fate: str, tmp_path: Path) -> Path:
 
 
 def test_they_share_files_and_keep_the_accounting_law(out: Path, fate: str) -> None:
-    panes = newest(read_statistics(out))
+    panes = newest(ResultsFolder(out).statistics())
     once = Accounting(received=1, **{fate: 1})
     assert [pane.accounting for pane in panes] == [once] * WINDOWS + [Accounting(1, 1)]
     assert sum(len(pane.cells) for pane in panes) == WINDOWS + 5000
@@ -67,9 +67,9 @@ def test_they_share_files_and_keep_the_accounting_law(out: Path, fate: str) -> N
 
 
 def test_they_are_shown_without_an_estimate(out: Path) -> None:
-    estimates, unpublished, _ = current(out, read_specs(out))
+    estimates, unpublished, _ = ResultsFolder(out).current()
     assert (len(estimates), len(unpublished)) == (1, WINDOWS)
-    estimates, unpublished, _ = current(out, read_specs(out), Selection(last=2))
+    estimates, unpublished, _ = ResultsFolder(out).current(Selection(last=2))
     assert (len(estimates), len(unpublished)) == (1, 1)
 
 
@@ -78,4 +78,4 @@ def test_they_are_not_marked_incomplete(out: Path) -> None:
 
 
 def test_their_counts_are_added_to_others(out: Path) -> None:
-    assert sum(pane.cells for pane in newest(read_statistics(out))).tolist() == [0, 1] + [0] * 4998  # type: ignore[union-attr]
+    assert sum(pane.cells for pane in newest(ResultsFolder(out).statistics())).tolist() == [0, 1] + [0] * 4998  # type: ignore[union-attr]

@@ -26,6 +26,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from uldp.pipelines.report.page import guarantee, write_report
 from uldp.pipelines.report.shares import Scale
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats
 from uldp.schemas.estimate import Estimate
@@ -138,7 +139,7 @@ class Page(HTMLParser):
 
 def page(out: Path, **options: Any) -> Page:
     target = out.parent / "report.html"
-    write_report(out, target, **options)
+    write_report(ResultsFolder(out), target, **options)
     return Page(target.read_text(encoding="utf-8"))
 
 
@@ -178,7 +179,7 @@ class TestPage:
         save(out, pum_spec(), pum_fired())
         targets = [out.parent / name for name in ("one.html", "two.html")]
         for target in targets:
-            write_report(out, target, grid=(5, 6))
+            write_report(ResultsFolder(out), target, grid=(5, 6))
         assert targets[0].read_bytes() == targets[1].read_bytes()
 
     def test_three_windows_of_625_cells_are_a_light_page(self, out: Path) -> None:
@@ -349,6 +350,7 @@ class TestErrors:
     @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
     def test_a_missing_extra(self, out: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
+        out.mkdir()
         with pytest.raises(RequestError, match=rf"needs {package}; install it: pip install 'uldp-stream\[report\]'"):
             page(out)
 

@@ -1,5 +1,6 @@
 """A window's counts and its estimate, and results of several hours in files, for the tests of readers."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ import yaml
 
 from tests import build
 from tests.build import HOUR, START
+from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.results.files import Damaged, refuse
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.rejected import Rejected
-from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import estimate_file, statistic_file
@@ -50,6 +54,14 @@ ESTIMATE = build.estimate(
 REJECTED = Rejected("decode", "not_avro", "starts with 00", (b"\x00",), {"k": "v"}, (START,), "s:1", 1, "0.1.0")
 
 SPECS = {("c", 1): build.spec(domain={"size": 3}, limits={"max_rejected_ratio": 0.1, "when_exceeded": "stop"})}
+
+
+def folder_of(
+    out: Path, damaged: Damaged = refuse, *, specs: Mapping[CollectionKey, CollectionSpec] = SPECS
+) -> ResultsFolder:
+    """A results directory, which keeps these specs."""
+    keep_specs(str(out), list(specs.values()))
+    return ResultsFolder(out, damaged)
 
 
 def write(path: Path, schema: Schema, *values: dict[str, Any]) -> Path:

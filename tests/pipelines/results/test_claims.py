@@ -13,7 +13,7 @@ import pytest
 from tests.pipelines.command import Run
 from tests.pipelines.results.samples import SPEC, at, save, statistic_of
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_panes, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.codec.container import write_header
 from uldp.schemas.framing import load_schema
 from uldp.schemas.statistic import MAX_CELLS
@@ -95,10 +95,10 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_claim_is_refused_before_it_takes_memory(name: str, out: Path) -> None:
     make, reason = HOSTILE[name]
     (path := out / statistic_file(statistic_of(at(0)))[0]).write_bytes(make())
-    read_statistics(out, lambda error: None)  # what Python and NumPy keep of a first time
+    ResultsFolder(out, lambda error: None).statistics()  # what Python and NumPy keep of a first time
     damaged: list[ResultsError] = []
     tracemalloc.start()
-    panes = read_panes(out, damaged.append)
+    panes = ResultsFolder(out, damaged.append).panes()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     (line,) = map(str, damaged)
@@ -129,6 +129,6 @@ def test_a_large_spec_may_have_as_many_cells_as_it_says(out: Path) -> None:
     )
     for cells, read in ((5001, 2), (5002, 1)):  # one is the tag
         (out / name).write_bytes(container("statistic", 1, claiming(cells)))
-        assert len(read_panes(out, lambda error: None)) == read
+        assert len(ResultsFolder(out, lambda error: None).panes()) == read
     (out / name).write_bytes(content)
-    assert len(read_panes(out)) == 2
+    assert len(ResultsFolder(out).panes()) == 2

@@ -13,8 +13,9 @@ from uldp.pipelines.cli import main
 from uldp.pipelines.results import compact as module
 from uldp.pipelines.results.compact import Compacted, compact
 from uldp.pipelines.results.files import ListedFile, ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
-from uldp.pipelines.results.read import newest, read_estimates, read_panes, read_statistics
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
@@ -49,7 +50,16 @@ def files(out: Path) -> dict[Path, bytes]:
 
 
 def panes(out: Path) -> list[str]:
-    return sorted(map(repr, (*read_panes(out), *read_estimates(out), *read_statistics(out, private=out))))
+    return sorted(
+        map(
+            repr,
+            (
+                *ResultsFolder(out).panes(),
+                *ResultsFolder(out).estimates(),
+                *ResultsFolder(out, private=out).statistics(),
+            ),
+        )
+    )
 
 
 def test_readers_find_the_same_panes(out: Path) -> None:
@@ -156,11 +166,11 @@ def test_cells_that_are_apart_stay_private(tmp_path: Path) -> None:
 
 
 def test_old_panes_that_are_pruned_before_are_gone(out: Path) -> None:
-    found = newest(read_panes(out))
+    found = newest(ResultsFolder(out).panes())
     prune(out, before=0.0)
     compact(out)
-    assert newest(read_panes(out)) == found
-    assert len(read_panes(out)) == len(found)
+    assert newest(ResultsFolder(out).panes()) == found
+    assert len(ResultsFolder(out).panes()) == len(found)
 
 
 @pytest.fixture

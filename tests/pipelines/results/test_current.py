@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests import build
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPECS
-from uldp.pipelines.results.read import current
+from tests.pipelines.results.samples import COUNTS, ESTIMATE, folder_of
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
@@ -26,7 +25,7 @@ def test_the_statistic_is_that_of_the_newest_pane(tmp_path: Path) -> None:
     newer = replace(ESTIMATE, **LATER), replace(COUNTS, **LATER, cells=COUNTS.cells + 1)
     for estimate, statistic in ((ESTIMATE, COUNTS), newer):
         write(tmp_path, estimate_file(estimate), statistic_file(statistic))
-    found = current(tmp_path, SPECS)
+    found = folder_of(tmp_path).current()
     assert found.estimates == [newer[0]]
     assert found.statistic_of(newer[0]) == newer[1]
 
@@ -42,12 +41,12 @@ def test_the_statistic_is_that_of_the_newest_pane(tmp_path: Path) -> None:
 def test_another_statistic_is_not_taken_for_it(other: Statistic, tmp_path: Path) -> None:
     """Such as that of an earlier run, which used the revision too."""
     write(tmp_path, estimate_file(ESTIMATE), statistic_file(other))
-    found = current(tmp_path, SPECS)
+    found = folder_of(tmp_path).current()
     assert found.estimates == [ESTIMATE]
     assert found.statistic_of(ESTIMATE) is None
 
 
 def test_an_estimate_without_a_statistic_is_current(tmp_path: Path) -> None:
     write(tmp_path, estimate_file(ESTIMATE))
-    found = current(tmp_path, SPECS)
+    found = folder_of(tmp_path).current()
     assert (found.estimates, found.statistics) == ([ESTIMATE], {})

@@ -13,11 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPEC, SPECS, at, hours, save, statistic_of, write
+from tests.pipelines.results.samples import (
+    COUNTS,
+    ESTIMATE,
+    SPEC,
+    SPECS,
+    at,
+    folder_of,
+    hours,
+    save,
+    statistic_of,
+    write,
+)
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.json_lines import to_json
-from uldp.pipelines.results.read import current, read_statistics
-from uldp.pipelines.results.specs import with_specs
 from uldp.pipelines.results.text import estimate_text
 from uldp.schemas.framing import load_schema
 from uldp.schemas.rows import Rows
@@ -49,16 +59,16 @@ class TestDamage:
         save(tmp_path, at(0), at(1, revision=0), at(1, revision=1), at(2))
         path = self.damage(tmp_path, kind, 1, lambda data: data[:-30])
         damaged: list[ResultsError] = []
-        estimates, unpublished, _ = current(tmp_path, SPECS, damaged=damaged.append)
+        estimates, unpublished, _ = folder_of(tmp_path, damaged.append).current()
         assert (hours(estimates), unpublished) == ([0, 2], [])
         assert [str(error).startswith(f"{path}: damaged, or not an Avro file") for error in damaged] == [True]
 
     def test_is_raised_unless_somebody_takes_it(self, tmp_path: Path) -> None:
         save(tmp_path, at(0))
         path = self.damage(tmp_path, "counts", 0, lambda data: b"")
-        for read in (read_statistics, lambda out: current(out, SPECS)):
+        for read in (ResultsFolder.statistics, ResultsFolder.current):
             with pytest.raises(ResultsError, match=str(path)):
-                read(tmp_path)
+                read(folder_of(tmp_path))
 
     def test_all_damaged_files_are_named(self, tmp_path: Path) -> None:
         save(tmp_path, at(0), at(1))
@@ -66,7 +76,7 @@ class TestDamage:
             self.damage(tmp_path, kind, hour, lambda data: b"") for hour in (0, 1) for kind in ("counts", "estimates")
         ]
         damaged: list[ResultsError] = []
-        assert current(tmp_path, SPECS, damaged=damaged.append) == ([], [], {})
+        assert folder_of(tmp_path, damaged.append).current() == ([], [], {})
         assert [str(error).split(": ")[0] for error in damaged] == [str(path) for path in paths]
 
     @pytest.mark.parametrize(
@@ -107,7 +117,7 @@ class TestDamage:
         name, _ = estimate_file(at(1))
         write(tmp_path / name, load_schema("estimate"), at(1).to_avro() | forged)
         damaged: list[ResultsError] = []
-        estimates, *_ = current(tmp_path, SPECS, damaged=damaged.append)
+        estimates, *_ = folder_of(tmp_path, damaged.append).current()
         assert (hours(estimates), len(damaged)) == ([0], 1)
 
     @pytest.mark.parametrize(
@@ -135,7 +145,7 @@ class TestDamage:
         value = statistic_of(at(1)).to_avro()
         write(tmp_path / name, load_schema("statistic"), value | {"cells": value["cells"] | forged})
         damaged: list[ResultsError] = []
-        estimates, *_ = current(tmp_path, SPECS, damaged=damaged.append)
+        estimates, *_ = folder_of(tmp_path, damaged.append).current()
         assert (hours(estimates), len(damaged)) == ([0], 1)
 
     @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
@@ -150,7 +160,7 @@ class TestDamage:
             forged[place % len(forged)] = byte
         (out / name).write_bytes(forged)
         damaged: list[ResultsError] = []
-        estimates, *_ = current(out, SPECS, damaged=damaged.append)
+        estimates, *_ = folder_of(out, damaged.append).current()
         assert hours(estimates)[0] == 0
         assert len(estimates) + len(damaged) == 2
         for estimate in estimates:
@@ -159,10 +169,10 @@ class TestDamage:
             json.loads(json.dumps(to_json(estimate, None, None), allow_nan=False))
             assert list(Rows().batches([(estimate, SPECS["c", 1])]))
 
-    def test_an_estimate_under_another_spec_hides_no_other(self) -> None:
+    def test_an_estimate_under_another_spec_hides_no_other(self, tmp_path: Path) -> None:
         spec = CollectionSpec.parse(yaml.safe_load(SPEC))
         other = replace(ESTIMATE, channel="0123456789abcdef")
         damaged: list[ResultsError] = []
-        found = list(with_specs([other, ESTIMATE, other], {spec.key: spec}, damaged.append))
-        assert found == [(ESTIMATE, spec)]
+        folder = folder_of(tmp_path, damaged.append, specs={spec.key: spec})
+        assert list(folder.with_specs([other, ESTIMATE, other])) == [(ESTIMATE, folder.specs[spec.key])]
         assert len(damaged) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from tests import build
 from uldp.pipelines.jobs.local import backfill, pipeline_options
-from uldp.pipelines.results.read import read_rejected_folder
+from uldp.pipelines.results.records import read_rejected_folder
 from uldp.pipelines.results.replay import Replayed, replay
 from uldp.schemas.records import ATTEMPT, Message
 from uldp.transforms.io.local.stream import LocalStream

@@ -9,10 +9,9 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pipelines.results.samples import folder_of
 from uldp.collector.collections import serve
 from uldp.pipelines.results.pooled import Pooled, difference, pool_versions, pooled_json, pooled_text
-from uldp.pipelines.results.read import current
-from uldp.pipelines.results.specs import with_specs
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.table import TableName
@@ -47,9 +46,9 @@ def save(
 
 def pooled_in(out: Path, *specs: CollectionSpec) -> tuple[list[Pooled], list[str]]:
     """The pooled estimates of the results, and the reasons for what is not pooled."""
-    by_key = {spec.key: spec for spec in specs}
-    found, reasons = current(out, by_key), list[str]()
-    return list(pool_versions(with_specs(found.estimates, by_key), found, reasons.append)), reasons
+    folder, reasons = folder_of(out, specs={spec.key: spec for spec in specs}), list[str]()
+    found = folder.current()
+    return list(pool_versions(folder.with_specs(found.estimates), found, reasons.append)), reasons
 
 
 def test_a_window_of_two_versions_has_an_estimate_of_all_reports(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 from tests import build
 from uldp.pipelines.cli import main
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import Pruned, prune
-from uldp.pipelines.results.read import newest, read_estimates, read_pane_files, read_statistics
 from uldp.schemas.pane import Accounting, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.statistic import Statistic
@@ -68,11 +69,11 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_the_newest_pane_of_each_window_and_estimator_stays(out: Path) -> None:
-    counts, estimates = newest(read_statistics(out)), newest(read_estimates(out))
+    counts, estimates = newest(ResultsFolder(out).statistics()), newest(ResultsFolder(out).estimates())
     pruned = prune(out, before=NOW)
     assert (pruned.panes, pruned.late, pruned.rejected) == (9, 0, 0)
-    assert read_statistics(out) == counts
-    assert newest(read_estimates(out)) == estimates
+    assert ResultsFolder(out).statistics() == counts
+    assert newest(ResultsFolder(out).estimates()) == estimates
     assert [(each.pane.revision, each.n) for each in counts] == [(1, 9), (0, 4)]
     assert counts[0].supersedes == pane(0, 1, 9).supersedes
 
@@ -107,10 +108,10 @@ def test_a_file_of_uncounted_panes_stays_while_one_of_them_is_the_newest(out: Pa
     replaced = save_uncounted(out, pane(0, 0, 0, late=1), pane(1, 0, 0, late=2))
     twice = save_uncounted(out, pane(2, 0, 0, late=1))
     last = save_uncounted(out, pane(0, 0, 0, late=1), pane(2, 1, 0, late=2))
-    panes = newest(read_statistics(out))
+    panes = newest(ResultsFolder(out).statistics())
     prune(out, before=NOW)
     assert [path.exists() for path in (replaced, twice, last)] == [False, False, True]
-    assert newest(read_statistics(out)) == panes
+    assert newest(ResultsFolder(out).statistics()) == panes
 
 
 def test_a_damaged_file_keeps_its_window(out: Path) -> None:
@@ -124,13 +125,14 @@ def test_a_damaged_file_keeps_its_window(out: Path) -> None:
 def test_a_file_that_a_job_has_replaced_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, content = statistic_file(pane(0, 0, 99))
 
-    def read_then_replace(*arguments: Any) -> Iterator[Any]:
-        yield from list(read_pane_files(*arguments))
-        write_file(str(out / name), content)
+    class ReplacedMeanwhile(ResultsFolder):
+        def pane_files(self) -> Iterator[Any]:
+            yield from list(super().pane_files())
+            write_file(str(out / name), content)
 
-    monkeypatch.setattr("uldp.pipelines.results.prune.read_pane_files", read_then_replace)
+    monkeypatch.setattr("uldp.pipelines.results.prune.ResultsFolder", ReplacedMeanwhile)
     prune(out, before=NOW)
-    assert [each.n for each in newest(read_statistics(out))] == [99, 4]
+    assert [each.n for each in newest(ResultsFolder(out).statistics())] == [99, 4]
 
 
 def test_a_file_that_is_removed_while_it_is_read_is_no_damage(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +140,9 @@ def test_a_file_that_is_removed_while_it_is_read_is_no_damage(out: Path, monkeyp
     listed = sorted(gone.parent.iterdir())
     gone.unlink()
     monkeypatch.setattr(
-        "uldp.pipelines.results.read.finished", lambda folder, *_: listed if folder == gone.parent else []
+        "uldp.pipelines.results.panes.finished", lambda folder, *_: listed if folder == gone.parent else []
     )
-    assert [each.n for each in read_statistics(out)] == [9, 5, 7]
+    assert [each.n for each in ResultsFolder(out).statistics()] == [9, 5, 7]
 
 
 @pytest.mark.parametrize("name", ["stream.json", "notes.txt", "late/0.avro"])

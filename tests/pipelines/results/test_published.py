@@ -1,6 +1,6 @@
 """The estimates that are read one at a time are those that are read at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,20 +8,15 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import COUNTS, ESTIMATE, SPECS, at, fired, save
+from tests.pipelines.results.samples import COUNTS, ESTIMATE, at, fired, folder_of, save
 from tests.pipelines.results.test_shared_panes import pane, results, share, share_estimates
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.published import published
-from uldp.pipelines.results.read import current
 from uldp.pipelines.results.selection import ALL, Selection
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneHeader, PaneKind
-from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.results import statistic_file
-
-NO_SPECS: Mapping[tuple[str, int], CollectionSpec] = {}
 
 
 def keys(estimates: list[Estimate]) -> list[tuple[object, ...]]:
@@ -41,8 +36,8 @@ def many(out: Path) -> None:
 )
 def test_the_same_estimates_are_chosen(make: Callable[[Path], object], selection: Selection, tmp_path: Path) -> None:
     make(tmp_path)
-    at_once = current(tmp_path, NO_SPECS, selection).estimates
-    one_at_a_time = published(tmp_path, NO_SPECS, selection)
+    at_once = folder_of(tmp_path).current(selection).estimates
+    one_at_a_time = folder_of(tmp_path).published(selection)
     found = list(one_at_a_time)
     assert keys(found) == keys(at_once)
     assert len(one_at_a_time) == len(found)
@@ -54,7 +49,7 @@ def test_a_window_that_is_withheld_is_not_published_and_its_cells_are_not_held(t
     stopped = replace(COUNTS, accounting=Accounting(200, 100, 0, 0, 100), flags=(Flag.REJECTED_RATIO.value,))
     name, content = statistic_file(replace(stopped, pane=Pane(PaneKind.LATE, 9)))
     write_file(str(tmp_path / name), content)
-    found = published(tmp_path, SPECS)
+    found = folder_of(tmp_path).published()
     assert [each.key for each in found] == [at(1).key]
     assert [(each.key, type(each)) for each in found.unpublished] == [(ESTIMATE.key, PaneHeader)]
 
@@ -64,7 +59,7 @@ def test_a_damaged_file_hides_its_window(tmp_path: Path) -> None:
     path = sorted((tmp_path / "estimates").rglob("*.avro"))[1]
     path.write_bytes(path.read_bytes()[:-9])
     damaged: list[ResultsError] = []
-    assert [each.key for each in published(tmp_path, NO_SPECS, damaged=damaged.append)] == [at(0).key, at(2).key]
+    assert [each.key for each in folder_of(tmp_path, damaged.append).published()] == [at(0).key, at(2).key]
     assert len(damaged) == 1
 
 
@@ -74,12 +69,12 @@ def test_of_equal_panes_one_is_published(tmp_path: Path) -> None:
     share(tmp_path, pane(0))
     share_estimates(tmp_path, twice, twice)
     save(tmp_path, build.estimate(pane(0), [0, 1], [0.1, 0.1]))
-    assert list(published(tmp_path, NO_SPECS)) == current(tmp_path, NO_SPECS).estimates
+    assert list(folder_of(tmp_path).published()) == folder_of(tmp_path).current().estimates
 
 
 def test_a_pane_that_prune_removes_meanwhile_is_named(tmp_path: Path) -> None:
     save(tmp_path, at(0), at(1))
-    found = published(tmp_path, NO_SPECS)
+    found = folder_of(tmp_path).published()
     first, second = sorted((tmp_path / "estimates").rglob("*.avro"))
     second.unlink()
     with pytest.raises(ResultsError, match="uldp prune removed it meanwhile; run the command again") as error:

@@ -7,8 +7,8 @@ import pytest
 
 from tests.pipelines.results.samples import COUNTS, ESTIMATE, REJECTED, SPEC, fired, write, write_estimate
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import read_estimates, read_rejected, read_statistics
-from uldp.pipelines.results.specs import read_specs, spec_of
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.specs import spec_of
 from uldp.schemas.framing import load_schema, parse_schema
 from uldp.schemas.pane import Signals
 
@@ -19,28 +19,28 @@ NEW = {"flags", "supersedes", "signals"}
 class TestReading:
     def test_what_was_written_is_read(self, tmp_path: Path) -> None:
         write_estimate(tmp_path)
-        (estimate,) = read_estimates(tmp_path)
+        (estimate,) = ResultsFolder(tmp_path).estimates()
         assert estimate.to_avro() == ESTIMATE.to_avro()
 
     def test_counts(self, tmp_path: Path) -> None:
         write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("statistic"), COUNTS.to_avro())
-        (counts,) = read_statistics(tmp_path)
+        (counts,) = ResultsFolder(tmp_path).statistics()
         assert counts.to_avro() == COUNTS.to_avro()
 
     def test_rejected(self, tmp_path: Path) -> None:
         write(tmp_path / "rejected/a.avro", load_schema("rejected"), REJECTED.to_avro(), REJECTED.to_avro())
-        assert list(read_rejected(tmp_path)) == [REJECTED]
+        assert list(ResultsFolder(tmp_path).rejected()) == [REJECTED]
 
     def test_nothing_rejected_is_fine(self, tmp_path: Path) -> None:
-        assert list(read_rejected(tmp_path)) == []
+        assert list(ResultsFolder(tmp_path).rejected()) == []
 
     def test_a_file_that_is_still_written_is_left_out(self, tmp_path: Path) -> None:
         write_estimate(tmp_path)
         for directory in ("estimates/c-v1/20260101T090000Z--20260101T100000Z", "rejected"):
             (tmp_path / directory).mkdir(parents=True, exist_ok=True)
             (tmp_path / directory / ".tmp-1.avro").write_bytes(b"half")
-        assert len(read_estimates(tmp_path)) == 1
-        assert list(read_rejected(tmp_path)) == []
+        assert len(ResultsFolder(tmp_path).estimates()) == 1
+        assert list(ResultsFolder(tmp_path).rejected()) == []
 
     def test_a_file_of_an_older_schema_is_resolved(self, tmp_path: Path) -> None:
         schema = load_schema("estimate")
@@ -52,20 +52,20 @@ class TestReading:
             }
         )
         write(tmp_path / "estimates/c-v1/w/000000.empirical.avro", older, ESTIMATE.to_avro())
-        (estimate,) = read_estimates(tmp_path)
+        (estimate,) = ResultsFolder(tmp_path).estimates()
         assert (estimate.flags, estimate.supersedes, estimate.signals) == ((), None, Signals())
 
-    @pytest.mark.parametrize("read", [read_estimates, read_statistics, read_rejected, read_specs])
-    def test_no_directory(self, tmp_path: Path, read: Any) -> None:
+    @pytest.mark.parametrize(("path", "private"), [("nowhere", None), ("nowhere", "."), (".", "nowhere")])
+    def test_no_directory(self, tmp_path: Path, path: str, private: str | None) -> None:
         with pytest.raises(ResultsError, match="nowhere: no such file or directory; give a directory that holds"):
-            read(tmp_path / "nowhere")
+            ResultsFolder(tmp_path / path, private=None if private is None else tmp_path / private)
 
     def test_no_results_yet(self, tmp_path: Path) -> None:
-        assert read_estimates(tmp_path) == read_statistics(tmp_path) == []
+        assert ResultsFolder(tmp_path).estimates() == ResultsFolder(tmp_path).statistics() == []
 
     def test_no_results(self, tmp_path: Path) -> None:
         with pytest.raises(ResultsError, match=f"{tmp_path}: holds nothing; give a directory that holds results"):
-            read_specs(tmp_path)
+            _ = ResultsFolder(tmp_path).specs
 
     @pytest.mark.parametrize(
         "damage",
@@ -83,7 +83,7 @@ class TestReading:
         with pytest.raises(
             ResultsError, match=f"{path}: damaged, or not an Avro file of schema estimate .*; remove it and"
         ):
-            read_estimates(tmp_path)
+            ResultsFolder(tmp_path).estimates()
 
     @pytest.mark.parametrize("name", ["Estimate", "SupportCounts"])
     def test_a_file_of_an_unknown_schema_is_named(self, name: str, tmp_path: Path) -> None:
@@ -92,18 +92,18 @@ class TestReading:
         with pytest.raises(
             ResultsError, match=rf"{path}: damaged, .* that uldp does not know, named 'uldp.{name}'\); remove it and"
         ):
-            read_estimates(tmp_path)
+            ResultsFolder(tmp_path).estimates()
 
     def test_a_file_of_another_schema_is_named(self, tmp_path: Path) -> None:
         path = write(tmp_path / "estimates/c-v1/w/000000.mle.avro", load_schema("rejected"), REJECTED.to_avro())
         with pytest.raises(ResultsError, match=str(path)):
-            read_estimates(tmp_path)
+            ResultsFolder(tmp_path).estimates()
 
     def test_a_path_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
         path = tmp_path / "rejected/a.avro"
         path.mkdir(parents=True)
         with pytest.raises(ResultsError, match=f"{path}: Is a directory; check the path and its permissions"):
-            list(read_rejected(tmp_path))
+            list(ResultsFolder(tmp_path).rejected())
 
 
 class TestSpecs:
@@ -114,11 +114,11 @@ class TestSpecs:
         return tmp_path
 
     def test_of_an_estimate(self, out: Path) -> None:
-        assert spec_of(ESTIMATE, read_specs(out)).labels == ["red", "green", "blue"]
+        assert spec_of(ESTIMATE, ResultsFolder(out).specs).labels == ["red", "green", "blue"]
 
     def test_missing(self, out: Path) -> None:
         with pytest.raises(ResultsError, match=r"specs/c-v2/spec\.yaml is missing .* copy the spec there"):
-            spec_of(fired(1, 0, version=2), read_specs(out))
+            spec_of(fired(1, 0, version=2), ResultsFolder(out).specs)
 
     @pytest.mark.parametrize(
         ("old", "new"),
@@ -134,4 +134,4 @@ class TestSpecs:
         with pytest.raises(
             ResultsError, match=r"specs/c-v1/spec\.yaml is not the spec .* restore the spec of that job"
         ):
-            spec_of(ESTIMATE, read_specs(out))
+            spec_of(ESTIMATE, ResultsFolder(out).specs)

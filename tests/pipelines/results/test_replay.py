@@ -9,7 +9,9 @@ import pytest
 from tests import build
 from tests.build import HOUR, START
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_rejected_folder, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.records import read_rejected_folder
 from uldp.pipelines.results.replay import Replayed, replay
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import ATTEMPT, SENDER, Message, Report
@@ -31,7 +33,7 @@ OLD, NEW = (
 
 def backfill(specs: list[CollectionSpec], source: Path, out: Path) -> list[Statistic]:
     jobs.backfill(specs, source, out, jobs.pipeline_options([]))
-    return newest(read_statistics(out))
+    return newest(ResultsFolder(out).statistics())
 
 
 @pytest.fixture

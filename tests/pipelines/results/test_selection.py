@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import SPECS, at, hours, save, statistic_of, write
-from uldp.pipelines.results.read import current
+from tests.pipelines.results.samples import at, folder_of, hours, save, statistic_of, write
 from uldp.pipelines.results.selection import ALL, Selection, require, window_of
-from uldp.pipelines.results.specs import check_selection
 from uldp.schemas.errors import RequestError
 from uldp.schemas.framing import load_schema
 from uldp.transforms.io.durable_files import write_file
@@ -93,7 +91,7 @@ class TestSelection:
     )
     def test_chooses(self, tmp_path: Path, selection: Selection, found: list[int]) -> None:
         save(tmp_path, *(at(hour, estimator) for hour in range(3) for estimator in ("mle", "em")))
-        estimates, *_ = current(tmp_path, SPECS, selection)
+        estimates, *_ = folder_of(tmp_path).current(selection)
         assert hours(estimates) == found
 
     def test_files_of_others_are_not_opened(self, tmp_path: Path) -> None:
@@ -101,29 +99,31 @@ class TestSelection:
         for path in tmp_path.rglob("*.avro"):
             if window_folder(at(2)) not in str(path) or path.name.endswith(".em.avro"):
                 path.write_bytes(b"opened")
-        estimates, *_ = current(tmp_path, SPECS, Selection(last=1, estimator="mle"))
+        estimates, *_ = folder_of(tmp_path).current(Selection(last=1, estimator="mle"))
         assert hours(estimates) == [2]
 
     def test_a_window_without_an_estimate_is_one_of_the_last(self, tmp_path: Path) -> None:
         save(tmp_path, at(0))
         name, content = statistic_file(replace(statistic_of(at(1)), flags=("few_reports",)))
         write_file(str(tmp_path / name), content)
-        estimates, (pane,), _ = current(tmp_path, SPECS, Selection(last=1))
+        estimates, (pane,), _ = folder_of(tmp_path).current(Selection(last=1))
         assert (estimates, pane.window_start) == ([], START + HOUR)
 
     def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:
         write(tmp_path / "estimates/c-v1/w/000002.mle.avro", load_schema("estimate"), at(0).to_avro())
         save(tmp_path, at(1))
-        assert hours(current(tmp_path, SPECS, Selection(last=1))[0]) == [1]
-        assert hours(current(tmp_path, SPECS, Selection(last=2))[0]) == [0, 1]
+        assert hours(folder_of(tmp_path).current(Selection(last=1))[0]) == [1]
+        assert hours(folder_of(tmp_path).current(Selection(last=2))[0]) == [0, 1]
 
     def test_names_are_checked_against_specs_and_files(self, tmp_path: Path) -> None:
         save(tmp_path, at(0, "em"))
-        for good in (Selection(collection="c"), Selection(estimator="em"), Selection(estimator="auto")):
-            check_selection(tmp_path, SPECS, good)
+        folder = folder_of(tmp_path)
+        assert folder.select() == ALL
+        assert folder.select(collection="c", since=START, last=2) == Selection("c", START, 2)
+        assert [folder.select(estimator=name).estimator for name in ("em", "auto")] == ["em", "auto"]
         with pytest.raises(
             RequestError, match=r"the results have no estimator 'emm'; did you mean 'em'[?] choose one of: auto, em"
         ):
-            check_selection(tmp_path, SPECS, Selection(estimator="emm"))
+            folder.select(estimator="emm")
         with pytest.raises(RequestError, match=r"the results have no collection 'd'; choose one of: c$"):
-            check_selection(tmp_path, SPECS, Selection(collection="d"))
+            folder.select(collection="d")

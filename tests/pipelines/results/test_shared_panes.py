@@ -4,8 +4,10 @@ from pathlib import Path
 
 from tests import build
 from tests.build import HOUR, START
+from tests.pipelines.results.samples import folder_of
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.prune import prune
-from uldp.pipelines.results.read import current, newest, read_statistics
 from uldp.pipelines.results.selection import Selection
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.statistic import Statistic
@@ -46,7 +48,7 @@ def results(out: Path) -> dict[str, Path]:
 
 def test_windows_and_estimators_of_shared_files_are_selected(tmp_path: Path) -> None:
     results(tmp_path)
-    chosen = current(tmp_path, {}, Selection(last=2, estimator="em")).estimates
+    chosen = folder_of(tmp_path).current(Selection(last=2, estimator="em")).estimates
     assert [(each.window_start, each.estimator) for each in chosen] == [
         (START + HOUR, "em"),
         (START + 2 * HOUR, "em"),
@@ -55,7 +57,7 @@ def test_windows_and_estimators_of_shared_files_are_selected(tmp_path: Path) -> 
 
 def test_a_file_of_an_estimator_that_is_not_selected_is_not_opened(tmp_path: Path) -> None:
     results(tmp_path)["mle"].write_bytes(b"damaged")
-    chosen = current(tmp_path, {}, Selection(estimator="em")).estimates
+    chosen = folder_of(tmp_path).current(Selection(estimator="em")).estimates
     assert len(chosen) == 3
 
 
@@ -66,4 +68,4 @@ def test_a_shared_file_is_removed_when_all_its_panes_are_replaced(tmp_path: Path
         save(tmp_path, *statistic_file(pane(hour, 4, 1)))
     assert prune(tmp_path, before=0).panes == 1
     assert not shared.exists()
-    assert [each.n for each in newest(read_statistics(tmp_path))] == [4, 4, 4]
+    assert [each.n for each in newest(ResultsFolder(tmp_path).statistics())] == [4, 4, 4]

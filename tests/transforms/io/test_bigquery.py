@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests import build
 from tests.build import HOUR, START
 from tests.fakes.bigquery import Service
-from uldp.pipelines.results.read import newest
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.transforms.io.bigquery import sink

@@ -11,7 +11,8 @@ from tests.build import HOUR, START, message, report, spec
 from uldp.pipelines.audit.found import late_reports
 from uldp.pipelines.jobs import local as jobs
 from uldp.pipelines.results.files import refuse
-from uldp.pipelines.results.read import newest, read_rejected, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
@@ -71,7 +72,7 @@ def test_a_backfill_of_them_counts_no_duplicate_more(tmp_path: Path) -> None:
     first = next((tmp_path / "late").glob("*.avro"))
     shutil.copyfile(first, first.with_name(f"copy-of-{first.name}"))
     jobs.backfill([SPEC], tmp_path / "late", tmp_path / "out", jobs.pipeline_options([]))
-    (pane,) = newest(read_statistics(tmp_path / "out", private=tmp_path / "out"))
+    (pane,) = newest(ResultsFolder(tmp_path / "out", private=tmp_path / "out").statistics())
     assert isinstance(pane, Statistic)
     assert (pane.accounting.received, pane.accounting.counted, pane.accounting.duplicate) == (N, N, 0)
 
@@ -100,7 +101,7 @@ def test_a_copy_of_a_file_of_rejected_reports_is_not_read(name: str, tmp_path: P
     fn.finish_bundle()
     for path in [*(tmp_path / "rejected").glob("*.avro")]:
         shutil.copyfile(path, path.with_name(name.format(path.name)))
-    assert sum(record.reports for record in read_rejected(tmp_path)) == 5
+    assert sum(record.reports for record in ResultsFolder(tmp_path).rejected()) == 5
 
 
 @pytest.mark.parametrize("places", [b"", b"!", b"AAAA", b"q1YqzkjMS1eyUkpUqgUA"])

@@ -9,7 +9,8 @@ from apache_beam.io.filesystems import FileSystems
 
 import tests.fakes.memory  # noqa: F401 (registers a file system)
 from tests import build
-from uldp.pipelines.results.read import newest, read_estimates, read_panes, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Superseded
 from uldp.schemas.records import Message, Missing
@@ -55,16 +56,16 @@ def test_the_newest_pane_of_each_window_is_the_same_and_has_one_file(tmp_path: P
     every, newer = tmp_path / "all", tmp_path / "newest"
     write(every, PANES, newest_only=False)
     write(newer, PANES, newest_only=True)
-    assert len(read_panes(every)) == len(PANES)
-    assert read_panes(newer) == newest(read_panes(every))
-    assert read_estimates(newer) == newest(read_estimates(every))
+    assert len(ResultsFolder(every).panes()) == len(PANES)
+    assert ResultsFolder(newer).panes() == newest(ResultsFolder(every).panes())
+    assert ResultsFolder(newer).estimates() == newest(ResultsFolder(every).estimates())
     folder = "c-v1/19700101T000000Z--19700101T010000Z"
     assert files(newer) == [f"counts/{folder}/000003.avro", f"estimates/{folder}/000003.mle.avro"]
 
 
 def test_cells_that_are_apart_go_with_their_pane(tmp_path: Path) -> None:
     write(tmp_path, PANES[:2], newest_only=True)
-    assert [each.n for each in read_statistics(tmp_path, private=tmp_path)] == [PANES[1].n]
+    assert [each.n for each in ResultsFolder(tmp_path, private=tmp_path).statistics()] == [PANES[1].n]
     write(tmp_path, PANES[2:3], newest_only=True)
     assert files(tmp_path / "few") == []
 
@@ -74,7 +75,7 @@ def test_a_newer_pane_of_an_earlier_run_stays(tmp_path: Path) -> None:
     earlier = pane(5, 100)
     write_file(str(tmp_path / (named := statistic_file(earlier))[0]), named[1])
     write(tmp_path, PANES[2:], newest_only=True)
-    assert [(each.pane.revision, each.n) for each in newest(read_panes(tmp_path))] == [(5, earlier.n)]
+    assert [(each.pane.revision, each.n) for each in newest(ResultsFolder(tmp_path).panes())] == [(5, earlier.n)]
 
 
 def test_a_bundle_that_is_tried_again_leaves_the_same_files(tmp_path: Path) -> None:

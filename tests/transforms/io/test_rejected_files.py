@@ -11,7 +11,7 @@ import pytest
 from tests.build import START
 from tests.collector.decoding import SYMBOL, report
 from uldp.collector.reader import ReportReader
-from uldp.pipelines.results.read import read_rejected
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
@@ -57,16 +57,16 @@ def test_segments_that_are_read_again_in_other_bundles_give_the_same_files(tmp_p
 def test_bundles_that_a_runner_cuts_otherwise_count_each_message_once(again: list[int], tmp_path: Path) -> None:
     messages = garbage(1, 100)
     write(tmp_path, messages, [0, 30, 100])
-    once = {(record.source, record.reason): record.reports for record in read_rejected(tmp_path)}
+    once = {(record.source, record.reason): record.reports for record in ResultsFolder(tmp_path).rejected()}
     write(tmp_path, messages, again)
-    records = list(read_rejected(tmp_path))
+    records = list(ResultsFolder(tmp_path).rejected())
     assert sum(once.values()) == sum(record.reports for record in records) == 100
     assert sum(record.messages for record in records) == 100
 
 
 def test_places_without_a_number_are_kept_apart(tmp_path: Path) -> None:
     write(tmp_path, [Message(b"junk", START)] * 3, [0, 3])
-    assert [record.reports for record in read_rejected(tmp_path)] == [1, 1, 1]
+    assert [record.reports for record in ResultsFolder(tmp_path).rejected()] == [1, 1, 1]
 
 
 rng = np.random.default_rng(2)
@@ -92,7 +92,7 @@ def test_rejected_reports_take_no_more_than_three_times_the_bytes_of_their_messa
     deflated = zlib.compress(EncodedMessages.of(messages).buffer.tobytes())
     files = write(tmp_path, messages, [0, N])
     assert sum(map(len, files.values())) <= 3 * (len(deflated) + 500)  # the header of a container file
-    assert sum(record.reports for record in read_rejected(tmp_path)) == N
+    assert sum(record.reports for record in ResultsFolder(tmp_path).rejected()) == N
 
 
 def test_late_messages_are_deflated_under_a_name_of_their_source(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.pipelines.results.read import read_estimates, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.statistic import Statistic
@@ -61,8 +61,8 @@ def test_a_bundle_has_few_files(windows: int, n: int, own: int, shared: int, tmp
     if n:
         expected |= {"estimates": own, "estimates/shared": shared}
     assert write(tmp_path, counts, estimated) == {name: files for name, files in expected.items() if files}
-    assert len(read_statistics(tmp_path)) == windows
-    assert len(read_estimates(tmp_path)) == len(estimated)
+    assert len(ResultsFolder(tmp_path).statistics()) == windows
+    assert len(ResultsFolder(tmp_path).estimates()) == len(estimated)
 
 
 def test_all_that_is_written_is_read(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_all_that_is_written_is_read(tmp_path: Path) -> None:
     def key(pane: Statistic) -> tuple[object, ...]:
         return pane.key
 
-    assert sorted(map(key, read_statistics(tmp_path))) == sorted(map(key, counts))
-    read = sorted((each.key, each.estimator, each.n) for each in read_estimates(tmp_path))
+    assert sorted(map(key, ResultsFolder(tmp_path).statistics())) == sorted(map(key, counts))
+    read = sorted((each.key, each.estimator, each.n) for each in ResultsFolder(tmp_path).estimates())
     assert read == sorted((each.key, each.estimator, each.n) for each in estimated)
 
 

@@ -10,8 +10,9 @@ from uldp.collector.reader import ReportReader
 from uldp.pipelines.audit.recount import WindowKey
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.files import Damaged, ResultsError, finished
-from uldp.pipelines.results.read import newest, read_estimates, read_missing, read_panes, read_rejected
-from uldp.pipelines.results.specs import Specs, read_specs
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.specs import Specs
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
 from uldp.schemas.records import missing_messages
@@ -51,9 +52,10 @@ class Found:
         Raises:
             ResultsError: if ``out`` is not a results directory, or its identity is damaged.
         """
-        specs = read_specs(out)
-        panes = {pane.key: pane for pane in newest(read_panes(out, damaged))}
-        estimates = newest(read_estimates(out, damaged))
+        folder = ResultsFolder(out, damaged, private)
+        specs = folder.specs
+        panes = {pane.key: pane for pane in newest(folder.panes())}
+        estimates = newest(folder.estimates())
         there = {(each.key, each.estimator) for each in estimates if _is_of(panes.get(each.key), each)}
         wanted = ((pane, name) for pane in panes.values() for name in _published(pane, specs))
         return cls(
@@ -62,8 +64,8 @@ class Found:
             panes,
             [(pane.key, name) for pane, name in wanted if (pane.key, name) not in there],
             sum(late_reports(private, specs, damaged)),
-            count_reasons(read_rejected(private, damaged)),
-            missing_messages(read_missing(out, damaged)),
+            count_reasons(folder.rejected()),
+            missing_messages(folder.missing()),
         )
 
     @property

@@ -39,19 +39,17 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
 
     Example: uldp show results --collection manhattan-checkins --last 1 --json
     """
+    from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.json_lines import to_json
-    from uldp.pipelines.results.left_out import left_out_line
     from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
-    from uldp.pipelines.results.read import current
-    from uldp.pipelines.results.selection import ALL, Selection
-    from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
+    from uldp.pipelines.results.selection import ALL
     from uldp.pipelines.results.text import estimate_text, unpublished_text
 
-    specs, selection = read_specs(out), Selection(**chosen)
-    check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
-    found = current(out, specs, selection, damaged.append)
-    estimates = list(with_specs(found.estimates, specs, damaged.append))
+    folder = ResultsFolder(out, damaged.append)
+    selection = folder.select(**chosen)
+    found = folder.current(selection)
+    estimates = list(folder.with_specs(found.estimates))
     for estimate, spec in estimates:
         if as_json:
             say(json.dumps(to_json(estimate, found.statistic_of(estimate), spec)))
@@ -64,7 +62,7 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
         say(unpublished_text(pane), err=as_json)
     if not (found.estimates or found.unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
-    if left_out := left_out_line(out, damaged.append):
+    if left_out := folder.left_out():
         say(left_out, err=as_json)
     name_damaged(damaged)
 
@@ -89,23 +87,19 @@ def export(out: Path, target: Path, **chosen: Any) -> None:
     Example: uldp export results --to estimates.parquet
     """
     from uldp.pipelines.results.export_files import check_target, write_rows
-    from uldp.pipelines.results.left_out import left_out_line
-    from uldp.pipelines.results.published import published
-    from uldp.pipelines.results.selection import Selection
-    from uldp.pipelines.results.specs import check_selection, read_specs, with_specs
+    from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.text import number_of
 
     check_target(target)
-    specs, selection = read_specs(out), Selection(**chosen)
-    check_selection(out, specs, selection)
     damaged: list[ResultsError] = []
-    found = published(out, specs, selection, damaged.append)
+    folder = ResultsFolder(out, damaged.append)
+    found = folder.published(folder.select(**chosen))
     with click.progressbar(found, label="estimates", file=sys.stderr, hidden=not sys.stderr.isatty()) as estimates:
-        rows = write_rows(target, with_specs(estimates, specs, damaged.append))
+        rows = write_rows(target, folder.with_specs(estimates))
     say(f"wrote {target}: {number_of(rows, 'row')} of {number_of(len(found), 'estimate')}")
     if found.unpublished:
         say(f"{number_of(len(found.unpublished), 'window')} without a published estimate; uldp show names them")
-    if left_out := left_out_line(out, damaged.append):
+    if left_out := folder.left_out():
         say(left_out)
     name_damaged(damaged)
 
@@ -136,17 +130,18 @@ def report(
     """
     from uldp.pipelines.report.page import write_report
     from uldp.pipelines.results.files import ResultsError
-    from uldp.pipelines.results.specs import read_specs
+    from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.simulation.truth import Truth
 
-    specs = read_specs(results)
+    damaged: list[ResultsError] = []
+    folder = ResultsFolder(results, damaged.append)
+    specs = folder.specs
     of_truth = [spec for spec in specs.values() if collection in (None, spec.collection)]
     if truth is not None and len({spec.collection for spec in of_truth}) != 1:
         names = ", ".join(sorted({spec.collection for spec in specs.values()}))
         raise ResultsError(f"--truth needs the collection that it belongs to; add --collection, one of: {names}")
     truths = {spec.key: Truth.load(truth, spec).shares() for spec in of_truth} if truth is not None else {}
-    damaged: list[ResultsError] = []
-    write_report(results, out, truth=truths, grid=grid, simultaneous=simultaneous, damaged=damaged.append)
+    write_report(folder, out, truth=truths, grid=grid, simultaneous=simultaneous)
     say(f"wrote {out}")
     name_damaged(damaged)
 
@@ -173,7 +168,7 @@ def replay(rejected: Path, to: str, max_attempts: int, kafka_config: Path | None
     Example: uldp replay results/rejected --to stream
     """
     from uldp.pipelines.results.prune import pruned_before
-    from uldp.pipelines.results.read import read_rejected_folder
+    from uldp.pipelines.results.records import read_rejected_folder
     from uldp.pipelines.results.replay import replay as send_again
     from uldp.pipelines.results.signed import Signed
     from uldp.transforms.io.endpoints import parse_endpoint

@@ -57,11 +57,11 @@ def background(out: Path, collection: str | None, since: int | None, to: Path) -
     Example: uldp background results --collection manhattan-checkins --to learned
     """
     from uldp.pipelines.results.backgrounds import learned_backgrounds, pooled, spec_with_nested_tags, write_background
-    from uldp.pipelines.results.specs import read_specs
+    from uldp.pipelines.results.folder import ResultsFolder
     from uldp.pipelines.results.text import number_of
 
     damaged: list[ResultsError] = []
-    spec = spec_with_nested_tags(read_specs(out), collection)
+    spec = spec_with_nested_tags(ResultsFolder(out).specs, collection)
     found = pooled(out, spec, since, damaged.append)
     windows = f"{number_of(found.windows, 'window')}, {number_of(found.reports, 'report')}"
     say(f"{spec.collection} version {spec.version}: {windows}")

@@ -17,7 +17,9 @@ from uldp.pipelines.jobs.identity import JobIdentity, name_of
 from uldp.pipelines.jobs.locks import locked
 from uldp.pipelines.jobs.sender_key import kept_sender_key, read_sender_key
 from uldp.pipelines.results.files import ResultsError
-from uldp.pipelines.results.read import PaneRecord, newest, read_estimates, read_panes
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.panes import PaneRecord
 from uldp.schemas.arrays import Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import PaneKind
@@ -266,11 +268,12 @@ def mark_open_windows(out: Path) -> int:
     Returns:
         The number of these windows.
     """
-    panes = [pane for pane in newest(read_panes(out, _pass_over)) if pane.n]
+    folder = ResultsFolder(out, _pass_over)
+    panes = [pane for pane in newest(folder.panes()) if pane.n]
     windows = {pane.key: pane for pane in panes if pane.pane.kind is PaneKind.EARLY}
     for pane in windows.values():
         _write(out, *statistic_file(_incomplete(pane)))
-    for estimate in newest(read_estimates(out, _pass_over)):
+    for estimate in newest(folder.estimates()):
         if estimate.key in windows:
             _write(out, *estimate_file(_incomplete(estimate)))
     return len(windows)

@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 
 from uldp.pipelines.caveats import few_reports
 from uldp.pipelines.results.files import Damaged, finished, refuse
-from uldp.pipelines.results.left_out import left_out_line
-from uldp.pipelines.results.read import newest, read_missing, read_panes, read_rejected
-from uldp.pipelines.results.specs import Specs, missing_spec, read_specs
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.specs import Specs, missing_spec
 from uldp.pipelines.results.tables import headlines
 from uldp.pipelines.results.text import accounting_text, minute_text, number_of
 from uldp.pipelines.results.totals import total_accounting
@@ -184,9 +184,9 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
     Raises:
         ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
     """
-    specs = read_specs(out)
-    reasons = count_reasons(read_rejected(private or out, damaged))
-    panes = newest(read_panes(out, damaged))
+    folder = ResultsFolder(out, damaged, private)
+    specs, reasons = folder.specs, count_reasons(folder.rejected())
+    panes = newest(folder.panes())
     lines = []
     total = Accounting()
     for collection, version in sorted({pane.key[:2] for pane in panes} - specs.keys()):
@@ -208,11 +208,11 @@ def summary(out: Path, damaged: Damaged = refuse, *, private: Path | None = None
             lines.append(f"  no estimate is published of {number_of(unpublished, 'window')}; uldp show names {them}")
     # The difference is below 0 if files of rejected reports are damaged or missing.
     nameless = max(sum(reasons.values()) - total.rejected, 0)
-    missing = missing_messages(read_missing(out, damaged))
+    missing = missing_messages(folder.missing())
     lost = f"; {number_of(missing, 'message')} missing" if missing else ""
     lines.append(f"in all: {accounting_text(total + Accounting(received=nameless, rejected=nameless))}{lost}")
     if reasons:
         lines.append("rejected: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items())))
-    if left_out := left_out_line(out, damaged):
+    if left_out := folder.left_out():
         lines.append(left_out)
     return "\n".join(map(printable, lines))

@@ -10,8 +10,9 @@ from typing import Self
 
 from uldp.pipelines.jobs.outputs import Claim
 from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.prune import pruned_before
-from uldp.pipelines.results.read import estimate_key, read_pane_files
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.records import iso
@@ -103,7 +104,7 @@ class Results:
             return
         received: dict[_Place, int] = {}
         for root in dict.fromkeys((self.public, self.private)):
-            for files in read_pane_files(root, _passed):
+            for files in ResultsFolder(root, _passed).pane_files():
                 for path, panes in files.items():
                     for pane in panes:
                         place = path.relative_to(root).parts[0], estimate_key(pane)

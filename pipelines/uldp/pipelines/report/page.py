@@ -11,13 +11,11 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.aside import written_aside
 from uldp.pipelines.report.shares import TOP, Shares, shares_of
-from uldp.pipelines.results.files import Damaged, ResultsError, refuse
-from uldp.pipelines.results.left_out import left_out_line
+from uldp.pipelines.results.files import ResultsError
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.pooled import Pooled, pool_versions
 from uldp.pipelines.results.prune import pruned_before
-from uldp.pipelines.results.read import current, read_missing, read_rejected
 from uldp.pipelines.results.signed import Signed
-from uldp.pipelines.results.specs import read_specs, with_specs
 from uldp.pipelines.results.tables import (
     WITH_SHARES,
     entry_text,
@@ -79,29 +77,27 @@ class Chapter:
 
 
 def write_report(
-    out: Path,
+    results: ResultsFolder,
     target: Path,
     *,
     truth: Mapping[tuple[str, int], KnownShares] | None = None,
     grid: tuple[int, int] | None = None,
     simultaneous: bool = False,
-    damaged: Damaged = refuse,
 ) -> None:
-    """Write the newest pane of every window in ``out`` as one HTML page. The same input gives the same bytes.
+    """Write the newest pane of every window of results as one HTML page. The same input gives the same bytes.
 
     Args:
-        out: A results directory.
+        results: The results directory. The page shows the number of damaged files, and all other windows.
         target: The file to write.
         truth: By (collection, version), the true shares, if a simulation knows them.
         grid: Rows and columns, for collections with |X| values that are the cells of a map: value i is in row
             i // columns, with row 0 at the bottom.
         simultaneous: Whether to compute the tables of values again from their counts, with intervals that hold at once.
-        damaged: Called for each damaged file. The page shows the number of these files, and all other windows.
 
     Raises:
         OSError: if the operating system refuses to write the file.
-        ResultsError: if ``out`` is not a results directory. Errors that ``damaged`` raises pass through.
-        SpecError: if a spec in ``out`` is invalid.
+        ResultsError: if the directory holds no results.
+        SpecError: if a spec in it is invalid.
         RequestError: if jinja2 or matplotlib is missing, a truth is not a distribution over its X, no collection has
             rows x columns values, or counts that ``simultaneous`` needs are missing.
     """
@@ -110,16 +106,16 @@ def write_report(
         import matplotlib  # noqa: F401 (report a missing package before the results are read)
     except ImportError as error:
         raise RequestError(f"a report needs {error.name}; install it: pip install 'uldp-stream[report]'") from error
-    specs = read_specs(out)
     unread = 0
 
     def leave_out(error: ResultsError) -> None:
         nonlocal unread
-        damaged(error)
+        results.damaged(error)
         unread += 1
 
-    found = current(out, specs, damaged=leave_out)
-    estimates = list(with_specs(found.estimates, specs, leave_out))
+    folder = replace(results, damaged=leave_out)
+    specs, found = folder.specs, folder.current()
+    estimates = list(folder.with_specs(found.estimates))
     by_spec: dict[tuple[str, int], list[Estimate]] = {}
     for estimate, spec in estimates:
         shown = _at_once(estimate, found.statistic_of(estimate), spec) if simultaneous else estimate
@@ -148,13 +144,13 @@ def write_report(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    rejected, missing = _rejections(out, leave_out), _missing(out, leave_out)
-    left_out = left_out_line(out, leave_out)
+    rejected, missing = _rejections(folder), _missing(folder)
+    left_out = folder.left_out()
     environment.filters["duration"] = format_duration
     environment.filters["window"] = window_text
     environment.filters["percent"] = lambda share, places: percent(share, places).replace("-", "−")
     page = environment.get_template("report.html.j2").render(
-        name=out.resolve().name,
+        name=folder.path.resolve().name,
         chapters=chapters,
         hatched=any(
             shares.rows[0].visible is not None
@@ -326,16 +322,16 @@ def _other(table: Table, spec: CollectionSpec) -> Other:
     return Other(table_name(table), table.n, len(table.values), "first", rows)
 
 
-def _missing(out: Path, damaged: Damaged) -> list[tuple[str, int]]:
+def _missing(folder: ResultsFolder) -> list[tuple[str, int]]:
     """Return the number of missing messages of each part of the source."""
-    records = sorted(read_missing(out, damaged), key=attrgetter("source"))
+    records = sorted(folder.missing(), key=attrgetter("source"))
     return [(source, missing_messages(of_source)) for source, of_source in groupby(records, attrgetter("source"))]
 
 
-def _rejections(out: Path, damaged: Damaged) -> list[tuple[str, int, str]]:
+def _rejections(folder: ResultsFolder) -> list[tuple[str, int, str]]:
     """Return reason, count and meaning of the rejections, the most frequent first."""
-    counts = count_reasons(read_rejected(out, damaged))
-    for lost in Signed.read(out).lost_files(out / "rejected", pruned_before(out)):
-        damaged(lost)
+    counts = count_reasons(folder.rejected())
+    for lost in Signed.read(folder.path).lost_files(folder.path / "rejected", pruned_before(folder.path)):
+        folder.damaged(lost)
     meaning: Mapping[str, str] = {reason.value: text for reason, text in MEANING.items()}
     return [(reason, n, meaning.get(reason, "")) for reason, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]

@@ -14,7 +14,8 @@ from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.zones.zone_shares import ZoneShares
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.pipelines.results.files import Damaged, ResultsError
-from uldp.pipelines.results.read import newest, read_panes, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.pipelines.results.selection import Selection, require
 from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.specs import Specs
@@ -136,8 +137,8 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
         ResultsError: if no window counts a report.
     """
     channel, selection = spec.device_digest, Selection(spec.collection, since, estimator=_NONE)
-    panes = [pane for pane in newest(read_statistics(out, damaged)) if pane.key[:2] == spec.key]
-    for lost in Signed.read(out).lost_panes(out, read_panes(out, _passed), selection, frozenset()):
+    panes = [pane for pane in newest(ResultsFolder(out, damaged).statistics()) if pane.key[:2] == spec.key]
+    for lost in Signed.read(out).lost_panes(out, ResultsFolder(out, _passed).panes(), selection, frozenset()):
         damaged(lost)
     kept = selection.windows(pane.key for pane in panes)
     chosen = list(_apart([pane for pane in panes if pane.n and pane.channel == channel and pane.key in kept]))

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, finished, listed, refuse
-from uldp.pipelines.results.read import ESTIMATES, FEW_PANES, PANES, Panes, estimator_of, newest, read_file
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.panes import ESTIMATES, FEW_PANES, PANES, Panes, estimator_of, read_file
 from uldp.pipelines.results.selection import Key, window_of
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.pane import PaneHeader, PaneKind

@@ -12,7 +12,7 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.pooling.pooled_tables import VersionCounts, pooled_tables
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.pipelines.results.json_lines import to_json
-from uldp.pipelines.results.read import Current
+from uldp.pipelines.results.newest import Current
 from uldp.pipelines.results.tables import tables_text
 from uldp.pipelines.results.text import mechanism_text, number_of, window_text
 from uldp.schemas.estimate import Estimate

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
-from uldp.pipelines.results.read import estimate_key, read_pane_files
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.text import number_of
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
@@ -107,7 +108,7 @@ def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     there = {file.path: file for kind in (COUNTS, FEW, "estimates") for file in listed(out.glob(f"{kind}/*/*/*.avro"))}
     newest: dict[tuple[object, ...], tuple[tuple[object, ...], Path]] = {}
     read: list[Path] = []
-    for files in read_pane_files(out, damaged):
+    for files in ResultsFolder(out, damaged).pane_files():
         read += files
         for path, panes in files.items():
             for pane in panes:

@@ -10,7 +10,8 @@ import pytest
 from tests import build
 from uldp.pipelines.jobs.outputs import keep_specs
 from uldp.pipelines.jobs.progress import summary
-from uldp.pipelines.results.read import newest, read_panes
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.io.kafka.consumers import CONSUMERS
@@ -89,5 +90,5 @@ def test_a_topic_that_overtakes_the_job_is_accounted(topic: KafkaTopic, resumed:
     assert f"received = {410 - lost} counted + 0 duplicate + 0 late + 0 rejected; {lost} messages missing" in summary(
         tmp_path
     )
-    panes = newest(read_panes(tmp_path))
+    panes = newest(ResultsFolder(tmp_path).panes())
     assert {(pane.accounting.missing, pane.flags) for pane in panes if pane.n} == {(lost, ("missing_reports",))}

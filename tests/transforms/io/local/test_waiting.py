@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.build import HOUR, MINUTE, START, message, report, spec
 from tests.listening import listeners_below
 from uldp.pipelines.jobs import local as jobs
-from uldp.pipelines.results.read import newest, read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
 from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, PaneKind
 from uldp.schemas.records import Message
@@ -268,7 +269,7 @@ def test_a_window_ends_with_the_same_reports_whatever_is_late(tmp_path: Path) ->
     write(stream, messages, 16)
     follow(stream, tmp_path / "one", each, at_once=1)
     follow(stream, tmp_path / "many", each)
-    one, many = (read_statistics(tmp_path / name) for name in ("one", "many"))
+    one, many = (ResultsFolder(tmp_path / name).statistics() for name in ("one", "many"))
     on_time = [facts(pane for pane in panes if pane.pane.kind is PaneKind.ON_TIME) for panes in (one, many)]
     assert on_time[0] == on_time[1]
     assert facts(newest(one)) == facts(newest(many))
@@ -286,7 +287,7 @@ def test_what_came_before_a_damaged_segment_is_read(tmp_path: Path, caplog: pyte
     with pytest.raises(Exception, match=r"000000000004\.avro: not an Avro file of messages"):
         follow(stream, tmp_path / "out", spec())
     assert "timed out waiting for new events" not in caplog.text  # Beam would wait for 30 s, and then say so
-    (pane,) = read_statistics(tmp_path / "out")
+    (pane,) = ResultsFolder(tmp_path / "out").statistics()
     assert (pane.window_start, pane.n) == (START, 2)
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests import build
 from tests.build import START
 from uldp.pipelines.jobs.local import backfill, pipeline_options
-from uldp.pipelines.results.read import read_statistics
+from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
@@ -93,7 +93,7 @@ def stored(stream: LocalStream) -> list[bytes]:
 
 def accounting(stream: LocalStream, out: Path) -> Accounting:
     backfill([SPEC], stream.path, out, pipeline_options([]))
-    (pane,) = read_statistics(out, private=out)
+    (pane,) = ResultsFolder(out, private=out).statistics()
     return pane.accounting
 
 
