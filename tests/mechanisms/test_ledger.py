@@ -85,6 +85,14 @@ def test_a_restart_forgets_nothing(path: Path) -> None:
         assert second == first
 
 
+def test_a_link_leads_to_one_ledger(path: Path) -> None:
+    link = path.with_name("link.json")
+    link.symlink_to(path.name)
+    remember(FileLedger(link), "a", b"\x07")
+    assert link.is_symlink()
+    assert kept(FileLedger(path)) == kept(FileLedger(link)) == {"a": b"\x07"}
+
+
 def test_processes_change_a_file_one_after_the_other(path: Path) -> None:
     program = """if True:
         import sys

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.schemas.test_records import through_avro
 from uldp.schemas.places import numbers_in, runs_of, size
 from uldp.schemas.rejected import ALIKE, Rejected, each_once, joined_rejected
+from uldp.schemas.run_index import RunIndex
 
 ONE = Rejected("decode", "not_avro", "why", (b"x",), {"k": "v"}, (1,), "s.avro:0", 1, "0.1")
 #: Some data often, some once.
@@ -107,6 +108,10 @@ def test_a_source_that_gives_several_messages_one_place_keeps_them_apart() -> No
         {"runs": [2], "bodies": [b"a"] * 3, "publish_times": [1] * 3, "reports": 2},
         {"runs": [2], "bodies": [b"a"] * 2, "publish_times": [1], "reports": 2},
         {"runs": [2], "reports": 3},
+        {"runs": [1 << 60], "reports": 0},
+        {"runs": [1 << 60], "reports": 1 << 60},
+        {"reports": -7},
+        {"attempt": 0},
         {"publish_times": []},
         {"runs": [0]},
     ],
@@ -114,6 +119,18 @@ def test_a_source_that_gives_several_messages_one_place_keeps_them_apart() -> No
 def test_records_that_contradict_themselves_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="messages"):
         Rejected.from_avro(ONE.to_avro() | wrong)
+
+
+SETS = st.sets(st.integers(0, 60), min_size=1, max_size=12)
+
+
+@given(st.lists(SETS, max_size=20), SETS)
+def test_an_index_knows_which_sets_share_a_number(sets: list[set[int]], asked: set[int]) -> None:
+    index = RunIndex()
+    for numbers in sets:
+        index.add(runs_of(np.array(sorted(numbers))))
+    found = index.overlapping(runs_of(np.array(sorted(asked))))
+    assert found == [at for at, numbers in enumerate(sets) if numbers & asked]
 
 
 @given(st.sets(st.integers(0, 60), min_size=1))

@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.places import Runs, bounds_of, numbered, numbers_in, runs_of, size, united, without
+from uldp.schemas.run_index import RunIndex
 
 #: So many messages of equal data share it, in a record of their own.
 ALIKE = 16
+#: No source numbers its messages beyond.
+MAX_NUMBER = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class Rejected:
         """Read a value that ``to_avro`` returned.
 
         Raises:
-            ValueError: if its runs are none, or if it holds the data of other messages.
+            ValueError: if its runs are none, if it counts no report of a message, or holds the data of other messages.
         """
         written, bodies, times = value["runs"], tuple(value["bodies"]), tuple(value["publish_times"])
         runs: Runs = ()
@@ -124,10 +127,14 @@ class Rejected:
             if found is None or len(written) % 2 == 0 or min(written) < 1:
                 raise ValueError("these are no runs of messages")
             bounds = [*accumulate([found[1], *written])]
+            if bounds[-1] > MAX_NUMBER:
+                raise ValueError("these are no numbers of messages")
             runs = tuple(zip(bounds[::2], bounds[1::2], strict=True))
         messages = size(runs) or 1
-        if value["reports"] % messages:
-            raise ValueError("the messages have different numbers of reports")
+        if value["reports"] < 1 or value["reports"] % messages:
+            raise ValueError("the messages have different numbers of reports, or none")
+        if value["attempt"] < 1:
+            raise ValueError("the messages were not tried")
         if len(bodies) not in (0, 1, messages) or len(times) != max(len(bodies), 1):
             raise ValueError(f"there are {len(bodies)} bodies and {len(times)} times of {messages} messages")
         return cls(**{**value, "runs": runs, "bodies": bodies, "publish_times": times})
@@ -225,36 +232,38 @@ def each_once(records: Iterable[Rejected]) -> Iterator[Rejected]:
             counted.append(record)
         elif new := seen[prefix, record.reason].add(runs, record.bodies):
             yield record if new == runs else record.at(new)
-    known = {key: of_key.runs for key, of_key in seen.items()}
     for record in counted:
         prefix, runs = record.place
-        before = known.get((prefix, record.reason), ())
-        if new := without(runs, before):
-            known[prefix, record.reason] = united((*before, *new))
+        if new := seen[prefix, record.reason].add_counted(runs):
             yield record if new == runs else record.at(new)
 
 
 class _Seen:
-    """The messages of one source that earlier records hold for one reason. Of their data it knows hashes.
-
-    Attributes:
-        runs: Their numbers.
-    """
+    """The messages of one source that earlier records hold for one reason. Of their data it knows hashes."""
 
     def __init__(self) -> None:
-        self.runs: Runs = ()
+        self._index = RunIndex()
         self._records: list[tuple[Runs, npt.NDArray[np.int64]]] = []
 
     def add(self, runs: Runs, bodies: Sequence[bytes]) -> Runs:
         """Add messages, and return the numbers of those that are not there, or with other data."""
         hashes = np.fromiter(map(hash, bodies), dtype=np.int64, count=len(bodies))
-        new = without(runs, self.runs)
-        if new != runs:
-            before = self._by_hash([each for each in self._records if without(runs, each[0]) != runs])
+        new = runs
+        if earlier := self._index.overlapping(runs):
+            before = self._by_hash([self._records[each] for each in earlier])
             by_hash = self._by_hash([(runs, hashes)]).items()
             new = united(chain.from_iterable(without(of_hash, before.get(key, ())) for key, of_hash in by_hash))
-        self.runs = united((*self.runs, *new))
+        self._index.add(runs)
         self._records.append((runs, hashes))
+        return new
+
+    def add_counted(self, runs: Runs) -> Runs:
+        """Add messages whose data nobody knows, and return the numbers of those that are not there."""
+        earlier = (self._records[each][0] for each in self._index.overlapping(runs))
+        new = without(runs, united(chain.from_iterable(earlier)))
+        if new:
+            self._index.add(new)
+            self._records.append((new, np.empty(0, dtype=np.int64)))
         return new
 
     @staticmethod

@@ -79,12 +79,21 @@ def test_bytes_and_attributes_stay_and_the_attempt_is_raised(tmp_path: Path) -> 
         (replace(RECORD, attempt=4), Replayed(sent=0, exhausted=1, cut=0)),
         (replace(RECORD, attempt=9), Replayed(sent=0, exhausted=1, cut=0)),
         (replace(RECORD, reason="too_large"), Replayed(sent=0, exhausted=0, cut=1)),
+        (replace(RECORD, bodies=()), Replayed(sent=0, exhausted=0, cut=1)),
     ],
 )
 def test_what_is_not_sent(record: Rejected, replayed: Replayed, tmp_path: Path) -> None:
     stream = LocalStream.create(tmp_path / "stream")
     assert replay([record], stream, max_attempts=4) == replayed
     assert stream.segments() == []
+
+
+def test_a_body_of_many_messages_is_sent_once(tmp_path: Path) -> None:
+    """A hostile file may claim any number of them."""
+    stream = LocalStream.create(tmp_path / "stream")
+    record = replace(RECORD, runs=((0, 2**50),), reports=2**50)
+    assert replay([record], stream, max_attempts=4) == Replayed(sent=1, exhausted=0, cut=0, copies=2**50 - 1)
+    assert [message.data for file in stream.segments() for message in read_messages(file)] == [b"junk"]
 
 
 def test_a_closed_stream_is_refused(tmp_path: Path) -> None:

@@ -114,6 +114,16 @@ def test_the_files_of_a_stream_are_its_own(tmp_path: Path) -> None:
     assert archive_files(stream.path).left_out == {ENDING: LeftOut(1, "deep/closed")}
 
 
+def test_a_name_that_is_no_text_is_named(tmp_path: Path) -> None:
+    try:
+        (tmp_path / os.fsdecode(b"\xff.avro")).write_bytes(b"")
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    (line,) = walked(tmp_path).unreadable
+    assert line.endswith(": its name is no text in UTF-8; rename it")
+    assert line.encode()
+
+
 def test_all_that_is_unreadable_is_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("0.avro", "locked/1.avro", "_hidden/2.avro"):
         touch(tmp_path / name)

@@ -123,7 +123,8 @@ class FileLedger:
             raise TypeError(f"the path of a ledger is a {type(path).__name__}, not a str; write FileLedger(PATH)")
         if skew is not None and skew < timedelta(0):
             raise ValueError(f"the skew of a ledger is negative, {skew}; write timedelta(hours=1), or None")
-        self._path, self._skew = Path(path), skew
+        # Of a link, the file behind it: a change would put a second ledger in place of the link.
+        self._path, self._skew = Path(os.path.realpath(path)), skew
         self._clock = SystemClock() if clock is None else clock
         _read(self._path)
 

@@ -28,16 +28,20 @@ class Replayed:
         exhausted: They had been tried as often as is allowed, and were left alone.
         cut: Only the beginning of them was kept, because they were too large, or nothing, because they were many and
             none that a client sends.
+        copies: They are equal to others that were sent, and a report counts once. A file that claims to stand for any
+            number of messages is as large as one.
     """
 
     sent: int
     exhausted: int
     cut: int
+    copies: int = 0
 
     def __str__(self) -> str:
+        copies = f", {self.copies:,} not sent because they are copies of others" if self.copies else ""
         return (
             f"{self.sent:,} sent again, {self.exhausted:,} not sent after too many attempts, "
-            f"{self.cut:,} not sent because only their beginning or their number was kept"
+            f"{self.cut:,} not sent because only their beginning or their number was kept{copies}"
         )
 
 
@@ -55,10 +59,10 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
     """
     if isinstance(stream, LocalStream) and stream.closed:  # a broker's stream has no end
         raise StreamError(f"{stream.path}: the stream is closed; replay into a new directory, and backfill both")
-    sent = exhausted = cut = 0
+    sent = exhausted = cut = copies = 0
 
     def messages() -> Iterable[Message]:
-        nonlocal sent, exhausted, cut
+        nonlocal sent, exhausted, cut, copies
         now = stream.now()
         for record in rejected:
             if record.reason == Reason.TOO_LARGE or not record.kept:
@@ -66,11 +70,14 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
             elif record.attempt >= max_attempts:
                 exhausted += record.reports
             else:
-                sent += record.reports
+                of_bodies = record.reports // record.messages * len(record.bodies)
+                sent += of_bodies
+                copies += record.reports - of_bodies
                 attributes = {**record.attributes, ATTEMPT: str(record.attempt + 1)}
-                yield from (Message(body, max(now, published), attributes) for body, published in record.each())
+                for body, published in zip(record.bodies, record.publish_times, strict=True):
+                    yield Message(body, max(now, published), attributes)
 
     pending = iter(messages())
     while segment := sorted(islice(pending, SEGMENT_MESSAGES), key=lambda message: message.publish_time):
         stream.append(segment)
-    return Replayed(sent, exhausted, cut)
+    return Replayed(sent, exhausted, cut, copies)

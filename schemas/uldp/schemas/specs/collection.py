@@ -341,11 +341,12 @@ class CollectionSpec(Strict):
         return self._variables
 
     def variable(self, of: Sequence[str]) -> Variable | None:
-        """Return the variable that a table is about: that of an attribute, or the only one, of all users or of a level.
+        """Return the variable that a table is about: that of an attribute, or the only one, of all users or of a group.
 
         None if the table is about several attributes, or about one that the record has not.
         """
-        return self._variables.get("".join(of)) or self._variables.get("")
+        name = "".join(of)
+        return self._variables.get("" if name in self.mechanism.user_groups else name)
 
     @property
     def device_half(self) -> dict[str, Any]:

@@ -113,6 +113,11 @@ class MechanismFamily(Strict):
         return {}
 
     @property
+    def user_groups(self) -> Collection[str]:
+        """The names of the groups of users that have tables of their own, besides those of all users."""
+        return ()
+
+    @property
     def obfuscates(self) -> "MechanismFamily":
         """The mechanism whose capabilities matter: that of each of the levels, or this one."""
         return self

@@ -76,8 +76,19 @@ def _is_called_messages(name: str) -> bool:
     return name.casefold().endswith(_ENDING)
 
 
+def _unencodable(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def _judge(found: ArchiveFiles, path: str, name: str) -> None:
     """Read a file, or leave it out, by its name below the folder."""
+    if _unencodable(path):
+        found.unreadable.append(f"{plain(path)}: its name is no text in UTF-8; rename it")
+        return
     if is_hidden(name):
         found.leave_out(Reason.HIDDEN, name)
     elif not _is_called_messages(name):

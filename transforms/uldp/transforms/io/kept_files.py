@@ -23,6 +23,7 @@ from uldp.schemas.codec.inflate import InflateError, inflate
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.places import Runs, numbered, size, united, without
 from uldp.schemas.records import Message
+from uldp.schemas.run_index import RunIndex
 from uldp.transforms.io.message_files import StreamError, packed_messages
 
 _FILE, _PLACES = "uldp.file", "uldp.places"
@@ -127,13 +128,16 @@ def held_before(paths: Iterable[str], opened: Open) -> dict[str, Runs]:
     headers, copied = copies(paths, opened)
     found = dict.fromkeys(copied, _ALL)
     by_source: dict[str, list[tuple[str, Runs]]] = defaultdict(list)
+    indices: dict[str, RunIndex] = defaultdict(RunIndex)
     for path, kept in headers.items():
         if path in copied or not kept.runs:
             continue
-        before = [each for each in by_source[kept.source] if without(each[1], kept.runs) != each[1]]
+        files, index = by_source[kept.source], indices[kept.source]
+        before = [files[each] for each in index.overlapping(kept.runs)]
         if before and (rows := _rows_held(path, kept.runs, before, opened)):
             found[path] = rows
-        by_source[kept.source].append((path, kept.runs))
+        files.append((path, kept.runs))
+        index.add(kept.runs)
     return found
 
 

@@ -1,6 +1,6 @@
 """Levels of privacy in specs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -75,6 +75,11 @@ class LevelsSpec(MechanismFamily):
     def lasting_epsilon(self) -> float | None:
         """The largest budget of all reports of one value; None if devices keep no response."""
         return max((level.lasting_epsilon for level in self.levels.values() if level.lasting_epsilon), default=None)
+
+    @property
+    def user_groups(self) -> Collection[str]:
+        """The levels."""
+        return self.levels
 
     @property
     def obfuscates(self) -> MechanismFamily:
