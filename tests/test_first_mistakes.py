@@ -156,6 +156,12 @@ def test_bodies_of_messages(data: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("attributes", [{"a": b"b"}, {"uldp-attempt": 3}, {1: "a"}], ids=str)
+def test_attributes_of_messages(attributes: Any) -> None:
+    line = line_of(aggregate([Message(BODY, START, attributes)]))
+    assert_has(r"an attribute of a message has a \w+, not a str: write its name and value as text", line)
+
+
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("known", [True, False])
 def test_elements_that_are_no_messages(name: str, known: bool) -> None:

@@ -114,6 +114,20 @@ def as_body(data: object) -> bytes:
     return data
 
 
+def as_attributes(attributes: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the attributes of a message.
+
+    Raises:
+        TypeError: if a name or a value is no text.
+    """
+    for each in (*attributes, *attributes.values()):
+        if not isinstance(each, str):
+            raise TypeError(
+                f"an attribute of a message has a {type(each).__name__}, not a str: write its name and value as text"
+            )
+    return attributes
+
+
 class Message(NamedTuple):
     """One message of a stream. A tuple, because streams create a million of them per second.
 
@@ -134,7 +148,7 @@ class Message(NamedTuple):
         published = as_milliseconds(self.publish_time, "publish_time")
         return {
             "data": as_body(self.data),
-            "attributes": dict(self.attributes or NO_ATTRIBUTES),
+            "attributes": dict(as_attributes(self.attributes or NO_ATTRIBUTES)),
             "publish_time": published,
         }
 

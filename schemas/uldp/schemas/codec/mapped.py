@@ -48,13 +48,25 @@ def mapped_messages(
                 elif role is Role.TIME:
                     time = published if value is None else value // layout.units
                 elif role is Role.TIME_TEXT:
-                    time = parse_time(value)
+                    time = _time_of(value)
                 elif role is Role.ATTRIBUTES and value:
                     attributes = kept_attributes(value)
+        except ContainerError:
+            raise
         except (IndexError, ValueError) as error:
             raise ContainerError(f"a record is no message: {error}") from error
         yield Message(data, time, attributes, f"{file}:{number}")
     check_end(at, block)
+
+
+def _time_of(text: str) -> int:
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise ContainerError(
+            f"the time {text[:40]!r} of a message is neither ISO 8601 nor as 1/31/2026 9:00:01 AM",
+            "write the files again with such times",
+        ) from None
 
 
 @lru_cache(maxsize=1024)

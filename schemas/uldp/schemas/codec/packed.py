@@ -10,7 +10,7 @@ from typing import Self, overload
 import numpy as np
 
 from uldp.schemas.arrays import Rows, Times
-from uldp.schemas.records import NO_ATTRIBUTES, Message, as_body, as_milliseconds
+from uldp.schemas.records import NO_ATTRIBUTES, Message, as_attributes, as_body, as_milliseconds
 
 #: The bytes that a message is assumed to need besides its data, when messages are grouped.
 _MESSAGE_OVERHEAD = 1 << 7
@@ -138,7 +138,7 @@ class PackedMessages(Sequence[Message]):
         return cls(
             Bodies.of(datas),
             np.fromiter(published, dtype=np.int64, count=len(messages)),
-            {row: each for row, each in enumerate(attributes) if each},
+            {row: as_attributes(each) for row, each in enumerate(attributes) if each},
             [*sources].__getitem__,
         )
 
