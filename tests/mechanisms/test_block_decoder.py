@@ -102,7 +102,7 @@ def test_forecast_is_the_error_of_uniform_numbers() -> None:
     decode, n = decoder(), 10**6
     cells = devices(decode, np.random.default_rng(2).uniform(LOW, HIGH, n), np.random.default_rng(3))
     assert decode.forecast(n) == pytest.approx(np.sqrt(decode.linear(cells, n).variance), rel=0.005)
-    assert dict(decode.describe(n, "auto")).keys() == {"outputs", "errors"}
+    assert dict(decode.describe(n, "auto")).keys() == {"outputs", "heaviest", "errors"}
 
 
 def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:

@@ -37,7 +37,9 @@ def responses(mechanism: PureMechanism) -> Mask:
     if mechanism.partitions:
         return np.eye(mechanism.size, dtype=np.bool_)
     bits = np.array(list(itertools.product((0, 1), repeat=mechanism.size)), dtype=np.bool_)
-    return bits[mechanism.possible(np.packbits(bits, axis=1))]
+    # Not ``possible``, which refuses responses that no device is likely to send.
+    allowed: Mask = bits[bits[:, ~mechanism.sensitive].sum(axis=1) <= 1]
+    return allowed
 
 
 def as_payloads(mechanism: PureMechanism, bits: Mask) -> Payloads:

@@ -208,12 +208,12 @@ def test_possible_bytes_name_a_part_and_hold_its_payload_and_zeros(payload: list
 
 def test_payloads_that_a_part_calls_improbable_are_improbable() -> None:
     strata = Strata([response(3), bits(800)], [0.5, 0.5])
-    full = np.full(100, 255, dtype=np.uint8)
-    possible, improbable = strata.inspect(
-        np.array([[1, 0, *full], [0, 0, *np.zeros(100, dtype=np.uint8)]], dtype=np.uint8)
-    )
-    assert possible.all()
-    assert improbable.tolist() == [True, False]
+    totals = [np.packbits(np.arange(800) < total) for total in range(801)]
+    possible, improbable = strata.inspect(np.array([[1, 0, *total] for total in totals], dtype=np.uint8))
+    of_part = bits(800).inspect(np.array(totals))
+    assert (possible.tolist(), improbable.tolist()) == (of_part[0].tolist(), of_part[1].tolist())
+    assert (possible & improbable).any()
+    assert (possible & ~improbable).any()
 
 
 @cases

@@ -47,9 +47,9 @@ def test_a_rule_is_within_its_distance_of_the_best(where: str, mechanism: str, p
 
 @pytest.mark.slow
 def test_what_the_page_says_of_other_mechanisms() -> None:
-    assert above_the_least("urr", 10_000, 1000, 5, 10**4) == pytest.approx(0.73, abs=0.05)
+    assert above_the_least("urr", 10_000, 1000, 5, 10**4) == pytest.approx(0.66, abs=0.05)
     assert above_the_least("oue", 10, None, 1, 10**4) == pytest.approx(0.14, abs=0.05)
     assert above_the_least("oue", 5, None, 0.5, 10**4) == pytest.approx(0.26, abs=0.05)
     assert above_the_least("oue", 100, None, 0.5, 10**4) < 0.08
-    assert above_the_least("ubd", 2000, 1800, 6, 10**6) == pytest.approx(0.29, abs=0.03)
+    assert above_the_least("ubd", 2000, 1800, 6, 10**6) == pytest.approx(0.24, abs=0.03)
     assert errors(2000, 200, 3, 10**4)["ubd"] / errors(2000, 200, 3, 10**4)["uhr"] == pytest.approx(1.19, abs=0.03)

@@ -91,6 +91,6 @@ def test_by_default_the_output_is_a_small_multiple_of_the_input(
     (tmp_path / "spec.yaml").write_text(SPEC.replace("size: 5", f"size: {size}"))
     command = ("backfill", "--spec", tmp_path / "spec.yaml", "--from", tmp_path / "stream", "--to", tmp_path / "out")
     assert uldp(*command)[0] == 0
-    assert len([*(tmp_path / "out" / "estimates").rglob("*.avro")]) == estimates
+    assert len([*ResultsFolder(tmp_path / "out").estimates()]) == estimates
     written = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
     assert written < 3 * sum(len(message.data) for message in sent)

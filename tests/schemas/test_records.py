@@ -33,7 +33,19 @@ BATCHES = st.builds(ReportBatch, TEXTS, INTS, BYTES, BYTES, BYTES, st.none()) | 
     ReportBatch, TEXTS, INTS, BYTES, BYTES, st.none(), BYTES
 )
 MESSAGES = st.builds(Message, BYTES, LONGS, ATTRIBUTES, st.just(""))
-REJECTED = st.builds(Rejected, TEXTS, TEXTS, TEXTS, st.tuples(BYTES), ATTRIBUTES, st.tuples(LONGS), TEXTS, INTS, TEXTS)
+ATTEMPTS = st.integers(1, 2**31 - 1)
+REJECTED = st.builds(
+    Rejected,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    st.tuples(BYTES),
+    ATTRIBUTES,
+    st.tuples(LONGS),
+    TEXTS,
+    st.integers(1, 2**31 - 1),
+    TEXTS,
+)
 COUNTERS = st.integers(0, 2**40)
 ACCOUNTING = st.builds(Accounting, *[COUNTERS] * 6)
 CELLS = st.lists(LONGS, max_size=5).map(lambda cells: np.array(cells, dtype=np.int64))

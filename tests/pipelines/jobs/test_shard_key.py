@@ -9,12 +9,12 @@ import pytest
 
 from tests import build
 from uldp.pipelines.jobs import local
+from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.local import backfill, follow, pipeline_options
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.transforms.aggregate import Aggregate
 from uldp.transforms.io.local.stream import LocalStream
 
 SPEC = build.spec()
@@ -56,7 +56,7 @@ def test_only_the_owner_reads_a_key(tmp_path: Path) -> None:
 
 def test_no_text_about_a_job_shows_its_key() -> None:
     job = identity()
-    aggregate = Aggregate([SPEC], shard_key=job.shard_key)
+    aggregate = JobAggregate([SPEC], shard_key=job.shard_key)
     assert str(job.shard_key) not in f"{job} {job!r} {aggregate!r} {job.difference(identity())}"
 
 
@@ -83,12 +83,12 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The keys with which jobs on this machine aggregate."""
     found: list[int] = []
 
-    class Noted(Aggregate):
+    class Noted(JobAggregate):
         def expand(self, messages: Any) -> Any:
             found.append(self.shard_key)
             return super().expand(messages)
 
-    monkeypatch.setattr(local, "Aggregate", Noted)
+    monkeypatch.setattr(local, "JobAggregate", Noted)
     return found
 
 

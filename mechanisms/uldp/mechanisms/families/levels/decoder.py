@@ -90,6 +90,8 @@ class LevelsDecoder(Decoder):
             for flag, p_value in decoder.p_values(own, reports).items() if reports else ():
                 found.setdefault(flag, []).append(p_value)
         of_levels = {flag: min(1.0, len(p_values) * min(p_values)) for flag, p_values in found.items()}
+        if not n:
+            return of_levels
         parts = list(self._linears(cells, n).values())
         return of_levels | {Flag.LEVELS_DIFFER: contradiction_p_value(parts, DIFFER_LEVEL)}
 
