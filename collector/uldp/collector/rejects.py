@@ -67,8 +67,9 @@ def _by_source(source: Callable[[int], str], rows: Rows) -> Iterator[tuple[str, 
     nowhere = []
     if isinstance(source, NumberedRuns):
         texts, numbers = source.at(rows)
-        for text_row in np.unique(texts).tolist():
-            text, of = source.texts[text_row], np.flatnonzero(texts == text_row)
+        order = np.argsort(texts, kind="stable")
+        for of in np.split(order, np.flatnonzero(np.diff(texts[order])) + 1):
+            text = source.texts[texts[of[0]]]
             if numbered(f"{text}{numbers[of].max()}") == (text, numbers[of].max()):
                 at[text].append(of)
                 found[text].append(numbers[of])

@@ -9,10 +9,10 @@ from uldp.mechanisms.devices.clock import Clock, ClockError, Uptime
 from uldp.mechanisms.devices.device import Device
 from uldp.mechanisms.devices.ledger import FileLedger, Ledger, LedgerContent, MemoryLedger
 from uldp.mechanisms.devices.spending import BudgetExceededError
-from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding, check_range, mean_table
+from uldp.mechanisms.numbers.number import NumberDecoder, NumberEncoding, check_range, mean_table, output_moments
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.channel import Channel
-from uldp.mechanisms.protocol.decoder import Decoder, require_reports
+from uldp.mechanisms.protocol.decoder import Decoder, require_output_counts, require_reports
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.linear import Linear, LowRankLinear, mean_of
@@ -70,5 +70,7 @@ __all__ = [
     "of_folds",
     "of_shares",
     "of_strings",
+    "output_moments",
+    "require_output_counts",
     "require_reports",
 ]

@@ -96,6 +96,16 @@ def test_a_body_of_many_messages_is_sent_once(tmp_path: Path) -> None:
     assert [message.data for file in stream.segments() for message in read_messages(file)] == [b"junk"]
 
 
+def test_of_equal_messages_of_a_record_one_is_sent(tmp_path: Path) -> None:
+    stream = LocalStream.create(tmp_path / "stream")
+    bodies = (b"a", b"b", b"a")
+    record = replace(RECORD, bodies=bodies, publish_times=(1, 2, 3), runs=((0, 3),), reports=6)
+    replayed = replay([record], stream, max_attempts=4)
+    assert replayed == Replayed(sent=4, exhausted=0, cut=0, copies=2)
+    assert str(replayed).endswith(", 2 not sent because they are copies of others")
+    assert [message.data for file in stream.segments() for message in read_messages(file)] == [b"a", b"b"]
+
+
 def test_a_closed_stream_is_refused(tmp_path: Path) -> None:
     stream = LocalStream.create(tmp_path / "stream")
     stream.close()

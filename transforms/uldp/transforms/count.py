@@ -197,7 +197,7 @@ class CollectSlices(beam.PTransform[PCollection[KeyedStatistic], PCollection[Key
 
     def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[KeyedSlices]:
         """Add the parts of each span."""
-        spans: PCollection[KeyedSlices] = parts | "CollectBlocks" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
+        spans: PCollection[KeyedSlices] = parts | "CollectSlices" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
         return spans
 
 

@@ -115,7 +115,7 @@ class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Keye
         size, period = _milliseconds(self.window)
         windowed: PCollection[KeyedStatistic] = (
             counts
-            | "CollectBlocks" >> beam.ParDo(_CollectFn(period))
+            | "CollectSlices" >> beam.ParDo(_CollectFn(period))
             | "Window" >> window_into(self.window, bounded=False)
             | "SlideSlices" >> beam.ParDo(_SlideSlicesFn(size, period))
         )

@@ -11,7 +11,7 @@ from uldp.mechanisms.protocol.decoder import Decoder, two_digits
 from uldp.mechanisms.protocol.encoding import Encoding, Held
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.mechanisms.protocol.mechanism import Randomness
-from uldp.schemas.arrays import Floats, Symbols
+from uldp.schemas.arrays import Counts, Floats, Symbols
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 #: ``NumberEncoding`` divides the range into at most 2^52 parts, which a float counts exactly.
@@ -107,6 +107,13 @@ class NumberDecoder(Decoder):
                 f"the expected error of the mean is {error:.3g} at n = {users:,}, in a range of {width:.3g}: take "
                 f"{two_digits(users * (10 * error / width) ** 2):,} users or more in a window, or a larger epsilon"
             )
+
+
+def output_moments(cells: Counts, n: int) -> tuple[float, float]:
+    """Return the mean of n outputs 0, 1, ..., of which the cells are the counts, and their sample variance."""
+    outputs = np.arange(len(cells))
+    mean = int(cells @ outputs) / n
+    return mean, float(cells @ (outputs - mean) ** 2) / max(n - 1, 1)
 
 
 def mean_table(mean: Linear, n: int, basis: Basis) -> Table:

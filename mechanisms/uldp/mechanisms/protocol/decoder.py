@@ -21,6 +21,14 @@ def require_reports(n: int) -> None:
         raise ValueError(f"an estimate needs one report or more, got n={n}")
 
 
+def require_output_counts(cells: Counts, n: int, outputs: int) -> None:
+    """Raise ValueError if the cells are not how often n reports have each of so many outputs."""
+    if cells.shape != (outputs,):
+        raise ValueError(f"the cells have shape {cells.shape}, but there are {outputs} outputs")
+    if cells.min() < 0 or cells.sum() != n:
+        raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
+
+
 def heaviest_fact(weight: float, n: int) -> tuple[str, str]:
     """Return the fact by how much one forged report moves a share, for ``Decoder.describe``.
 

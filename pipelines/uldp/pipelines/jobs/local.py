@@ -115,7 +115,7 @@ def backfill(
         publishing: Where the job publishes what it finds, beside the results.
 
     Raises:
-        RequestError, EndpointError, StreamError, EndpointError, ResultsError: before the pipeline runs.
+        RequestError, EndpointError, StreamError, ResultsError: before the pipeline runs.
         StreamError: if messages cannot be decoded; names all files in which that is so.
     """
     runner = options.view_as(StandardOptions).runner

@@ -70,11 +70,12 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
             elif record.attempt >= max_attempts:
                 exhausted += record.reports
             else:
-                of_bodies = record.reports // record.messages * len(record.bodies)
-                sent += of_bodies
-                copies += record.reports - of_bodies
+                different = dict(zip(record.bodies, record.publish_times, strict=True))
+                of_different = record.reports // record.messages * len(different)
+                sent += of_different
+                copies += record.reports - of_different
                 attributes = {**record.attributes, ATTEMPT: str(record.attempt + 1)}
-                for body, published in zip(record.bodies, record.publish_times, strict=True):
+                for body, published in different.items():
                     yield Message(body, max(now, published), attributes)
 
     pending = iter(messages())

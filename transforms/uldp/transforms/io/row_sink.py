@@ -36,7 +36,8 @@ class RowSink(Endpoint):
         self, estimates: PCollection[Estimate], specs: SharedSpecs, keyed: Callable[[Estimate], Keyed], *, native: bool
     ) -> None:
         """Write the rows of each estimate, on each runner with the same transform."""
-        _ = estimates | "WriteRows" >> beam.ParDo(_WriteRowsFn(self, specs))
+        write = beam.ParDo(_WriteRowsFn(self, specs)).with_output_types(type(None))
+        _ = estimates | "WriteRows" >> write
 
 
 @beam.typehints.with_input_types(Estimate)

@@ -9,8 +9,8 @@ import numpy as np
 from uldp.mechanisms.estimators.ems import BinChannel, EmsErrors, ems
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
-from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
-from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table, output_moments
+from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear, mean_of
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -56,10 +56,7 @@ class BlockDecoder(NumberDecoder):
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the outputs of n reports."""
-        if cells.shape != (self.block.statistic_size,):
-            raise ValueError(f"cells have shape {cells.shape}, but a block needs {self.block.statistic_size} cells")
-        if cells.min() < 0 or cells.sum() != n:
-            raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
+        require_output_counts(cells, n, self.block.statistic_size)
 
     def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the mean.
@@ -69,9 +66,8 @@ class BlockDecoder(NumberDecoder):
         """
         self.check(cells, n)
         require_reports(n)
-        outputs = np.arange(self.block.statistic_size)
-        mean = int(cells @ outputs) / n
-        sample = float(cells @ (outputs - mean) ** 2) / max(n - 1, 1) / (1 - self.block.noise) ** 2
+        mean, sample = output_moments(cells, n)
+        sample /= (1 - self.block.noise) ** 2
         # The noise alone has at least the variance at the middle of the range, though a small sample may have less.
         least = float(self.block.variance(np.array(self.block.grid / 2)))
         step = (self.high - self.low) / self.block.grid

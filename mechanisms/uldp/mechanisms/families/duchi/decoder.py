@@ -9,7 +9,7 @@ import numpy as np
 from uldp.mechanisms.families.duchi.randomizer import flip_probability
 from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
-from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
@@ -56,10 +56,7 @@ class MeanDecoder(NumberDecoder):
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not n zeros and ones."""
-        if cells.shape != (2,):
-            raise ValueError(f"cells have shape {cells.shape}, but a mean needs 2 cells")
-        if cells.min() < 0 or cells.sum() != n:
-            raise ValueError(f"the cells {cells.tolist()} are not the zeros and ones of {n} reports")
+        require_output_counts(cells, n, 2)
 
     def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the mean.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from uldp.mechanisms.families.geometric.randomizer import Geometric
-from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table
-from uldp.mechanisms.protocol.decoder import require_reports
+from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table, output_moments
+from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
 from uldp.mechanisms.protocol.linear import LowRankLinear, mean_of
 from uldp.mechanisms.protocol.mechanism import IMPOSSIBLE_TAIL
 from uldp.schemas.arrays import Counts, Floats
@@ -45,10 +45,7 @@ class GeometricDecoder(NumberDecoder):
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the payloads of n reports."""
-        if cells.shape != (self.mechanism.statistic_size,):
-            raise ValueError(f"cells have shape {cells.shape}, not {self.mechanism.statistic_size} outputs")
-        if cells.min() < 0 or cells.sum() != n:
-            raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
+        require_output_counts(cells, n, self.mechanism.statistic_size)
 
     def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the estimate of the mean.
@@ -58,9 +55,7 @@ class GeometricDecoder(NumberDecoder):
         """
         self.check(cells, n)
         require_reports(n)
-        outputs = np.arange(len(cells))
-        mean = int(cells @ outputs) / n
-        sample = float(cells @ (outputs - mean) ** 2) / max(n - 1, 1)
+        mean, sample = output_moments(cells, n)
         variance = max(sample, self.mechanism.noise_variance) / n
         return mean_of(self.low + self._step * (mean - self.mechanism.margin), self._step**2 * variance, n)
 

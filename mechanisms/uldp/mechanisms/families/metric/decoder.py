@@ -11,10 +11,10 @@ from numpy.random import Generator
 
 from uldp.mechanisms.decoders.share_tables import table_without_tags
 from uldp.mechanisms.estimators.ems import MAX_STEPS, TOLERANCE
-from uldp.mechanisms.families.metric.randomizer import MetricMechanism, output_counts
+from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
-from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports
+from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_output_counts, require_reports
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
@@ -104,7 +104,7 @@ class MatrixDecoder(Decoder):
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the outputs of n reports."""
-        output_counts(cells, n, self.mechanism.size)
+        require_output_counts(cells, n, self.mechanism.size)
 
     def linear(self, cells: Counts, n: int) -> MatrixLinear:
         """Return the unbiased estimate of the shares.

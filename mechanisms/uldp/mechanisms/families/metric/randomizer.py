@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from uldp.mechanisms.protocol.cells import Cells, count_symbols
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PayloadForm, Privacy, Randomness
-from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 
 #: A device draws an integer below this.
 RESOLUTION = 1 << 62
@@ -138,11 +138,3 @@ class MetricMechanism(Mechanism):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol in each of k groups."""
         return count_symbols(np.concatenate(parts), groups, k, self.size)
-
-
-def output_counts(cells: Counts, n: int, size: int) -> None:
-    """Raise ValueError if the cells are not the outputs of n reports."""
-    if cells.shape != (size,):
-        raise ValueError(f"the cells have shape {cells.shape}, but there are {size} symbols")
-    if cells.min() < 0 or cells.sum() != n:
-        raise ValueError(f"the cells sum to {cells.sum()}, and the least is {cells.min()}, with n={n}")
