@@ -156,7 +156,7 @@ def outcome(decoded: Decoded) -> tuple[object, ...]:
             for each in decoded.rejected
         ),
         sorted(
-            (slot, partial.accounting.received, partial.signals.published())
+            (slot, partial.accounting.received, partial.signals.published(0))
             for slot, partial in decoded.partials.items()
         ),
     )

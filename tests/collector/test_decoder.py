@@ -185,5 +185,5 @@ def test_skew_travels_with_what_may_be_counted_and_stands_with_what_may_not() ->
     (columns,) = decoded.columns
     half_an_hour, five_minutes = 11, 9  # doublings of a second
     assert columns.signals.tolist() == [half_an_hour, SKEW_RANGES + five_minutes]
-    signals = decoded.partials[SYMBOL.key, START].signals.published()
+    signals = decoded.partials[SYMBOL.key, START].signals.published(START)
     assert (signals.past, signals.early) == ((), (*[0] * half_an_hour, 1))

@@ -29,7 +29,7 @@ PARTIAL = st.builds(
 
 def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting, Signals]:
     counts = None if partial.cells is None else as_dense(partial.cells).tolist()
-    return counts, partial.accounting, partial.signals.published()
+    return counts, partial.accounting, partial.signals.published(0)
 
 
 @given(PARTIAL, PARTIAL, PARTIAL)

@@ -13,6 +13,7 @@ from uldp.collector.signals import (
     IMPROBABLE,
     PartialSignals,
     SenderCounts,
+    digest_of_day,
     improbable_counts,
     sender_digest,
     signal_bits,
@@ -20,6 +21,7 @@ from uldp.collector.signals import (
 )
 from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 
+DAY = 86_400_000
 TIMES = st.integers(START - 10**9, START + 10**9) | st.integers(-(2**63), 2**63 - 1)
 
 
@@ -66,7 +68,7 @@ def test_signals_are_counted_by_group(reports: list[tuple[int, int, bool]]) -> N
 def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
     signals = signal_bits(np.array([START - round(1000 * seconds)]), np.array([START]), np.array([True]))
     (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
-    assert PartialSignals(skew).published() == Signals(early=early, past=past)
+    assert PartialSignals(skew).published(START) == Signals(early=early, past=past)
 
 
 def test_the_digest_of_a_key_is_stable() -> None:
@@ -74,6 +76,16 @@ def test_the_digest_of_a_key_is_stable() -> None:
     assert sender_digest("gateway-1", SENDER_KEY) != sender_digest("gateway-1", bytes(32))
     # What no text encoding can write is a key all the same.
     assert sender_digest("\udcff", SENDER_KEY) != sender_digest("", SENDER_KEY)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(-1000, 10**6))
+def test_a_digest_is_published_otherwise_each_day_and_alike_on_one(digest: int, day: int) -> None:
+    """So readers of results name the sender of two windows of a day, and cannot follow it to the next."""
+    today, end = day * DAY, (day + 1) * DAY - 1
+    assert digest_of_day(digest, today) == digest_of_day(digest, end) != digest_of_day(digest, end + 1)
+    assert digest_of_day(digest, today) != f"{digest:016x}"
+    published = PartialSignals(senders=summary([digest])).published(end)
+    assert published.busiest_sender == Sender(digest_of_day(digest, today), 1)
 
 
 def summary(senders: list[int]) -> SenderCounts:
@@ -89,7 +101,7 @@ def test_few_senders_are_counted_exactly(a: list[int], b: list[int]) -> None:
     assert dict(zip(both.digests.tolist(), both.reports.tolist(), strict=True)) == Counter(a + b)
     most = max(Counter(a + b).values())
     first = min(sender for sender, reports in Counter(a + b).items() if reports == most)
-    assert both.busiest() == Sender(f"{first:016x}", most)
+    assert both.busiest() == (first, most)
 
 
 @given(st.lists(SENDERS, min_size=1, max_size=6), st.integers(1, 8))
@@ -110,5 +122,5 @@ def test_many_senders_are_counted_within_the_bound_of_the_summary(parts: list[li
 def test_many_senders_of_one_report_each_leave_no_busiest_one() -> None:
     senders = summary(list(range(1, SenderCounts.CAPACITY + 2)))
     assert senders.busiest() is None
-    assert PartialSignals(senders=senders + senders).published() == Signals()
-    assert (senders + summary([7, 7])).busiest() == Sender(f"{7:016x}", 2)
+    assert PartialSignals(senders=senders + senders).published(START) == Signals()
+    assert (senders + summary([7, 7])).busiest() == (7, 2)

@@ -17,7 +17,7 @@ from apache_beam.utils.timestamp import Timestamp
 from tests import build
 from tests.build import HOUR, MINUTE, START
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import sender_digest
+from uldp.collector.signals import digest_of_day, sender_digest
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.pane import Accounting, Sender
@@ -278,7 +278,7 @@ def test_a_busy_sender_is_flagged(tmp_path: Path) -> None:
         new_stream().add_elements(sent).advance_watermark_to_infinity(), [spec], tmp_path, sender_key=build.SENDER_KEY
     )
     assert pane.flags == ("busy_sender",)
-    assert pane.signals.busiest_sender == Sender(f"{sender_digest('b', build.SENDER_KEY):016x}", 3)
+    assert pane.signals.busiest_sender == Sender(digest_of_day(sender_digest("b", build.SENDER_KEY), START), 3)
 
 
 def test_improbable_reports_are_counted_and_flagged(tmp_path: Path) -> None:

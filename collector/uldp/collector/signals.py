@@ -20,6 +20,8 @@ from uldp.schemas.specs.collection import CollectionSpec
 SENDER_KEY_BYTES = 32
 #: This bit marks a report with an improbable payload. The bits below it hold the range of its clock skew.
 IMPROBABLE = 0x80
+#: A day in milliseconds.
+_DAY = 86_400_000
 
 
 def _skew_ranges() -> SignalBits:
@@ -68,6 +70,19 @@ def sender_digest(sender: str, key: bytes) -> int:
         key: The secret of the deployment, ``SENDER_KEY_BYTES`` or more.
     """
     return int.from_bytes(hmac.digest(key, sender.encode("utf-8", "surrogatepass"), "sha256")[:8], "big")
+
+
+def digest_of_day(digest: int, time: int) -> str:
+    """Return a sender's digest as results show it, in hexadecimal digits: another one each day.
+
+    So readers of results cannot follow a sender from day to day, while the windows of a day name it alike.
+
+    Args:
+        digest: See ``sender_digest``.
+        time: The start of a window in milliseconds. Its day is that of UTC.
+    """
+    day = time // _DAY
+    return hmac.digest(digest.to_bytes(8, "big"), day.to_bytes(8, "big", signed=True), "sha256")[:8].hex()
 
 
 def limits_senders(specs: Iterable[CollectionSpec]) -> bool:
@@ -128,15 +143,15 @@ class SenderCounts:
         left = self.reports - np.partition(self.reports, -self.CAPACITY - 1)[-self.CAPACITY - 1]
         return SenderCounts(self.digests[left > 0], left[left > 0])
 
-    def busiest(self) -> Sender | None:
-        """Return the sender with the most reports; of several, the one with the lowest digest.
+    def busiest(self) -> tuple[int, int] | None:
+        """Return the digest and the reports of the sender with the most; of several, that with the lowest digest.
 
         None if the summary holds no sender: there were many senders, and none had more reports than the others.
         """
         if not len(self.digests):
             return None
         at = int(self.reports.argmax())
-        return Sender(f"{int(self.digests[at]):016x}", int(self.reports[at]))
+        return int(self.digests[at]), int(self.reports[at])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,14 +173,15 @@ class PartialSignals:
             _sum(self.skew, other.skew), self.improbable + other.improbable, _sum(self.senders, other.senders)
         )
 
-    def published(self) -> Signals:
-        """Return the published form of these signals."""
+    def published(self, start: int) -> Signals:
+        """Return the published form of these signals, of a window that starts at ``start``, in milliseconds."""
+        busiest = None if self.senders is None else self.senders.busiest()
         skew = np.zeros(2 * SKEW_RANGES, dtype=np.int64) if self.skew is None else self.skew
         return Signals(
             early=_shortened(skew[SKEW_RANGES:]),
             past=_shortened(skew[:SKEW_RANGES]),
             improbable_reports=self.improbable,
-            busiest_sender=None if self.senders is None else self.senders.busiest(),
+            busiest_sender=None if busiest is None else Sender(digest_of_day(busiest[0], start), busiest[1]),
         )
 
 

@@ -9,10 +9,10 @@ import pytest
 from apache_beam.transforms.display import DisplayData
 
 from tests import build
-from tests.build import SENDER_KEY
+from tests.build import SENDER_KEY, START
 from tests.pipelines.command import Run
 from tests.pipelines.jobs.graph import describe_graph
-from uldp.collector.signals import sender_digest
+from uldp.collector.signals import digest_of_day, sender_digest
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.jobs.outputs import Claim, claimed_both
 from uldp.pipelines.results.files import ResultsError
@@ -126,7 +126,7 @@ def test_results_and_output_hold_the_digest_and_not_the_key(
     stream.append(sent)
     stream.close()
     job = "--spec", tmp_path / "spec.yaml", "--from", tmp_path / "stream", "--sender-key", write(tmp_path / "key")
-    digest = f"{sender_digest('gateway', SENDER_KEY):016x}"
+    digest = digest_of_day(sender_digest("gateway", SENDER_KEY), START)
     for command in ("backfill", "stream"):
         code, *texts = uldp(command, *job, "--to", tmp_path / f"of-{command}")
         assert code == 0, texts

@@ -64,7 +64,7 @@ def flags_of(served: ServedCollection, partial: PartialStatistic, p_values: Mapp
     yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = None if signals.senders is None else signals.senders.busiest()
-    if most is not None and busiest is not None and busiest.reports > most:
+    if most is not None and busiest is not None and busiest[1] > most:
         yield Flag.BUSY_SENDER
 
 
@@ -95,7 +95,7 @@ def seal(
         cells=np.zeros(1, dtype=np.int64) if partial.cells is None else as_dense(partial.cells),
         accounting=partial.accounting,
         flags=tuple(flags_of(served, partial, p_values)),
-        signals=partial.signals.published(),
+        signals=partial.signals.published(start),
     )
 
 
