@@ -227,9 +227,10 @@ def test_an_estimate_supersedes_no_counts_of_which_there_was_no_estimate(tmp_pat
     stream = (
         new_stream()
         .add_elements([report(0, 5)])
-        .advance_processing_time(11)
-        .add_elements([report(1, 6)])
-        .advance_processing_time(11)
+        .advance_watermark_to(at(60))
+        .add_elements([report(1, 6, published=61)])
+        .advance_watermark_to(at(62))
+        .add_elements([report(2, 7, published=63), report(3, 8, published=63)])
         .advance_watermark_to_infinity()
     )
     panes = run(stream, [spec], tmp_path)

@@ -15,9 +15,9 @@ from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
 from uldp.collector.slices import PartialSlices
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
+from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.transforms.count import KeyedSlices, KeyedStatistic
-from uldp.transforms.seal import SealCounts, flags_of, p_values_of, pack_pane, seal, unpack_pane
+from uldp.transforms.seal import SealCounts, flags_of, p_values_of, seal
 
 
 def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
@@ -95,15 +95,6 @@ def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
 def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
     sealed = seal(target(), PartialStatistic(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), {})
     assert sealed.cells.tolist() == [0]
-
-
-def test_what_a_pane_supersedes_is_read_back() -> None:
-    assert unpack_pane(None) is None
-    assert unpack_pane(pack_pane(build.pane([1, 2**40], "early", 7))) == Superseded(7, 2**40 + 1)
-
-
-def test_the_state_of_a_pane_does_not_grow_with_its_domain() -> None:
-    assert len(pack_pane(build.pane([1] * 12_800))) == 12
 
 
 @pytest.mark.parametrize("bounded", [True, False])

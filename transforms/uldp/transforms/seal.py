@@ -1,10 +1,10 @@
 """From the sum of a window to a pane: with its revision, the pane that it supersedes, and flags that warn about it."""
 
-import struct
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -15,6 +15,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import PartialStatistic
+from uldp.collector.published import History, early_step, public, reports_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.mechanisms.protocol.cells import as_dense
@@ -25,6 +26,7 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
+from uldp.transforms.coders import PartialStatisticCoder
 from uldp.transforms.count import KeyedSlices, KeyedStatistic
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
@@ -197,10 +199,11 @@ _ONLY = Pane(PaneKind.ON_TIME, 0)
 @beam.typehints.with_input_types(KeyedStatistic)
 @beam.typehints.with_output_types(Statistic)
 class _SealPanesFn(_Sealer):
-    """Seals the panes of a window one after the other, and remembers the last."""
+    """Seals the panes of a window one after the other, and remembers what was published."""
 
-    #: Revision and n of the last pane.
-    BEFORE = ReadModifyWriteStateSpec("before", BytesCoder())
+    HISTORY = ReadModifyWriteStateSpec("history", BytesCoder())
+    #: What an early pane may publish later, see ``early_step``.
+    WAITING = ReadModifyWriteStateSpec("waiting", PartialStatisticCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
     def __init__(self, specs: SharedSpecs, *, simulated_clock: bool) -> None:
@@ -212,45 +215,65 @@ class _SealPanesFn(_Sealer):
         element: KeyedStatistic,
         window: Given = beam.DoFn.WindowParam,
         info: Given = beam.DoFn.PaneInfoParam,
-        before: Given = beam.DoFn.StateParam(BEFORE),
+        history: Given = beam.DoFn.StateParam(HISTORY),
+        waiting: Given = beam.DoFn.StateParam(WAITING),
         expiry: Given = beam.DoFn.TimerParam(EXPIRY),
     ) -> Iterator[Statistic]:
-        key, partial = element
-        if partial.accounting == NOTHING:
+        key, total = element
+        if total.accounting == NOTHING:
             return
-        pane = pane_of(info)
+        served, pane, past = self._served[key], pane_of(info), History.unpack(history.read())
+        expiry.set(expires(served.spec.window, window.max_timestamp()))
+        early = pane.kind is PaneKind.EARLY
+        partial = self._early(served, pane, past, total, waiting) if early else total
+        if partial is None:
+            return
+        if not early:
+            waiting.clear()
+        sealed, past = self._sealed(served, _dense(partial), window, pane, past)
+        history.write(past.pack())
         self._panes.inc()
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
+        yield sealed
+
+    def _early(
+        self, served: ServedCollection, pane: Pane, past: History, total: PartialStatistic, waiting: Any
+    ) -> PartialStatistic | None:
+        """Return what an early pane publishes, if anything."""
+        least = served.spec.limits.min_reports
+        if least == 1:
+            return total
+        # A pane that comes behind a newer one would differ from it by few reports. On Prism, a late report fires an
+        # early pane, and then one of the same reports that is not.
+        if past.closed or not past.precedes(pane.revision):
+            return None
+        before = waiting.read()
+        step = early_step(served.protocol.decoder, before, total, least)
+        if step.waiting is not before:
+            waiting.write(step.waiting)
+        return step.published
+
+    def _sealed(
+        self, served: ServedCollection, partial: PartialStatistic, window: Any, pane: Pane, past: History
+    ) -> tuple[Statistic, History]:
+        """Seal a pane, and return the history with it."""
         start, end = window.start.micros // 1000, window.end.micros // 1000
-        served, partial = self._served[key], _dense(partial)
         (p_values,) = p_values_of(served.protocol.decoder, [partial])
         sealed = seal(served, partial, start, end, pane, p_values)
         # Only a drain lets the watermark pass a window's end before the clock does.
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
         if drained and not self._simulated_clock:
             sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))
-        superseded = unpack_pane(before.read())
-        if superseded is None or superseded.revision < pane.revision:
-            before.write(pack_pane(sealed))
-            expiry.set(expires(self._served[key].spec.window, window.max_timestamp()))
-            yield replace(sealed, supersedes=superseded)
-        else:  # the runner does not keep the order of panes: a later pane has superseded this one already
-            yield sealed
+        if not past.precedes(pane.revision):  # a later pane has superseded this one already
+            return sealed, past
+        reports = public(reports_of(served.protocol.decoder, partial), served.spec.limits.min_reports)
+        now = Superseded(pane.revision, sealed.n)
+        return replace(sealed, supersedes=past.last), past.after(now, reports, closed=pane.kind is not PaneKind.EARLY)
 
     @on_timer(EXPIRY)
-    def forget(self, before: Given = beam.DoFn.StateParam(BEFORE)) -> None:
+    def forget(
+        self, history: Given = beam.DoFn.StateParam(HISTORY), waiting: Given = beam.DoFn.StateParam(WAITING)
+    ) -> None:
         """Free the state when the window's own state is freed."""
-        before.clear()
-
-
-_PACKED_PANE = struct.Struct("<iq")
-
-
-def pack_pane(sealed: Statistic) -> bytes:
-    """Write the part of a pane that a later pane needs to name it as superseded."""
-    return _PACKED_PANE.pack(sealed.pane.revision, sealed.n)
-
-
-def unpack_pane(packed: bytes | None) -> Superseded | None:
-    """Read back what ``pack_pane`` wrote, if anything."""
-    return None if packed is None else Superseded(*_PACKED_PANE.unpack(packed))
+        history.clear()
+        waiting.clear()

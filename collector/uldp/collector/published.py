@@ -1,0 +1,125 @@
+"""What is published of a window one pane after the other, so that no two panes differ by a few reports.
+
+Panes of a window accumulate, so the difference of two is itself a statistic: of those reports that came in between. A
+pane is therefore published only if each of its tables has as many reports as ``limits.min_reports`` asks for, and as
+many more than each table that was published of this window before, or the same.
+"""
+
+import struct
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from uldp.collector.partial import PartialStatistic
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.schemas.pane import Superseded
+
+#: The number of reports behind each table of a pane; none for a pane without counted reports.
+Reports = tuple[int, ...]
+
+
+def reports_of(decoder: Decoder, partial: PartialStatistic) -> Reports:
+    """Return the number of reports behind each table of a sum."""
+    return () if partial.cells is None else decoder.reports(as_dense(partial.cells), partial.accounting.counted)
+
+
+def public(reports: Reports, least: int) -> Reports:
+    """Return the numbers of reports behind the tables that are published, and 0 for each other table."""
+    return tuple(n if n >= least else 0 for n in reports)
+
+
+def is_whole(reports: Reports, least: int) -> bool:
+    """Return whether tables are published, and none is withheld."""
+    return any(reports) and public(reports, least) == reports
+
+
+def differs(before: Reports, after: Reports, least: int, *, or_equals: bool) -> bool:
+    """Return whether each table that was published before has enough reports more.
+
+    Args:
+        before: The reports behind each table that was published; 0 for a table that was not.
+        after: Those behind the tables of a later sum.
+        least: The fewest reports that a difference may be about.
+        or_equals: Whether a table may also have the same reports.
+    """
+    pairs = zip_longest(before, after, fillvalue=0)
+    return all(not n or now - n >= least or (or_equals and now == n) for n, now in pairs)
+
+
+class EarlyStep(NamedTuple):
+    """What an early firing publishes, if anything, and what a later one may publish."""
+
+    published: PartialStatistic | None
+    waiting: PartialStatistic | None
+
+
+def early_step(decoder: Decoder, waiting: PartialStatistic | None, total: PartialStatistic, least: int) -> EarlyStep:
+    """Publish what waits once enough reports have come after it; then the total waits.
+
+    So whatever is published later, on time above all, has enough reports more than any early pane.
+
+    Args:
+        decoder: Reads the numbers of reports.
+        waiting: What an earlier call let wait, if anything.
+        total: The sum of the window until now.
+        least: The fewest reports that a difference may be about.
+    """
+    reports = reports_of(decoder, total)
+    if not is_whole(reports, least):
+        return EarlyStep(None, waiting)
+    if waiting is None:
+        return EarlyStep(None, total)
+    if differs(reports_of(decoder, waiting), reports, least, or_equals=False):
+        return EarlyStep(waiting, total)
+    return EarlyStep(None, waiting)
+
+
+_HEAD = struct.Struct("<?iqiq")
+_NO_PANE = [-1, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The panes of a window so far.
+
+    Attributes:
+        closed: Whether a pane came that is not early.
+        last: The last pane whose reports are not held back.
+        held: The last pane since then whose reports are held back.
+        reports: The reports behind each table that was published last; 0 for a table that was not.
+    """
+
+    closed: bool = False
+    last: Superseded | None = None
+    held: Superseded | None = None
+    reports: Reports = ()
+
+    def precedes(self, revision: int) -> bool:
+        """Return whether a pane is newer than all that came; a runner need not keep the order of panes."""
+        return all(pane is None or pane.revision < revision for pane in (self.last, self.held))
+
+    def after(self, pane: Superseded, reports: Reports, *, closed: bool) -> Self:
+        """Return the history with one more pane, whose reports are not held back."""
+        return replace(self, closed=closed or self.closed, last=pane, held=None, reports=reports)
+
+    def after_held(self, pane: Superseded) -> Self:
+        """Return the history with one more pane, whose reports are held back."""
+        return replace(self, held=pane)
+
+    def pack(self) -> bytes:
+        """Write the history."""
+        last, held = (_NO_PANE if pane is None else [pane.revision, pane.n] for pane in (self.last, self.held))
+        head = _HEAD.pack(self.closed, *last, *held)
+        return head + np.array(self.reports, "<i8").tobytes()
+
+    @classmethod
+    def unpack(cls, packed: bytes | None) -> Self:
+        """Read back what ``pack`` wrote, if anything."""
+        if packed is None:
+            return cls()
+        closed, *numbers = _HEAD.unpack_from(packed)
+        last, held = (None if pane == _NO_PANE else Superseded(*pane) for pane in (numbers[:2], numbers[2:]))
+        return cls(closed, last, held, tuple(np.frombuffer(packed, "<i8", offset=_HEAD.size).tolist()))

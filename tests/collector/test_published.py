@@ -1,0 +1,103 @@
+"""What is published of a window pane after pane: no two panes differ by fewer reports than ``min_reports``."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tests import build
+from uldp.collector.partial import PartialStatistic
+from uldp.collector.published import History, differs, early_step, is_whole, public, reports_of
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.schemas.pane import Accounting, Superseded
+
+LEAST = 5
+PLAIN = build_protocol(build.spec(domain={"size": 3}, mechanism={"name": "identity"})).decoder
+RECORD = build_protocol(
+    build.spec(
+        domain={"record": {"a": {"size": 2}, "b": {"size": 2}}},
+        mechanism={"name": "sample-one", "epsilon": 20.0, "of": {"a": {"name": "rr"}, "b": {"name": "rr"}}},
+    )
+).decoder
+
+
+def part(*cells: int) -> PartialStatistic:
+    n = sum(cells)
+    return PartialStatistic(np.array(cells), Accounting(n, n))
+
+
+def published(decoder: Decoder, totals: list[PartialStatistic]) -> list[PartialStatistic]:
+    waiting, found = None, []
+    for total in totals:
+        now, waiting = early_step(decoder, waiting, total, LEAST)
+        found += [now] if now is not None else []
+    return found
+
+
+def test_early_panes_stay_one_step_behind() -> None:
+    totals = [part(n, 0, 0) for n in range(1, 21)]
+    assert [pane.accounting.counted for pane in published(PLAIN, totals)] == [5, 10, 15]
+
+
+@pytest.mark.parametrize(("decoder", "cells"), [(PLAIN, 3), (RECORD, 4)])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_pane_differs_from_another_by_few_reports(decoder: Decoder, cells: int, seed: int) -> None:
+    """Nor does the pane on time, which has all reports."""
+    rng = np.random.default_rng(seed)
+    total, totals = part(*[0] * cells), []
+    for _ in range(40):
+        total = total + part(*rng.integers(0, 3, cells).tolist())
+        totals.append(total)
+    early = published(decoder, totals)
+    assert len(early) > 2
+    panes = [np.array(reports_of(decoder, pane)) for pane in (*early, total)]
+    for one, other in combinations(panes, 2):
+        assert ((other - one == other) | (other - one >= LEAST)).all()
+
+
+def test_a_table_of_few_reports_holds_early_panes_back() -> None:
+    """A record whose second variable has 1 to 4 reports would show them in the difference to a later pane."""
+    steps = [part(5, 0, 0, 0), part(20, 0, 1, 0), part(20, 0, 5, 0), part(26, 0, 9, 0), part(30, 0, 10, 0)]
+    found = [reports_of(RECORD, pane) for pane in published(RECORD, steps)]
+    assert found == [(5, 0), (20, 5)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "apart", "with_equals"),
+    [
+        ((), (1,), True, True),
+        ((5,), (5,), False, True),
+        ((5,), (9,), False, False),
+        ((5,), (10,), True, True),
+        ((5, 0), (10, 1), True, True),
+        ((5, 6), (10, 6), False, True),
+    ],
+)
+def test_differs(before: tuple[int, ...], after: tuple[int, ...], apart: bool, with_equals: bool) -> None:
+    assert differs(before, after, LEAST, or_equals=False) is apart
+    assert differs(before, after, LEAST, or_equals=True) is with_equals
+
+
+def test_tables_of_few_reports_are_not_public() -> None:
+    assert public((4, 5, 0), LEAST) == (0, 5, 0)
+    assert [is_whole(reports, LEAST) for reports in ((4, 5), (0, 5), (0, 0), ())] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        History(),
+        History().after(Superseded(0, 2**40), (2**40, 0), closed=False),
+        History().after(Superseded(3, 7), (), closed=True).after_held(Superseded(4, 8)),
+    ],
+)
+def test_a_history_is_read_back(history: History) -> None:
+    assert History.unpack(history.pack()) == history
+    assert not history.precedes(-1) or history == History()
+
+
+def test_the_history_of_a_window_does_not_grow_with_its_domain() -> None:
+    decoder = build_protocol(build.spec(domain={"size": 12_800}, mechanism={"name": "identity"})).decoder
+    reports = reports_of(decoder, part(*[1] * 12_800))
+    assert len(History().after(Superseded(0, 12_800), reports, closed=True).pack()) == 33
