@@ -18,15 +18,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 USE_AS_A_LIBRARY = """
 import apache_beam as beam
 from uldp.mechanisms import Device
+from uldp.mechanisms import MemoryLedger
 from uldp.pipelines.demo import example
 from uldp.schemas import CollectionSpec
 from uldp.schemas import Message
 from uldp.transforms import Aggregate
 
 spec = CollectionSpec.load(example("manhattan") / "spec.yaml")
-device = Device(spec, hidden={300: "home"})
 time = 1_767_603_600_000
-messages = [Message(device.report(300, time), time) for _ in range(200)] + [Message(b"junk", time)]
+devices = [Device(spec, hidden={300: "home"}, ledger=MemoryLedger()) for _ in range(200)]
+messages = [Message(device.report(300, time), time) for device in devices] + [Message(b"junk", time)]
 
 with beam.Pipeline("FnApiRunner") as pipeline:
     aggregated = pipeline | beam.Create(messages) | Aggregate([spec])

@@ -66,7 +66,8 @@ def exposure_text(spec: CollectionSpec, days: int) -> Iterator[str]:
     guarantee = build_protocol(spec).mechanism.guarantee
     spent = Spent.of(spec, guarantee, days)
     of_windows = "" if spent.reports == spent.windows else f", as the budget admits of {spent.windows:,},"
-    nats = "have no privacy" if spent.epsilon is None else f"spend epsilon {spent.epsilon:,.6g}"
+    has, spend = ("has", "spends") if spent.reports == 1 else ("have", "spend")
+    nats = f"{has} no privacy" if spent.epsilon is None else f"{spend} epsilon {spent.epsilon:,.6g}"
     most = "up to " if guarantee.terms or several_epsilons(spec.mechanism.name) else ""
     yield f"{_number(spent.reports, 'report')} of one value{of_windows} {nats.replace('epsilon', f'{most}epsilon')}"
     for name, variable in spec.variables.items():
