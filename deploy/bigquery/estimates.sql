@@ -1,37 +1,62 @@
--- What is known now: the newest pane of each estimate, once. The table keeps every pane, and a row that was sent twice.
+-- What is known now: the rows of the newest pane of each window, as `uldp export` writes them. The table keeps the rows
+-- of every pane, and a row that was sent twice.
 --
 --   bq mk --dataset PROJECT:uldp
 --   bq mk --table --schema=estimate_panes.json --time_partitioning_field=window_start \
---     --clustering_fields=collection,key PROJECT:uldp.estimate_panes
+--     --clustering_fields=collection,estimator PROJECT:uldp.estimate_panes
 --   bq query --project_id=PROJECT --use_legacy_sql=false < estimates.sql
 --
--- A row holds its tables as arrays. This is how to get the share of each value, by its index in the domain:
+-- This is how to get the share of each value:
 --
---   SELECT collection, window_start, estimator, value, share, t.stderr[OFFSET(value)] AS stderr
---   FROM uldp.estimates, UNNEST(tables) AS t, UNNEST(t.values) AS share WITH OFFSET AS value
---   WHERE t.name = 'share'
+--   SELECT collection, window_start, label, estimate, low, high FROM uldp.estimates
+--   WHERE quantity = 'share' AND pane <> 'early' AND flags IS NULL
 CREATE VIEW IF NOT EXISTS uldp.estimates AS
 SELECT
-  key,
-  age,
   collection,
   version,
-  channel,
   window_start,
   window_end,
   pane,
+  revision,
   mechanism,
   epsilon,
   lasting_epsilon,
-  budget,
+  budget_epsilon,
+  budget_days,
   estimator,
+  quantity,
+  attribute,
+  position,
+  label,
+  estimate,
+  low,
+  high,
+  level,
+  basis,
+  simultaneous,
+  stderr,
+  visible,
+  visible_low,
+  visible_high,
+  band_low,
+  band_high,
   n,
-  tables,
-  accounting,
   flags,
-  supersedes,
-  signals
+  received,
+  counted,
+  duplicate,
+  late,
+  rejected,
+  missing
 FROM (
-  SELECT *, ROW_NUMBER() OVER (PARTITION BY key ORDER BY age DESC) AS place FROM uldp.estimate_panes
+  SELECT
+    *,
+    MAX(age) OVER (PARTITION BY collection, version, channel, window_start, window_end, estimator) AS newest,
+    ROW_NUMBER() OVER (
+      PARTITION BY
+        collection, version, channel, window_start, window_end, estimator, age, table_name, position
+      ORDER BY age
+    ) AS copy
+  FROM uldp.estimate_panes
 )
-WHERE place = 1;
+WHERE age = newest AND copy = 1;

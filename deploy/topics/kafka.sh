@@ -16,7 +16,7 @@ topic() {
 # The broker's clock says what is late. For a week, a job may be away, and reports can be read again.
 topic reports 4 --config message.timestamp.type=LogAppendTime --config retention.ms=604800000
 
-# All panes of a window by one estimator have one key, so that the newest is what stays.
+# A row has one key in all panes of its window, so that the newest is what stays.
 topic estimates 1 --config cleanup.policy=compact
 
 # For a month, to look at why, and to send again what was mended.

@@ -1,12 +1,13 @@
-"""docs/export.md: its table of columns is that of the files, with the types that BigQuery gives to them."""
+"""docs/export.md: its table of columns is that of the files and of BigQuery, with the types that BigQuery gives."""
 
+import json
 import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.docs.test_documents import table
+from tests.docs.test_documents import ROOT, table
 from tests.pipelines.results.test_export import SPEC, WITH_TAGS
 from uldp.pipelines.results.export_files import write_rows
 
@@ -35,6 +36,20 @@ def test_each_column_has_the_type_that_the_page_says(file: pq.ParquetFile) -> No
     assert dict(zip(file.schema.names, types, strict=True)) == {
         name: kind for name, (kind, _) in table("export.md", "Column").items()
     }
+
+
+def test_the_table_of_bigquery_has_the_columns_of_the_page() -> None:
+    said = table("export.md", "Further column") | table("export.md", "Column")
+    shipped = json.loads((ROOT / "deploy" / "bigquery" / "estimate_panes.json").read_text(encoding="utf-8"))
+    assert {each["name"]: [each["type"], each["description"]] for each in shipped} == {
+        name: [kind, plain(meaning)] for name, (kind, meaning) in said.items()
+    }
+
+
+def plain(cell: str) -> str:
+    """The sentences of a cell without marks of Markdown."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", cell.replace("`", ""))
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def test_no_column_is_nested_or_repeated(file: pq.ParquetFile) -> None:

@@ -1,4 +1,4 @@
-# The table of estimates, which has a row for each pane, and the view of those that hold.
+# The table of the rows of all panes, and the view of those that hold.
 
 locals {
   bigquery = "${path.module}/../../bigquery"
@@ -19,7 +19,7 @@ resource "google_bigquery_table" "estimate_panes" {
   dataset_id = google_bigquery_dataset.uldp.dataset_id
   table_id   = "estimate_panes"
   schema     = file("${local.bigquery}/estimate_panes.json")
-  clustering = ["collection", "key"]
+  clustering = ["collection", "estimator"]
 
   time_partitioning {
     type  = "DAY"

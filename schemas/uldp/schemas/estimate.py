@@ -11,7 +11,8 @@ from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.table import Basis, Table, TableName
 
-_ARRAYS = ("values", "stderr", "low", "high")
+#: The fields of a table that are arrays: numbers packed as bytes in Avro.
+TABLE_ARRAYS = ("values", "stderr", "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +65,7 @@ class Estimate(PaneHeader):
         )
 
 
-def table_to_json(table: Table) -> dict[str, Any]:
-    """Return a table as plain values: the fields of ``estimate.avsc``, with lists of numbers in place of bytes."""
-    numbers = {name: _plain(getattr(table, name)) for name in _ARRAYS}
-    return _described(table) | numbers
-
-
-def _plain(numbers: Floats | None) -> list[float] | None:
-    return None if numbers is None else numbers.tolist()
-
-
-def _described(table: Table) -> dict[str, Any]:
-    """Return all fields of a table but its arrays."""
+def _table_to_avro(table: Table) -> dict[str, Any]:
     return {
         "name": table.name.value,
         "of": list(table.of),
@@ -86,11 +76,7 @@ def _described(table: Table) -> dict[str, Any]:
         "whole": table.whole,
         "basis": table.basis.value,
         "simultaneous": table.simultaneous,
-    }
-
-
-def _table_to_avro(table: Table) -> dict[str, Any]:
-    return _described(table) | {name: _to_bytes(getattr(table, name)) for name in _ARRAYS}
+    } | {name: _to_bytes(getattr(table, name)) for name in TABLE_ARRAYS}
 
 
 def _to_bytes(numbers: Floats | None) -> bytes | None:

@@ -98,21 +98,23 @@ def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
         spec: The spec that it was made under, which has the labels.
     """
     for table in _tables(estimate):
-        size, labels = len(table.values), _labels(table, spec)
-        columns = _columns(estimate, table) | {"position": np.arange(size), "label": labels}
-        values = (_values(kind, columns[name], size) for name, kind in KEPT_COLUMNS.items())
-        yield from (dict(zip(KEPT_COLUMNS, row, strict=True)) for row in zip(*values, strict=True))
+        size = len(table.values)
+        columns = _columns(estimate, table) | {"position": np.arange(size), "label": _labels(table, spec)}
+        for start in range(0, size, MAX_ROWS):
+            part = slice(start, min(start + MAX_ROWS, size))
+            values = (_values(kind, columns[name], part) for name, kind in KEPT_COLUMNS.items())
+            yield from (dict(zip(KEPT_COLUMNS, row, strict=True)) for row in zip(*values, strict=True))
 
 
-def _values(kind: Kind, column: _Column, size: int) -> Sequence[Any]:
-    """Return the value of a column in each row, as Python has it."""
+def _values(kind: Kind, column: _Column, part: slice) -> Sequence[Any]:
+    """Return the values of a part of a column, as Python has them."""
     if isinstance(column, np.ndarray):
-        values = column.astype(kind.value).astype(object)
+        values = column[part].astype(kind.value).astype(object)
         if kind is Kind.NUMBER:
-            values[np.isnan(column)] = None
+            values[np.isnan(column[part])] = None
         return list(values)
     if isinstance(column, Sequence) and not isinstance(column, str):
-        return list(map(printable, column))
+        return list(map(printable, column[part]))
     match kind:
         case Kind.TIME:
             column = _EPOCH + timedelta(milliseconds=column)
@@ -120,7 +122,7 @@ def _values(kind: Kind, column: _Column, size: int) -> Sequence[Any]:
             column = printable(column)
         case Kind.NUMBER if column is not None:
             column = float(column)
-    return [column] * size
+    return [column] * (part.stop - part.start)
 
 
 def _tables(estimate: Estimate) -> Iterator[Table]:

@@ -1,6 +1,6 @@
 """Messages as lines of text: the publish time in milliseconds, and the data as hexadecimal digits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.schemas import Estimate, Message
+from uldp.schemas import Message
 from uldp.transforms import Chunk, Endpoint, Keyed
 
 #: A chunk has so many messages.
@@ -17,7 +17,7 @@ _LINES = 1000
 
 @dataclass(frozen=True)
 class HexLines(Endpoint):
-    """A file of such lines as a source, or a folder with a file for each estimate."""
+    """A file of such lines as a source, or a folder with a file for each row of an estimate."""
 
     path: Path
 
@@ -39,11 +39,9 @@ class HexLines(Endpoint):
         lines: PCollection[Chunk] = paths | "ReadLines" >> beam.FlatMap(chunks).with_output_types(Chunk)
         return lines
 
-    def publish_estimates(
-        self, estimates: PCollection[Estimate], specs: object, keyed: Callable[[Estimate], Keyed], *, native: bool
-    ) -> None:
-        """Write each estimate to the file of its key, again if its bundle is tried again."""
-        _ = estimates | "Key" >> beam.Map(keyed) | "Write" >> beam.Map(write, str(self.path))
+    def publish(self, records: PCollection[Keyed], *, native: bool) -> None:
+        """Write each record to the file of its key, again if its bundle is tried again."""
+        _ = records | "Write" >> beam.Map(write, str(self.path))
 
 
 def write(record: Keyed, folder: str) -> None:

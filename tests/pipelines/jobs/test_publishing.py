@@ -1,6 +1,5 @@
-"""Results as messages: what a reader gets is what ``uldp show --json`` prints, and every rejected record whole."""
+"""Rejected reports as messages, each whole under its own key, and the graphs of jobs that publish."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,43 +7,17 @@ import apache_beam as beam
 import pytest
 
 from tests.beams import needs_sources
-from tests.build import HOUR, estimate, pane, spec
 from tests.pipelines.jobs.graph import describe_graph
-from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.jobs.cluster import BrokerJob, cluster_options
 from uldp.pipelines.jobs.outputs import Claim
-from uldp.pipelines.jobs.publishing import Publishing, keyed_estimate, keyed_rejected
-from uldp.pipelines.results.json_lines import to_json
+from uldp.pipelines.jobs.publishing import Publishing, keyed_rejected
 from uldp.schemas.framing import SchemaStore
-from uldp.schemas.pane import Pane, PaneKind
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.endpoints import parse_endpoint
 from uldp.transforms.io.kafka.topic import KafkaTopic
 
-COUNTS = pane([7, 3], "early", 3, start=HOUR, key=("c", 2))
-LABELLED = spec(version=2, domain={"labels": ["red", "green"]})
-SPECS = SharedSpecs([LABELLED, spec(version=3, domain={"size": 2})])
-ESTIMATE = estimate(COUNTS, [0.7, 0.3], [0.07, 0.03])
 REJECTED = Rejected("decode", "malformed", "why", (b"\xff\0",), {"a": "b"}, (5,), "topic/0/9", 1, "0.1")
-
-
-def test_an_estimate_is_a_line_of_show() -> None:
-    key, body = keyed_estimate(SPECS, ESTIMATE)
-    assert key == b"c/2/1970-01-01T01:00:00Z/1970-01-01T02:00:00Z/mle"
-    assert json.loads(body) == json.loads(json.dumps(to_json(ESTIMATE, None, LABELLED)))
-    assert json.loads(body)["tables"][0]["keys"] == ["red", "green"]
-
-
-def test_a_later_pane_has_the_same_key_and_another_window_or_estimator_has_not() -> None:
-    key, _ = keyed_estimate(SPECS, ESTIMATE)
-    assert keyed_estimate(SPECS, replace(ESTIMATE, pane=Pane(PaneKind.ON_TIME, 4)))[0] == key
-    others = [
-        replace(ESTIMATE, estimator="empirical"),
-        replace(ESTIMATE, version=3),
-        replace(ESTIMATE, window_end=3 * HOUR),
-    ]
-    assert len({key, *(keyed_estimate(SPECS, other)[0] for other in others)}) == 4
 
 
 def test_a_rejected_record_is_read_back_whole() -> None:
@@ -94,7 +67,6 @@ PICKLED = (
     *("/ReshufflePerKey/Map(reify_metadata_default_window)", "/ReshufflePerKey/GroupByKey"),
     *("Map(decode)", "Map(_from_proto_str)", "ToPubsubMessage", "ParDo(_PubSubWriteDoFn)"),
     *("WriteCounts", "WriteEstimates", "WriteLate", "WriteRejected", "WriteMissing", "WriteRecords", "PublishRecords"),
-    "InsertRows",
 )
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from uldp.transforms.aggregate import Aggregate
     from uldp.transforms.aggregated import Aggregated
     from uldp.transforms.io.archive import ReadArchive, ReadLocalStream
-    from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
     from uldp.transforms.io.chunks import Chunk
-    from uldp.transforms.io.endpoints import Endpoint, Following, Keyed
+    from uldp.transforms.io.endpoints import Endpoint, Following
+    from uldp.transforms.io.json_rows import Keyed
     from uldp.transforms.io.kafka.source import ReadFromKafka
     from uldp.transforms.io.pubsub.source import ReadSubscription
     from uldp.transforms.io.results import WriteResults
@@ -33,7 +33,6 @@ __all__ = [
     "ReadLocalStream",
     "ReadSubscription",
     "RowSink",
-    "WriteEstimatesToBigQuery",
     "WriteResults",
 ]
 
@@ -43,14 +42,13 @@ _MODULE_OF = {
     "Chunk": "io.chunks",
     "Endpoint": "io.endpoints",
     "Following": "io.endpoints",
-    "Keyed": "io.endpoints",
+    "Keyed": "io.json_rows",
     "ParseMessages": "parse",
     "ReadArchive": "io.archive",
     "ReadFromKafka": "io.kafka.source",
     "ReadLocalStream": "io.archive",
     "ReadSubscription": "io.pubsub.source",
     "RowSink": "io.row_sink",
-    "WriteEstimatesToBigQuery": "io.bigquery.sink",
     "WriteResults": "io.results",
 }
 

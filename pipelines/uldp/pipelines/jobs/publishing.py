@@ -1,34 +1,22 @@
-"""Results as messages of a broker: each estimate as JSON, each rejected report as an Avro record with its reason."""
+"""What a job publishes beside its results: rows of estimates, and rejected reports, each as an Avro record."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.pipelines.results.json_lines import to_json
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import encode_object
-from uldp.schemas.records import iso
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.io.endpoints import Endpoint, Keyed
-
-
-def keyed_estimate(specs: SharedSpecs, estimate: Estimate) -> Keyed:
-    """Return an estimate as a line of ``uldp show --json``, with its labels, and without what its statistic holds.
-
-    So ``counts`` is null. All panes of a window by one estimator have one key.
-    """
-    window = f"{iso(estimate.window_start)}/{iso(estimate.window_end)}"
-    key = f"{estimate.collection}/{estimate.version}/{window}/{estimate.estimator}"
-    return key.encode(), json.dumps(to_json(estimate, None, specs.of_pane(estimate))).encode()
+from uldp.transforms.io.endpoints import Endpoint
+from uldp.transforms.io.json_rows import Keyed
 
 
 def keyed_rejected(rejected: Rejected) -> Iterator[Keyed]:
@@ -91,7 +79,7 @@ NOWHERE = Publishing()
 
 @dataclass
 class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
-    """Publish estimates. A bundle that is tried again publishes the same keys and bodies, or rows.
+    """Publish the rows of estimates. A bundle that is tried again publishes the same rows under the same keys.
 
     Attributes:
         to: The topic, table or folder that takes them.
@@ -104,9 +92,8 @@ class PublishEstimates(beam.PTransform[PCollection[Estimate], None]):
     native: bool = False
 
     def expand(self, estimates: PCollection[Estimate]) -> None:
-        """Let the endpoint key them, unless it has keys of its own."""
-        specs = SharedSpecs.of(self.specs)
-        self.to.publish_estimates(estimates, specs, partial(keyed_estimate, specs), native=self.native)
+        """Let the endpoint do it."""
+        self.to.publish_estimates(estimates, SharedSpecs.of(self.specs), native=self.native)
 
 
 @dataclass

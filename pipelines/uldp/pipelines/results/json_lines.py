@@ -1,8 +1,10 @@
-"""Estimates as JSON, which ``uldp show --json`` prints and a job publishes: the tables, and common ones by name."""
+"""Estimates as JSON, which ``uldp show --json`` prints: the tables, and common ones by name."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from uldp.schemas.estimate import Estimate, table_to_json
+from uldp.schemas.arrays import Floats
+from uldp.schemas.estimate import TABLE_ARRAYS, Estimate
 from uldp.schemas.labels import entry_names
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
@@ -43,7 +45,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         "tags": _tags(estimate.table(TableName.HIDDEN)),
         "bound": 0.0 if bound is None else float(bound.values[0]),
         "counts": None if statistic is None else statistic.cells.tolist(),
-        "tables": [_table(table, spec) for table in estimate.tables],
+        "tables": [_table(*pair, spec) for pair in zip(value["tables"], estimate.tables, strict=True)],
         "accounting": value["accounting"],
         "flags": value["flags"],
         "supersedes": value["supersedes"],
@@ -51,9 +53,15 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
     }
 
 
-def _table(table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
+def _table(value: Mapping[str, Any], table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
+    """Return the fields of ``estimate.avsc`` of a table, with lists of numbers in place of bytes, and its labels."""
     names = table.keys if spec is None else entry_names(table, spec)
-    return table_to_json(table) | {"keys": None if names is None else list(names)}
+    arrays = {name: _numbers(getattr(table, name)) for name in TABLE_ARRAYS}
+    return {**value, **arrays, "keys": None if names is None else list(names)}
+
+
+def _numbers(array: Floats | None) -> list[float] | None:
+    return None if array is None else array.tolist()
 
 
 def _tags(hidden: Table | None) -> dict[str, dict[str, float]]:

@@ -6,9 +6,10 @@ None. ``uldp.transforms.io.schemes`` knows where each is.
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Literal, NoReturn, Protocol
@@ -23,6 +24,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.records import Message
 from uldp.transforms.io.archive_files import LeftOut, Reason
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.io.json_rows import Keyed, keyed_rows
 from uldp.transforms.io.schemes import connectors, scheme_of
 
 #: The module of endpoints that no connector has: paths and URLs of files.
@@ -30,8 +32,6 @@ _FILES = "uldp.transforms.io.files"
 
 #: The access that a job needs.
 Access = Literal["READ", "WRITE"]
-#: The key by which a message replaces another, and its body.
-Keyed = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,16 @@ class Endpoint(ABC):
         """Publish records from a pipeline. ``native`` lets the runner use its own connector where there is one."""
         self._refuse("takes no records of a job; name a topic")
 
-    def publish_estimates(
-        self, estimates: PCollection[Estimate], specs: SharedSpecs, keyed: Callable[[Estimate], Keyed], *, native: bool
-    ) -> None:
-        """Publish estimates from a pipeline: here, as the records that ``keyed`` makes of them.
+    def publish_estimates(self, estimates: PCollection[Estimate], specs: SharedSpecs, *, native: bool) -> None:
+        """Publish the rows of estimates from a pipeline: here, each as a record; see ``keyed_rows``.
 
-        Another endpoint may write the rows of ``uldp.schemas.rows``, which have labels from the ``specs`` of the job.
+        Args:
+            estimates: The estimates.
+            specs: The specs of the job, which have the labels.
+            native: As in ``publish``.
         """
-        self.publish(estimates | "KeyRecords" >> beam.Map(keyed).with_output_types(Keyed), native=native)
+        keyed = beam.FlatMap(partial(keyed_rows, specs)).with_output_types(Keyed)
+        self.publish(estimates | "KeyRecords" >> keyed, native=native)
 
     def writing(self, *, simulated_clock: bool) -> AbstractContextManager[Writer]:
         """Open the endpoint to append messages from this process; the context ends when all have been accepted.

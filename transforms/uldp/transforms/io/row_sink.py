@@ -1,7 +1,7 @@
 """Endpoints that keep the rows of estimates, and nothing else: all panes, each row once however often it is written."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import apache_beam as beam
@@ -10,7 +10,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.io.endpoints import Endpoint, Keyed
+from uldp.transforms.io.endpoints import Endpoint
 
 #: Rows that a bundle holds before it writes them; an estimate that is larger is written alone.
 MAX_ROWS = 1 << 16
@@ -32,9 +32,7 @@ class RowSink(Endpoint):
             EndpointError: if they cannot be written.
         """
 
-    def publish_estimates(
-        self, estimates: PCollection[Estimate], specs: SharedSpecs, keyed: Callable[[Estimate], Keyed], *, native: bool
-    ) -> None:
+    def publish_estimates(self, estimates: PCollection[Estimate], specs: SharedSpecs, *, native: bool) -> None:
         """Write the rows of each estimate, on each runner with the same transform."""
         write = beam.ParDo(_WriteRowsFn(self, specs)).with_output_types(type(None))
         _ = estimates | "WriteRows" >> write

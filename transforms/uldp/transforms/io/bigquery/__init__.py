@@ -1,1 +1,1 @@
-"""BigQuery as a sink: rows of estimates, the table, the transform that inserts rows, and the endpoint."""
+"""BigQuery as a sink: the table of rows of estimates, and the endpoint that inserts rows."""

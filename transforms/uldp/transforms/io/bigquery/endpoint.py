@@ -1,18 +1,29 @@
-"""A table of BigQuery as an endpoint, which takes estimates and nothing else."""
+"""A table of BigQuery as an endpoint, which keeps the rows of estimates. It appends rows, and a view shows each once.
 
-from collections.abc import Callable
+In Beam, only Java has upserts through the Storage Write API, so a pipeline built without Java cannot use them. Beam's
+own streaming inserts draw their insert ids at random. So this endpoint inserts the rows itself, with an id that follows
+from the key of the row. BigQuery mostly drops a row if the same id came within the last minute. If it lets one
+through, the view takes one of the two.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain, starmap
 from pathlib import Path
 
-from apache_beam.pvalue import PCollection
-
-from uldp.collector.shared_specs import SharedSpecs
-from uldp.schemas.estimate import Estimate
-from uldp.transforms.io.bigquery.sink import WriteEstimatesToBigQuery
-from uldp.transforms.io.bigquery.table import check_table, parse_table
-from uldp.transforms.io.endpoints import Endpoint, Keyed
+from uldp.schemas.rows import KEY
+from uldp.transforms.io.bigquery.table import BigQueryError, check_table, new_client, parse_table
+from uldp.transforms.io.json_rows import JsonRow, json_rows
+from uldp.transforms.io.row_sink import Made, RowSink
 
 _SCHEME = "bigquery:"
+#: Rows of a request; the recommended number.
+MAX_ROWS = 500
+#: Bytes of the rows of a request; BigQuery accepts 10 MB. A larger row has a request of its own.
+MAX_BYTES = 5 << 20
 
 
 def parse(uri: str, config: Path | None = None) -> "BigQueryEndpoint":
@@ -25,16 +36,14 @@ def parse(uri: str, config: Path | None = None) -> "BigQueryEndpoint":
 
 
 @dataclass(frozen=True)
-class BigQueryEndpoint(Endpoint):
-    """A table to which jobs append estimates.
+class BigQueryEndpoint(RowSink):
+    """A table to which jobs append rows; see ``deploy/bigquery`` for the table and its view.
 
     Attributes:
         table: ``PROJECT.DATASET.TABLE``.
     """
 
     table: str
-
-    only_use = "takes only estimates, from --estimates-to"
 
     def __str__(self) -> str:
         return f"{_SCHEME}{self.table}"
@@ -43,8 +52,33 @@ class BigQueryEndpoint(Endpoint):
         """Ask BigQuery; see ``check_table``."""
         check_table(self.table)
 
-    def publish_estimates(
-        self, estimates: PCollection[Estimate], specs: SharedSpecs, keyed: Callable[[Estimate], Keyed], *, native: bool
-    ) -> None:
-        """Append a row for each estimate, on each runner with the same transform; rows have keys of their own."""
-        _ = estimates | "WriteToBigQuery" >> WriteEstimatesToBigQuery(self.table, specs)
+    def write(self, estimates: Sequence[Made]) -> None:
+        """Append all rows, in requests of a size that BigQuery accepts.
+
+        Raises:
+            BigQueryError: if it refuses a row. The bundle is then tried again, so that no row is lost silently.
+        """
+        with closing(new_client(self.table)) as client:
+            for request in _requests(chain.from_iterable(starmap(json_rows, estimates))):
+                errors = client.insert_rows_json(self.table, request, row_ids=list(map(insert_id, request)))
+                if errors:
+                    raise BigQueryError(f"{self}: refused {len(errors)} of {len(request)} rows: {errors[0]}")
+
+
+def insert_id(row: JsonRow) -> str:
+    """Return an id that rows of the same key share, so that a bundle that is tried again sends the same ids."""
+    return hashlib.sha256(json.dumps([row[name] for name in KEY]).encode()).hexdigest()[:32]
+
+
+def _requests(rows: Iterable[JsonRow]) -> Iterator[list[JsonRow]]:
+    request: list[JsonRow] = []
+    room = MAX_BYTES
+    for row in rows:
+        nbytes = len(json.dumps(row))
+        if request and (len(request) == MAX_ROWS or nbytes > room):
+            yield request
+            request, room = [], MAX_BYTES
+        request.append(row)
+        room -= nbytes
+    if request:
+        yield request

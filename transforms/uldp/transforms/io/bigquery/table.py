@@ -1,4 +1,4 @@
-"""A table of BigQuery: its name, the client that inserts rows, and error messages with remedies.
+"""A table of BigQuery: its name and columns, the client that inserts rows, and error messages with remedies.
 
 The library is an extra, ``uldp-stream[gcp]``, and is imported at its first use. It honours ``BIGQUERY_EMULATOR_HOST``.
 """
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from uldp.schemas.errors import EndpointError
-from uldp.transforms.io.bigquery.rows import Row, estimates_table
+from uldp.schemas.rows import KEPT_COLUMNS, KEY, Kind
+from uldp.transforms.io.json_rows import JsonRow
 
 #: Seconds to wait for an answer when a person waits.
 ANSWER_SECONDS = 9.0
@@ -24,6 +25,13 @@ _REMEDIES = {
     403: _NOT_PERMITTED,
     404: "does not exist; create the table and its view from deploy/bigquery, as deploy/topics/pubsub/bigquery.tf does",
 }
+_TYPES = {
+    Kind.TEXT: "STRING",
+    Kind.COUNT: "INTEGER",
+    Kind.NUMBER: "FLOAT",
+    Kind.TIME: "TIMESTAMP",
+    Kind.TRUTH: "BOOLEAN",
+}
 #: The statuses with which a server says that it does not know a method.
 _UNKNOWN_METHOD = (404, 501)
 
@@ -35,7 +43,7 @@ class BigQueryError(EndpointError):
 class Client(Protocol):
     """The methods of ``google.cloud.bigquery.Client`` that this package uses."""
 
-    def insert_rows_json(self, table: str, json_rows: Sequence[Row], row_ids: Sequence[str]) -> Sequence[Any]:
+    def insert_rows_json(self, table: str, json_rows: Sequence[JsonRow], row_ids: Sequence[str]) -> Sequence[Any]:
         """Insert all rows or none; return an error for each row that prevents the insert."""
 
     def get_table(self, table: str, *, retry: Any, timeout: float) -> Any:
@@ -60,6 +68,14 @@ def parse_table(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9.:-]*\.\w+\.[\w-]+", text):
         raise BigQueryError(f"{text!r}: not a table of BigQuery; write PROJECT.DATASET.TABLE")
     return text
+
+
+def columns() -> list[dict[str, str]]:
+    """Return the columns of the table, in the form that BigQuery's API and ``bq mk --schema`` accept."""
+    return [
+        {"name": name, "type": _TYPES[kind], "mode": "REQUIRED" if name in KEY else "NULLABLE"}
+        for name, kind in KEPT_COLUMNS.items()
+    ]
 
 
 def new_client(table: str) -> Client:
@@ -90,7 +106,8 @@ def check_table(table: str) -> None:
     with contextlib.closing(client):
         with _answers(table):
             found = client.get_table(table, **asking)
-        if missing := sorted(_names(estimates_table()) - _names([field.to_api_repr() for field in found.schema])):
+        there = {field.name for field in found.schema}
+        if missing := [name for name in KEPT_COLUMNS if name not in there]:
             raise BigQueryError(
                 f"bigquery:{table}: has no column {missing[0]}; create the table from"
                 " deploy/bigquery/estimate_panes.json, or name another table"
@@ -104,15 +121,6 @@ def check_table(table: str) -> None:
             raise
     if PERMISSION not in held.get("permissions", ()):
         raise BigQueryError(f"bigquery:{table}: {_NOT_PERMITTED} (missing: {PERMISSION})")
-
-
-def _names(columns: Sequence[Mapping[str, Any]], prefix: str = "") -> set[str]:
-    """Return the names of columns, and of the fields in them, separated by dots."""
-    names = set[str]()
-    for column in columns:
-        name = f"{prefix}{column['name']}"
-        names |= {name} | _names(column.get("fields", ()), f"{name}.")
-    return names
 
 
 @contextlib.contextmanager

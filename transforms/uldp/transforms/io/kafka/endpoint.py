@@ -12,7 +12,8 @@ from apache_beam.pvalue import PCollection
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.endpoints import Access, Endpoint, Following, Keyed, records_of
+from uldp.transforms.io.endpoints import Access, Endpoint, Following, records_of
+from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.kafka.producer import KafkaProducer
 from uldp.transforms.io.kafka.sink import WriteToKafka
 from uldp.transforms.io.kafka.source import KafkaSource, ReadFromKafka

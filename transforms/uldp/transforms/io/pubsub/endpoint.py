@@ -15,7 +15,8 @@ from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.io.endpoints import Access, Endpoint, Following, Keyed, records_of
+from uldp.transforms.io.endpoints import Access, Endpoint, Following, records_of
+from uldp.transforms.io.json_rows import Keyed
 from uldp.transforms.io.pubsub.client import Publisher
 from uldp.transforms.io.pubsub.settings import attribute_name, pullers, split_settings
 from uldp.transforms.io.pubsub.source import PublishTo, PubSubSource, ReadSubscription

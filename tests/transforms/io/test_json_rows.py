@@ -1,0 +1,76 @@
+"""Rows of estimates as JSON: they are the rows of all other places, and messages are keyed by row."""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests import build
+from tests.build import HOUR, START
+from tests.pipelines.results.test_export import WITH_TAGS
+from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting, Pane, PaneKind
+from uldp.schemas.rows import KEPT_COLUMNS, rows
+from uldp.transforms.io.json_rows import keyed_rows
+
+HOSTILE = "</script>'\"\\=1+1"
+SPEC = build.spec(domain={"labels": ["red", HOSTILE, "blå"]})
+SPECS = SharedSpecs([SPEC])
+
+
+def bodies(one: Estimate) -> list[dict[str, Any]]:
+    return [json.loads(body) for _, body in keyed_rows(SPECS, one)]
+
+
+def keys(one: Estimate) -> list[bytes]:
+    return [key for key, _ in keyed_rows(SPECS, one)]
+
+
+def test_messages_are_the_rows() -> None:
+    read = [
+        row | {name: datetime.fromisoformat(row[name]) for name in ("window_start", "window_end")}
+        for row in bodies(WITH_TAGS)
+    ]
+    assert read == list(rows(WITH_TAGS, SPEC))
+    assert [list(row) for row in read] == [list(KEPT_COLUMNS)] * 5
+
+
+def test_json_alone_escapes_labels() -> None:
+    assert [row["label"] for row in bodies(WITH_TAGS)] == ["red", HOSTILE, "blå", "home", None]
+
+
+def test_times_are_in_utc() -> None:
+    half = replace(WITH_TAGS, window_start=START + 500)
+    assert {(row["window_start"], row["window_end"]) for row in bodies(half)} == {
+        ("2026-01-01T09:00:00.500000Z", "2026-01-01T10:00:00Z")
+    }
+
+
+def test_a_key_names_a_row_in_all_panes() -> None:
+    window = f"c/1/{WITH_TAGS.channel}/2026-01-01T09:00:00Z/2026-01-01T10:00:00Z/empirical"
+    assert keys(WITH_TAGS) == [
+        f"{window}/{row}".encode() for row in ("share/0", "share/1", "share/2", "hidden/0", "bound/0")
+    ]
+    later = replace(WITH_TAGS, pane=Pane(PaneKind.LATE, 9), accounting=Accounting(300, 300))
+    assert keys(later) == keys(WITH_TAGS)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"collection": "d"},
+        {"version": 2},
+        {"channel": "0" * 16},
+        {"window_start": START - 1},
+        {"window_end": START + 2 * HOUR},
+        {"estimator": "mle"},
+    ],
+)
+def test_rows_of_another_window_have_other_keys(other: dict[str, Any]) -> None:
+    specs = SharedSpecs([SPEC, build.spec(version=2), build.spec(collection="d")])
+    changed = {key for key, _ in keyed_rows(specs, replace(WITH_TAGS, **other))}
+    assert changed.isdisjoint(keys(WITH_TAGS))
+    assert len(changed) == 5
