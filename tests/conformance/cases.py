@@ -84,6 +84,9 @@ MORE: dict[str, dict[str, Any]] = {
     "the with a threshold": _more("the", {"size": 9}, 2.0, theta=0.75),
     "she at a small epsilon": _more("she", {"size": 2}, 0.1),
     "metric at a large epsilon": _more("metric", {"size": 9}, 12.0),
+    "metric of a line without weights": _more("metric", {"size": 9}, 0.1),
+    "metric of a grid with corners": _more("metric", {"size": 12}, 1.0, columns=4),
+    "metric of a grid without weights": _more("metric", {"size": 12}, 0.5, columns=4),
     "levels of points": _levels({"name": "pgr"}),
     "levels of designs": _levels({"name": "ubd"}) | {"sensitive": [0, 2, 3, 5, 7, 8]},
 }
@@ -161,7 +164,7 @@ def _parameters(mechanism: Mechanism) -> dict[str, Any]:
     if isinstance(mechanism, InputDiscriminativeEncoding):
         return {"p and q of groups, over 2^53": mechanism.laws}
     if isinstance(mechanism, MetricMechanism):
-        return {"matrix": mechanism.matrix.tolist()}
+        return {"scale": mechanism.scale, "matrix": mechanism.matrix.tolist()}
     if isinstance(mechanism, MemoizedSummation):
         return _noise(mechanism)
     return {}

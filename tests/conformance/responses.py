@@ -72,16 +72,19 @@ def _flipped(of: Variable, z: int, draws: Draws) -> bytes:
 
 
 def _weights(of: Variable, z: int) -> list[int]:
-    columns, size = of.mechanism.get("columns") or of.size, of.size
+    columns, scale = of.mechanism.get("columns") or of.size, of.printed["scale"]
+    long = [side for side in (of.size // columns, columns) if side > 2]
+    weighted = of.epsilon * min(long, default=0) >= len(long)
 
-    def distance(y: int, z: int) -> float:
-        return hypot(y % columns - z % columns, y // columns - z // columns)
+    def weight(y: int) -> float:
+        distance = hypot(y % columns - z % columns, y // columns - z // columns)
+        places = ((y // columns, of.size // columns), (y % columns, columns))
+        borders = sum(place in {0, side - 1} for place, side in places if side > 2) if weighted else 0
+        return exp(-scale * min(of.epsilon * distance, 18) / of.epsilon) / (1 - exp(-scale)) ** borders
 
-    least = exp(-min(of.epsilon * distance(0, size - 1), 40) / 2) / size
-    scale = (of.epsilon - 4 * (1 / (WEIGHTS * least) + size * 1e-14)) / 2
-    floats = [exp(-scale * min(of.epsilon * distance(y, z), 40) / of.epsilon) for y in range(size)]
-    parts = [round(weight / sum(floats) * WEIGHTS) for weight in floats]
-    parts[z] += WEIGHTS - sum(parts)
+    floats = [weight(y) for y in range(of.size)]
+    parts = [round(each / sum(floats) * WEIGHTS) for each in floats]
+    parts[floats.index(max(floats))] += WEIGHTS - sum(parts)
     return parts
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests import build
 from tests.conformance.vectors import read
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.kernels.block_designs import difference_set
 from uldp.mechanisms.kernels.designs import Design
 
@@ -50,7 +51,8 @@ def test_hashes_and_noise_are_those_of_the_vectors(recipes: dict[str, Any]) -> N
         ("hrr", (3, 1.0, 5), {"size": 5}, {}),
         ("linear-olh", (3, 1.0, 5, 2), {"size": 20}, {}),
         ("pgr", (3, 1.0, 5, 3), {"size": 20}, {}),
-        ("metric", (3, 6, 1.0, 3), {"size": 6}, {"columns": 3}),
+        ("metric", (3, 6, 1.0, MetricMechanism(6, 1.0, 3).scale, 3), {"size": 6}, {"columns": 3}),
+        ("metric", (3, 6, 1.0, MetricMechanism(6, 1.0).scale), {"size": 6}, {}),
     ],
 )
 def test_the_collector_finds_the_value_of_a_recipe(

@@ -1,4 +1,4 @@
-"""The exponential mechanism for a distance, and the decoder of a matrix."""
+"""Noise by distance, and the decoder of a matrix."""
 
 import itertools
 from decimal import Decimal, localcontext
@@ -20,34 +20,104 @@ from uldp.schemas.flags import Flag
 from uldp.schemas.specs.specfile import SpecError
 
 #: (size, epsilon, columns)
-CASES = [(2, 1.0, None), (7, 0.5, None), (7, 1e-6, None), (12, 1.0, 4), (12, 1e-3, 3), (9, 19.0, 3), (30, 10.0, None)]
+CASES = [
+    (2, 1.0, None),
+    (7, 0.5, None),
+    (7, 1e-6, None),
+    (12, 1.0, 4),
+    (12, 1.0, 2),
+    (12, 1e-3, 3),
+    (9, 19.0, 3),
+    (30, 10.0, None),
+    (30, 1.0, None),
+]
 each = pytest.mark.parametrize(("size", "epsilon", "columns"), CASES)
 
 
-def distance(one: int, other: int, columns: int) -> float:
-    return float(np.hypot(one % columns - other % columns, one // columns - other // columns))
+def distances(size: int, columns: int | None) -> Floats:
+    row, column = np.divmod(np.arange(size), columns or size)
+    return np.asarray(np.hypot(row[:, np.newaxis] - row, column[:, np.newaxis] - column))
+
+
+def exponential(size: int, epsilon: float, columns: int | None) -> Floats:
+    """The exponential mechanism: half of epsilon is for its numerators, and half for its denominators."""
+    weights = np.exp(-np.minimum(epsilon * distances(size, columns), 40) / 2)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def variance(matrix: Floats) -> float:
+    """The variance of an unbiased share of one report, in the mean over all values, if values are uniform."""
+    r = np.full(len(matrix), 1 / len(matrix))
+    return float((np.linalg.inv(matrix.T) ** 2 @ (r @ matrix) - r**2).mean())
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(3, 1.0), (7, 0.5), (12, 1.2), (30, 0.05)])
+def test_a_line_has_the_truncated_geometric_mechanism(size: int, epsilon: float) -> None:
+    # Definition 2.1 of Ghosh, Roughgarden & Sundararajan, with what falls beyond an end at this end.
+    a, d = np.exp(-epsilon), distances(size, None)
+    published = (1 - a) / (1 + a) * a**d
+    published[:, [0, -1]] /= 1 - a
+    mechanism = MetricMechanism(size, epsilon)
+    np.testing.assert_allclose(mechanism.matrix, published, rtol=1e-9)
+    assert mechanism.scale == pytest.approx(epsilon, abs=1e-12)
 
 
 @each
-def test_the_matrix_is_the_published_one(size: int, epsilon: float, columns: int | None) -> None:
-    d = np.array([[distance(x, y, columns or size) for y in range(size)] for x in range(size)])
-    weights = np.exp(-np.minimum(epsilon * d, MOST_NATS) / 2)
-    mechanism = MetricMechanism(size, epsilon, columns)
-    assert mechanism.matrix == pytest.approx(weights / weights.sum(axis=1, keepdims=True), rel=1e-6)
+def test_noise_decays_by_one_scale(size: int, epsilon: float, columns: int | None) -> None:
+    mechanism, d = MetricMechanism(size, epsilon, columns), distances(size, columns)
+    weights = np.exp(-mechanism.scale / epsilon * np.minimum(epsilon * d, MOST_NATS)) * mechanism.borders(
+        mechanism.scale
+    )
+    assert mechanism.matrix == pytest.approx(weights / weights.sum(axis=1, keepdims=True), rel=1e-9)
     assert mechanism.guarantee.epsilon == pytest.approx(min(epsilon * d.max(), MOST_NATS))
     assert mechanism.guarantee.privacy is Privacy.METRIC
 
 
 @each
-def test_every_report_is_d_private_exactly(size: int, epsilon: float, columns: int | None) -> None:
+def test_every_report_is_d_private_exactly_and_all_of_epsilon_is_spent(
+    size: int, epsilon: float, columns: int | None
+) -> None:
     thresholds = MetricMechanism(size, epsilon, columns).thresholds(np.arange(size))
-    parts = np.diff(thresholds, axis=1, prepend=0).tolist()
+    parts, d = np.diff(thresholds, axis=1, prepend=0).tolist(), distances(size, columns)
     assert all(sum(row) == RESOLUTION and min(row) > 0 for row in parts)
     with localcontext() as context:
         context.prec = 50
+        spent = []
         for x, other in itertools.permutations(range(size), 2):
-            odds = Fraction((Decimal(epsilon) * Decimal(distance(x, other, columns or size))).exp())
-            assert max(Fraction(one, two) for one, two in zip(parts[x], parts[other], strict=True)) <= odds
+            nats = Decimal(epsilon) * Decimal(d[x, other].item())
+            odds = max(Fraction(one, two) for one, two in zip(parts[x], parts[other], strict=True))
+            assert odds <= Fraction(nats.exp())
+            spent.append((Decimal(odds.numerator) / odds.denominator).ln() / min(nats, Decimal(MOST_NATS)))
+    assert 1 - max(spent) <= Decimal("1e-9") / Decimal(min(epsilon, MOST_NATS))
+
+
+#: The variance, over that of the exponential mechanism of the same guarantee, which this mechanism was before.
+VARIANCES = [
+    (100, 0.1, None, 0.083),
+    (100, 0.5, None, 0.071),
+    (100, 1.0, None, 0.091),
+    (8, 1.0, None, 0.124),
+    (625, 0.5, 25, 0.084),
+    (625, 1.0, 25, 0.046),
+    (625, 2.0, 25, 0.052),
+    (100, 0.1, 10, 0.778),
+    (100, 0.5, 10, 0.184),
+    (25, 1.0, 5, 0.126),
+    (12, 1.0, 2, 0.125),
+]
+
+
+@pytest.mark.parametrize(("size", "epsilon", "columns", "ratio"), VARIANCES)
+def test_the_same_guarantee_has_less_variance(size: int, epsilon: float, columns: int | None, ratio: float) -> None:
+    after, before = MetricMechanism(size, epsilon, columns).matrix, exponential(size, epsilon, columns)
+    assert variance(after) / variance(before) == pytest.approx(ratio, abs=6e-4)
+
+
+@pytest.mark.parametrize("columns", [None, 8, 4, 2])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
+def test_no_setting_has_more_variance_than_the_exponential_mechanism(epsilon: float, columns: int | None) -> None:
+    after, before = MetricMechanism(64, epsilon, columns).matrix, exponential(64, epsilon, columns)
+    assert variance(after) <= 1.01 * variance(before)
 
 
 @pytest.mark.parametrize(("size", "epsilon", "columns"), [(8, 0.7, None), (12, 1.0, 4)])
@@ -71,13 +141,19 @@ def likelihood(matrix: Floats, cells: Counts, r: Floats) -> float:
 def test_em_finds_no_smaller_likelihood_than_the_truth() -> None:
     rng, mechanism = np.random.default_rng(3), MetricMechanism(16, 1.0, 4)
     truth = rng.dirichlet(np.ones(16))
-    cells = rng.multinomial(100_000, truth @ mechanism.matrix)
-    found = em(mechanism.matrix, cells, 100_000)
+    cells = rng.multinomial(1_000, truth @ mechanism.matrix)
+    found = em(mechanism.matrix, cells, 1_000)
     assert found.sum() == pytest.approx(1)
     assert found.min() >= 0
     assert likelihood(mechanism.matrix, cells, found) > likelihood(mechanism.matrix, cells, truth)
-    linear = MatrixDecoder(mechanism).linear(cells, 100_000)
+    linear = MatrixDecoder(mechanism).linear(cells, 1_000)
     assert np.abs(found - truth).sum() < np.abs(linear.values - truth).sum()
+
+
+def test_check_prints_the_scale_that_a_client_needs() -> None:
+    mechanism = MetricMechanism(25, 0.5, 5)
+    outputs = dict(MatrixDecoder(mechanism).describe(1_000, "auto"))["outputs"]
+    assert float(outputs.rsplit(maxsplit=1)[1]) == mechanism.scale
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1])

@@ -1,1 +1,1 @@
-"""The exponential mechanism for a distance."""
+"""Noise by distance."""

@@ -135,9 +135,15 @@ class MatrixDecoder(Decoder):
         return np.sqrt((self._inverse**2 @ (r @ self.mechanism.matrix) - r**2) / n)
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
-        """Yield how often a report names the true value, and the error at n reports."""
+        """Yield how often a report names the true value, what a client needs, and the error at n reports."""
         own = self.mechanism.matrix.diagonal()
-        yield "outputs", f"a report names the true value with probability {own.min():.3g} to {own.max():.3g}"
+        yield (
+            "outputs",
+            (
+                f"a report names the true value with probability {own.min():.3g} to {own.max():.3g};"
+                f" the scale is {self.mechanism.scale!r}"
+            ),
+        )
         yield heaviest_fact(float(np.abs(self._inverse).max()), n)
         yield "errors", one_simulation_text(self.simulate, self.mechanism.size, estimator, n, self.forecast(n))
 

@@ -1,13 +1,16 @@
 """A value near the true one: privacy in proportion to the distance of two values (d-privacy, condensed LDP).
 
 Sources: Andres, Bordenabe, Chatzikokolakis & Palamidessi, "Geo-Indistinguishability" (CCS 2013); Chatzikokolakis et
-al., "Broadening the Scope of Differential Privacy Using Metrics" (PETS 2013); Gursoy et al., "Secure and
-Utility-Aware Data Collection with Condensed Local Differential Privacy" (IEEE TDSC 2019), for the exponential
-mechanism; Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy toward Data Statistics and
-Analysis" (Sensors 20, 2020), equations (6) and (7).
+al., "Broadening the Scope of Differential Privacy Using Metrics" (PETS 2013); Ghosh, Roughgarden & Sundararajan,
+"Universally Utility-Maximizing Privacy Mechanisms" (STOC 2009), for the truncated geometric mechanism of a line;
+Gursoy et al., "Secure and Utility-Aware Data Collection with Condensed Local Differential Privacy" (IEEE TDSC 2019),
+for the exponential mechanism of a grid; Wang, Zhang, Feng & Yang, "A Comprehensive Survey on Local Differential Privacy
+toward Data Statistics and Analysis" (Sensors 20, 2020), equations (6) and (7). The scale and the weights of a grid are
+ours.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,30 +23,37 @@ from uldp.schemas.arrays import Floats, Mask, Payloads, Symbols, Values
 #: A device draws an integer below this.
 RESOLUTION = 1 << 62
 #: Distances count up to this many nats; so every output has a probability that integers can represent.
-MOST_NATS = 40.0
-# Floats have a row of weights to a relative error below this, times its length.
-_FLOAT_ERROR = 1e-14
+MOST_NATS = 18.0
+# Floats have the logarithm of a weight to this error, and that of a row's sum to this and the second for each weight.
+_FLOAT_ERROR, _SUM_ERROR = 2e-14, 2e-16
+# The scale is found to so many nats.
+_TOLERANCE = 1e-13
 
 
 class MetricMechanism(Mechanism):
-    """The exponential mechanism for a distance.
+    """Noise that is less probable by a factor for each unit of distance; on a line, the truncated geometric mechanism.
 
     It reports y for the true symbol x with the probability
 
-        Q(y|x) = exp(-e d(x, y) / 2) / sum_z exp(-e d(x, z) / 2)
+        Q(y|x) = b(y) exp(-s d(x, y)) / Z(x)        Z(x) = sum_z b(z) exp(-s d(x, z))
 
     where d is the number of steps between two symbols in their order, or between the cells of a grid with so many
-    columns, row by row, as the crow flies. The numerators of two true symbols differ by at most exp(e d / 2), by the
-    triangle inequality, and so do the denominators.
+    columns, row by row, as the crow flies. The weight b(y) is 1/(1 - e^-s) for each border on which y is: the two ends
+    of a line, or of the rows and of the columns of a grid. On a line all Z(x) are then equal, and the ends have what
+    infinite geometric noise puts beyond them. All weights are 1 where a line is shorter than 1 nat, or a side of a grid
+    shorter than 2; sides of two cells do not count.
 
     Guarantee: one report is epsilon-d-private, which is not epsilon-LDP. Its likelihoods under two true symbols differ
     by at most the factor exp(epsilon d(x, x')): near values are protected from each other, and far values are not. In
     particular, one report is LDP with epsilon times the largest distance, or with ``MOST_NATS`` if that is less.
 
-    It holds exactly. Distances are cut at ``MOST_NATS`` / epsilon, and a cut distance is a distance too. A device
-    compares an integer with the rounded cumulated probabilities of a row. Rounding moves a probability by at most one
-    part in ``RESOLUTION``, and e is less than epsilon by as much as that may change the ratio of two symbols with
-    distance 1; so the ratio of those with distance d stays within exp(epsilon d).
+    It holds exactly, and is reached. By the triangle inequality, the likelihoods of x and x' differ most for y = x: by
+    exp(s d(x, x')) Z(x') / Z(x). The scale s is the root of ``worst_slope`` = epsilon, less what follows. On a line it
+    is epsilon, where the exponential mechanism without weights has epsilon / 2. Distances are cut at ``MOST_NATS`` /
+    epsilon, and a cut distance is a distance too. A device compares an integer with the rounded cumulated probabilities
+    of a row. Rounding moves a probability by at most one part in ``RESOLUTION``, and ``worst_slope`` is less than
+    epsilon by as much as that may change the ratio of two symbols with distance 1; so the ratio of those with distance
+    d stays within exp(epsilon d).
 
     A payload is a symbol. The device takes as long for each symbol: it computes one row of Q, and draws one integer.
 
@@ -74,29 +84,55 @@ class MetricMechanism(Mechanism):
         self.size = self.statistic_size = size
         self.form = PayloadForm(symbols=size)
         self.epsilon = epsilon
-        self._rows, self._columns = np.divmod(np.arange(size), size if columns is None else columns)
-        farthest = float(self.distances(np.array([0])).max())  # opposite corners
-        # Every output has this probability or more, and rounding changes it by the part ``rounded`` or less.
-        least = np.exp(-min(epsilon * farthest, MOST_NATS) / 2) / size
-        rounded = 1 / (RESOLUTION * least) + size * _FLOAT_ERROR
-        self._scale = max(epsilon - 4 * rounded, 0.0) / 2
+        self._sides = size // (columns or size), columns or size
+        self._places = np.divmod(np.arange(size), self._sides[1])
+        farthest = math.dist((1, 1), self._sides)  # of opposite corners
         worst = min(epsilon * farthest, MOST_NATS)
         terms = f"epsilon {epsilon:g} for each unit of their distance, up to {worst:.4g} for the farthest"
         self.guarantee = Guarantee(Privacy.METRIC, worst, terms=terms)
 
     def distances(self, symbols: Symbols) -> Floats:
-        """Return the distance of each of n symbols to all, shape (n, |Z|)."""
-        across = self._columns[symbols, np.newaxis] - self._columns
-        along = self._rows[symbols, np.newaxis] - self._rows
-        return np.asarray(np.hypot(across, along), dtype=np.float64)
+        """Return the distance of each of n symbols to all, shape (n, |Z|), cut at ``MOST_NATS`` / epsilon."""
+        along, across = (place[symbols, np.newaxis] - place for place in self._places)
+        return np.asarray(np.minimum(self.epsilon * np.hypot(along, across), MOST_NATS) / self.epsilon)
+
+    def borders(self, scale: float) -> Floats:
+        """Return b for a scale s, shape (|Z|,)."""
+        # Both rows of two are borders, which is as good as none; so is the row of a line.
+        long = [(place, side) for place, side in zip(self._places, self._sides, strict=True) if side > 2]
+        if any(self.epsilon * side < len(long) for _, side in long):
+            return np.ones(self.size)  # where all is near, borders would attract almost all reports
+        on_border = sum(((place == 0) | (place == side - 1)).astype(np.int64) for place, side in long)
+        return np.asarray((-np.expm1(-scale)) ** (np.zeros(self.size) - on_border))
+
+    @cached_property
+    def scale(self) -> float:
+        """s: the largest for which the guarantee holds after rounding, to a billionth of a nat."""
+        # A reflection of the grid moves any symbol into its first quarter.
+        row, column = (np.minimum(place, place[::-1]) for place in self._places)
+        quarter, of_quarter = np.unique(row * self._sides[1] + column, return_inverse=True)
+        distances = self.distances(quarter)
+        nearness = 1 / np.where(distances > 0, distances, np.inf)
+
+        def sums(scale: float) -> Floats:
+            return np.asarray(np.exp(-scale * distances) @ self.borders(scale))
+
+        def worst_slope(scale: float) -> float:
+            logs = np.log(sums(scale))
+            return scale + float((np.abs(logs[:, np.newaxis] - logs[of_quarter]) * nearness).max())
+
+        # Sums are less for larger scales. Rounding moves a part by one, and the largest one by all others' rests.
+        least = np.exp(-self.epsilon * distances.max()) / sums(self.epsilon / 2).max()
+        rounded = (1 / least + self.size**2) / RESOLUTION + _FLOAT_ERROR + self.size * _SUM_ERROR
+        bound = self.epsilon - 2 * float(rounded * nearness.max())
+        return _root(worst_slope, bound, self.epsilon / 4, self.epsilon)
 
     def thresholds(self, symbols: Symbols) -> npt.NDArray[np.int64]:
         """Return the cumulated probabilities of the outputs of n symbols, over ``RESOLUTION``, shape (n, |Z|)."""
-        nats = np.minimum(self.epsilon * self.distances(symbols), MOST_NATS) / self.epsilon
-        weights = np.exp(-self._scale * nats)
+        weights = np.exp(-self.scale * self.distances(symbols)) * self.borders(self.scale)
         parts = np.rint(weights / weights.sum(axis=1, keepdims=True) * RESOLUTION).astype(np.int64)
-        # The own symbol, which is the most probable one, takes what rounding has left.
-        parts[np.arange(len(symbols)), symbols] += RESOLUTION - parts.sum(axis=1)
+        # The most probable output takes what rounding has left.
+        parts[np.arange(len(symbols)), weights.argmax(axis=1)] += RESOLUTION - parts.sum(axis=1)
         cumulated: npt.NDArray[np.int64] = np.cumsum(parts, axis=1)
         return cumulated
 
@@ -138,3 +174,23 @@ class MetricMechanism(Mechanism):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the reports of each symbol in each of k groups."""
         return count_symbols(np.concatenate(parts), groups, k, self.size)
+
+
+def _root(function: Callable[[float], float], bound: float, low: float, high: float) -> float:
+    """Return where a function is less than a bound by ``_TOLERANCE`` at most; the ends are below and above it.
+
+    This is regula falsi, with the value at an end halved that stays twice (Illinois).
+    """
+    aim = bound - _TOLERANCE / 2
+    below, above, before = function(low) - aim, function(high) - aim, 0
+    while True:
+        place = (low * above - high * below) / (above - below)
+        off = function(place) - aim
+        if abs(off) <= _TOLERANCE / 2:
+            return place
+        side = 1 if off > 0 else -1
+        if side > 0:
+            high, above, below = place, off, below / 2 if before == side else below
+        else:
+            low, below, above = place, off, above / 2 if before == side else above
+        before = side

@@ -1,4 +1,4 @@
-"""The exponential mechanism for a distance in specs."""
+"""Noise by distance in specs."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
@@ -18,14 +18,14 @@ from uldp.schemas.specs.variable import Variable
 
 
 class MetricSpec(MechanismFamily):
-    """The exponential mechanism for a distance: near values are protected from each other.
+    """Noise by distance: near values are protected from each other.
 
     Attributes:
         epsilon: The budget for each unit of distance, in nats.
         columns: The columns of the grid whose cells are the values, row by row; None if the values are in a line.
     """
 
-    title = "the exponential mechanism for a distance"
+    title = "noise by distance (truncated geometric on a line)"
     literature: ClassVar = {"metric": "d-privacy geo-indistinguishability CLDP SEM CSEM"}
     several_epsilons = True
     no_budget = "the epsilon of metric is for a unit of distance, and a budget is for all values"
