@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test nightly test-cluster test-kernels test-lowest test-pythons lint bench bench-flink guard fuzz mutants clean
+.PHONY: help setup demo test nightly test-cluster test-kernels test-lowest test-beams test-pythons lint bench bench-flink guard fuzz mutants clean
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -31,7 +31,7 @@ test: $(READY) ## Run all tests, or those of some folders: make test ROOMS=tests
 nightly: $(READY) ## Run what .ci/run leaves out: tests that take minutes each, with a cluster too, fuzz, mutants, kernels, versions.
 	ULDP_NIGHTLY=1 $(BIN)/python -m pytest -n auto --dist loadgroup --durations=12 -m nightly tests
 	ULDP_NIGHTLY=1 $(MAKE) test-cluster
-	$(MAKE) fuzz mutants test-kernels test-lowest test-pythons
+	$(MAKE) fuzz mutants test-kernels test-lowest test-beams test-pythons
 	echo "$$(date -u +%F) $$(git rev-parse HEAD)" >.ci/nightly  # the last run that passed
 
 test-cluster: $(READY) ## Run the tests that start brokers and a Flink cluster, or need an extra; needs Java 17, Maven and Go.
@@ -46,8 +46,11 @@ test-lowest: $(READY) ## Run the tests, but slow ones and those of benchmarks, w
 	$(PYTHON) -m venv --clear build/lowest
 	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct --editable '.[report,export,dev,kafka,gcp]'
 	build/lowest/bin/python -m pytest -n auto --dist loadgroup -m 'not slow' --ignore tests/benchmarks $(ROOMS)
-	$(BIN)/uv pip install --quiet --python build/lowest 'apache-beam==2.76.*'  # the first with sources in Python
-	build/lowest/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
+
+test-beams: $(READY) ## Run the tests of connectors and jobs with the first Beam that has sources in Python.
+	$(PYTHON) -m venv --clear build/beam
+	$(BIN)/uv pip install --quiet --python build/beam --editable '.[report,export,dev,kafka,gcp]' 'apache-beam==2.76.*'
+	build/beam/bin/python -m pytest -n auto -m 'not slow' tests/transforms/io tests/pipelines/jobs
 
 test-pythons: ## Run the demo, and the tests but slow ones, under Python 3.12, 3.13 and 3.14; as root on Debian, the last two are fetched if need be.
 	tests/pythons.sh $(PYTHONS)
