@@ -18,6 +18,7 @@ from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
 from uldp.mechanisms.kernels.block_designs import CyclicDesign, HadamardDesign
 from uldp.mechanisms.kernels.designs import Design
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
+from uldp.mechanisms.protocol.decoder import two_digits
 from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.zones.nested_response import NestedResponse
@@ -105,3 +106,10 @@ def test_a_payload_is_one_line(name: str) -> None:
 )
 def test_the_line_of_a_mechanism(mechanism: Mechanism, payload: int | bytes, line: str) -> None:
     assert mechanism.describe(payload) == line
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"), [(0.2, 1), (7, 7), (7.1, 8), (99.5, 100), (10_401, 11_000), (11_000, 11_000)]
+)
+def test_a_number_of_users_is_rounded_up(number: float, rounded: int) -> None:
+    assert two_digits(number) == rounded

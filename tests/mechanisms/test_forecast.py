@@ -1,5 +1,6 @@
 """What ``uldp check`` forecasts: errors of published estimators, forged reports, and counts drawn without reports."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -178,3 +179,18 @@ def test_a_check_tells_how_often_a_symbol_is_supported_from_behind_each_kind_of_
         == f"4 symbols: p {channel.p[0]:.6g}, q {channel.q[0]:.6g}, {behind:.6g} from behind the others"
     )
     assert facts["others"] == f"3 symbols: p {channel.p[-1]:.6g}, q 0"
+
+
+@pytest.mark.parametrize("estimator", ["auto", "empirical"])
+@pytest.mark.parametrize("name", ["rr", "oue"])
+def test_the_number_of_users_that_a_warning_names_halves_the_error_of_a_guess(name: str, estimator: str) -> None:
+    size, n, users = 10, 130, 200
+    every = np.ones(size, dtype=np.bool_)
+    of_two = {"rr": RandomizedResponse(every, 2.0), "oue": UnaryEncoding(every, 2.0, OUE_THETA)}
+    decoder = PureDecoder(of_two[name].channel, Pum(every, (), np.empty((0, size)), np.empty(0)))
+    (warning,) = decoder.warnings(n, users, estimator)
+    named = int(re.findall("take ([0-9,]+) users", warning)[0].replace(",", ""))
+    falling = falling_shares(size)
+    guess = float(np.abs(equal_shares(size) - falling).sum())
+    assert decoder.expected_l1(falling, n, estimator) > guess / 2
+    assert decoder.expected_l1(falling, round(named * n / users), estimator) <= guess / 2

@@ -1,5 +1,6 @@
 """Tests of a client's reports: a right client passes at the stated level, and a wrong one is found."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.families.unary_encoding.randomizer import UnaryEncoding
-from uldp.mechanisms.inference.goodness_of_fit import checks, chi_square
+from uldp.mechanisms.inference.goodness_of_fit import binomial, checks, chi_square
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
@@ -87,6 +88,19 @@ def test_chi_square_is_pearsons_of_bins_with_five_expected_or_more() -> None:
     joined = stats.chisquare([30, 7, 21, 42], 100 * np.array([0.25, 0.09, 0.25, 0.41]))
     assert found.p_value == pytest.approx(joined.pvalue)
     assert found.statistic == f"chi-square {joined.statistic:.1f}, degrees of freedom 3"
+
+
+def test_the_first_outcome_that_cannot_come_is_named() -> None:
+    found = chi_square("", "symbol", np.array([90, 2, 8, 3]), np.array([0.9, 0.0, 0.1, 0.0]))
+    assert (found.statistic, found.p_value) == ("2 that cannot come", 0.0)
+    assert found.finding == "symbol 1 came 2 times, and cannot come"
+
+
+@pytest.mark.parametrize("count", [0, 3, 9, 10, 17, 40])
+def test_a_count_is_tested_by_both_tails_of_its_binomial(count: int) -> None:
+    law = stats.binom(40, 0.25)
+    tail = min(law.cdf(count), law.sf(count - 1))
+    assert binomial("", str, np.array([count]), 40, np.array([0.25])).p_value == pytest.approx(min(1.0, 2 * tail))
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -173,6 +187,16 @@ def test_a_mechanism_without_a_known_law_is_held_against_its_own_reports() -> No
     assert (check.name, check.p_value > 1e-3) == ("cells", True)
     (check,) = checks(OLH, r, sent(OLH))
     assert check.p_value < 1e-4
+    # The means of 200 groups differ by Student's law with 199 degrees of freedom; z is printed to two digits.
+    z = abs(float(re.findall(r"differences (\S+)", check.statistic)[0]))
+    most, least = 16 * stats.t(199).sf([z - 0.005, z + 0.005])
+    assert least <= check.p_value <= most
+
+
+def test_a_wrong_part_of_a_record_is_found() -> None:
+    protocol, held, r = of_one("record of symbols", 2)
+    found = [check.name for check in checks(protocol.mechanism, r, reports(protocol, held, N, 3))]
+    assert {name.partition(" of ")[2] for name in found if " of " in name} == {"attribute 0", "attribute 1"}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail
+from uldp.mechanisms.kernels.intervals import clopper_pearson, lower_tail, outside_p_value
 
 TRIALS = st.integers(1, 2**40)
 
@@ -98,3 +98,11 @@ def test_any_number_of_trials_has_ends(n: int) -> None:
     middle = slice(2, -2)
     assert (fraction - low)[middle] == pytest.approx(normal[middle], rel=1e-4)
     assert (high - fraction)[middle] == pytest.approx(normal[middle], rel=1e-4)
+
+
+@pytest.mark.parametrize("counts", [[10, 10, 10], [10, 10, 30], [1, 10, 10], [0, 40, 10]])
+def test_some_count_outside_is_judged_by_bonferroni_over_both_tails_of_all(counts: list[int]) -> None:
+    n, least, most = 40, 0.2, 0.3
+    few, many = stats.binom.cdf(counts, n, least), stats.binom.sf(np.array(counts) - 1, n, most)
+    wanted = min(1.0, 2 * len(counts) * min(*few, *many))
+    assert outside_p_value(np.array(counts), n, least, most) == pytest.approx(wanted)

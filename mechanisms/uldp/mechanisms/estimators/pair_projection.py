@@ -194,10 +194,10 @@ def pair_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> float:
 def _climb(times: Product, wanted: Floats, scale: Floats) -> Floats:
     """Solve A x = wanted for a positive A with about the diagonal ``scale``, by conjugate gradients scaled by that.
 
-    x is 0 where ``wanted`` and A are 0. Source: Hestenes & Stiefel, "Methods of Conjugate Gradients for Solving Linear
+    Source: Hestenes & Stiefel, "Methods of Conjugate Gradients for Solving Linear
     Systems" (Journal of Research of the NBS 49, 1952).
     """
-    inverse = 1 / np.where(scale > 0, scale, 1.0)
+    inverse = 1 / scale
     x, rest = np.zeros_like(wanted), wanted.copy()
     scaled = inverse * rest
     direction, square = scaled, float(rest @ scaled)
