@@ -156,8 +156,9 @@ def outcome(decoded: Decoded) -> tuple[object, ...]:
             for each in decoded.rejected
         ),
         sorted(
-            (slot, partial.accounting.received, partial.signals.published(0))
-            for slot, partial in decoded.partials.items()
+            (key, start, part.accounting.received, part.signals(0))
+            for key, parts in decoded.partials.items()
+            for start, part in parts.slices()
         ),
     )
 
@@ -174,7 +175,7 @@ def check(data: bytes) -> int:
         counted = sum(map(len, decoded.columns))
         assert decoded.received == counted + decoded.late_reports + decoded.rejected_reports
         assert sum(partial.accounting.late for partial in decoded.partials.values()) == decoded.late_reports
-        assert all(partial.accounting.closes() for partial in decoded.partials.values())
+        assert all(part.accounting.closes() for parts in decoded.partials.values() for _, part in parts.slices())
         kept = sum(len(late.data) for late in decoded.late)
         kept += sum(sum(map(len, each.bodies)) for each in decoded.rejected)
         assert kept <= sum(len(message.data) + REPEATED for message in arrivals)

@@ -1,15 +1,19 @@
 """Times, specs, reports and counts for all tests. A test names the values that matter to it, and no others."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from uldp.collector.columns import ReportColumns
+from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.signals import SenderCounts
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.schemas.arrays import Floats, Payloads, ReportIds
+from uldp.schemas.arrays import Counts, Floats, Payloads, ReportIds
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Message, Report, ReportBatch
@@ -49,6 +53,7 @@ def pure_mechanism(spec: CollectionSpec) -> PureMechanism:
 #: The channel of ``MINIMAL``.
 CHANNEL = spec().device_digest
 NO_TAGS: Mapping[str, tuple[float, float]] = {}
+NO_REPORTS = Accounting()
 
 
 def report(number: int, payload: int | bytes, time: int = START, key: CollectionKey = ("c", 1)) -> Report:
@@ -97,6 +102,19 @@ def columns(
         np.arange(n, dtype=np.uint32) if payloads is None else payloads,
         np.array(np.broadcast_to(signals, n), dtype=np.uint8),
     )
+
+
+def part(
+    cells: Cells | None = None,
+    accounting: Accounting = NO_REPORTS,
+    *,
+    skew: Counts | int = 0,
+    improbable: int = 0,
+    senders: SenderCounts | None = None,
+) -> Partial:
+    """The part of one window."""
+    numbers = numbers_of(1, skew, improbable, **asdict(accounting))
+    return Partial(np.zeros(1, dtype=np.int64), numbers, cells, {} if senders is None else {0: senders})
 
 
 def pane(

@@ -64,7 +64,7 @@ def report(payload: int | bytes = 3, time: int = START, key: tuple[str, int] = S
 
 def accounting(decoded: Decoded) -> dict[tuple[tuple[str, int], int], Accounting]:
     """The accounting of late and rejected reports by collection, version and slice."""
-    found = {slot: partial.accounting for slot, partial in decoded.partials.items()}
+    found = {(key, start): part.accounting for key, parts in decoded.partials.items() for start, part in parts.slices()}
     return {slot: line for slot, line in found.items() if line != Accounting()}
 
 

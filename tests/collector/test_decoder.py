@@ -166,10 +166,11 @@ def test_senders_are_counted_by_report_where_a_spec_asks() -> None:
         Message(report(3, key=BITS.key), START + 2 * HOUR, {SENDER: "gateway"}),
     ]
     decoded = ReportReader([asked, BITS], judge_lateness=False, sender_key=SENDER_KEY).decode(messages)
-    found = {}
-    for slot, partial in decoded.partials.items():
-        if (senders := partial.signals.senders) is not None:
-            found[slot] = dict(zip(senders.digests.tolist(), senders.reports.tolist(), strict=True))
+    found = {
+        (key, start): dict(zip(senders.digests.tolist(), senders.reports.tolist(), strict=True))
+        for key, parts in decoded.partials.items()
+        for start, senders in parts.senders.items()
+    }
     gateway, phone = (sender_digest(sender, SENDER_KEY) for sender in ("gateway", "phone"))
     assert found == {(asked.key, START): {gateway: 3, phone: 1}, (asked.key, START + HOUR): {gateway: 2}}
 
@@ -185,5 +186,7 @@ def test_skew_travels_with_what_may_be_counted_and_stands_with_what_may_not() ->
     (columns,) = decoded.columns
     half_an_hour, five_minutes = 11, 9  # doublings of a second
     assert columns.signals.tolist() == [half_an_hour, SKEW_RANGES + five_minutes]
-    signals = decoded.partials[SYMBOL.key, START].signals.published(START)
+    ((start, part),) = decoded.partials[SYMBOL.key].slices()
+    signals = part.signals(start)
+    assert start == START
     assert (signals.past, signals.early) == ((), (*[0] * half_an_hour, 1))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests import build
 from uldp.collector.collections import BLOCK_CELLS, YEAR_9000
+from uldp.collector.partial import NUMBERS
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.slices import NUMBERS
 from uldp.schemas.specs.collection import MAX_WINDOW, CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 

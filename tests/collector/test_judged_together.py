@@ -5,7 +5,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from tests.collector.decoding import outcomes, spec, take_path
+from tests.collector.decoding import accounting, outcomes, spec, take_path
 from uldp.collector.collections import serve
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.schemas.codec.encode import encode_batch
@@ -82,9 +82,7 @@ def test_the_outcome_is_that_of_each_collection_alone(sent: list[Message], judge
     assert together.received == sum(each.received for each in apart) >= 400
     assert together.late_reports == sum(each.late_reports for each in apart)
     assert together.rejected_reports == sum(each.rejected_reports for each in apart) > 0
-    assert {slot: partial.accounting for slot, partial in together.partials.items()} == {
-        slot: partial.accounting for decoded in apart for slot, partial in decoded.partials.items()
-    }
+    assert accounting(together) == {slot: line for decoded in apart for slot, line in accounting(decoded).items()}
 
 
 @pytest.mark.parametrize("late", range(3))

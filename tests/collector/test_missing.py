@@ -58,7 +58,8 @@ def test_each_of_them_has_all_messages_in_each_collection() -> None:
     collections = serve([build.spec(), build.spec(version=2, window={"size": "2h"})])
     missing = [Missing("t/0", 0, 9, START, START), Missing("t/1", 5, 5, START, START + HOUR)]
     found: Counter[tuple[int, int]] = Counter()
-    for ((_, version), start), part in account_missing(collections, missing):
-        assert (part.cells, part.accounting.received) == (None, 0)
-        found[version, (start - START) // HOUR] += part.accounting.missing
+    for (_, version), parts in account_missing(collections, missing):
+        assert (parts.cells, parts.accounting.received) == (None, 0)
+        for start, part in parts.slices():
+            found[version, (start - START) // HOUR] += part.accounting.missing
     assert found == {(1, 0): 11, (1, 1): 1, (2, -1): 11, (2, 1): 1}

@@ -1,51 +1,135 @@
-"""Parts of a window are a commutative monoid, with all that they hold."""
+"""Parts of windows are a commutative monoid, with all that they hold: of one slice, and of many against one by one."""
+
+from collections import defaultdict
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.mechanisms.protocol.cells import SparseCells, as_dense
+from tests import build
+from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.signals import SenderCounts
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense, stack_cells
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
 
+SIZE, SLICE, SPAN = 5, 10, 30
 COUNTERS = st.integers(0, 1000)
-SIGNALS = st.builds(
-    PartialSignals,
-    st.none() | st.lists(COUNTERS, min_size=2 * SKEW_RANGES, max_size=2 * SKEW_RANGES).map(np.array),
-    COUNTERS,
-    st.none()
-    | st.lists(st.integers(1, 5), min_size=1).map(lambda senders: SenderCounts.of(np.array(senders, dtype=np.uint64))),
-)
-PARTIAL = st.builds(
-    PartialStatistic,
-    st.none()
-    | st.lists(COUNTERS, min_size=3, max_size=3).map(lambda counts: np.array(counts, dtype=np.int64))
-    | st.builds(lambda symbol, n: SparseCells(3, np.array([symbol]), np.array([n])), st.integers(0, 2), COUNTERS),
-    st.builds(Accounting, *[COUNTERS] * 6),
-    SIGNALS,
-)
 
 
-def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting, Signals]:
-    counts = None if partial.cells is None else as_dense(partial.cells).tolist()
-    return counts, partial.accounting, partial.signals.published(0)
+@st.composite
+def partials(draw: st.DrawFn) -> Partial:
+    """A part with or without counted reports, in dense cells or sparse ones."""
+    duplicate, late, rejected, missing, counted = (draw(COUNTERS) for _ in range(5))
+    cells: Cells | None = None
+    if counted and draw(st.booleans()):
+        cells = np.array(draw(st.lists(st.integers(0, 99), min_size=SIZE, max_size=SIZE)), dtype=np.int64)
+    elif counted:
+        cells = SparseCells(SIZE, np.array([draw(st.integers(0, SIZE - 1))]), np.array([counted]))
+    received = counted + duplicate + late + rejected
+    senders = draw(st.lists(st.integers(1, 5)))
+    return build.part(
+        cells,
+        Accounting(received, counted, duplicate, late, rejected, missing),
+        skew=np.array(draw(st.lists(COUNTERS, min_size=2 * SKEW_RANGES, max_size=2 * SKEW_RANGES))),
+        improbable=draw(COUNTERS),
+        senders=SenderCounts.of(np.array(senders, dtype=np.uint64)) if senders else None,
+    )
 
 
-@given(PARTIAL, PARTIAL, PARTIAL)
-def test_partial_counts_are_a_commutative_monoid(a: PartialStatistic, b: PartialStatistic, c: PartialStatistic) -> None:
+PARTS = st.lists(st.tuples(st.integers(0, 9).map(lambda slot: slot * SLICE), partials()), max_size=6)
+Value = tuple[list[int] | None, Accounting, Signals]
+
+
+def value(partial: Partial) -> Value:
+    cells = None if partial.cells is None else as_dense(partial.cells).tolist()
+    return cells, partial.accounting, partial.signals(0)
+
+
+def span(parts: list[tuple[int, Partial]]) -> Partial:
+    return sum((partial.at(start) for start, partial in parts), Partial())
+
+
+def values(of: Partial) -> dict[int, Value]:
+    slots = [slot for slot, _ in of.slices()]
+    assert slots == sorted(set(slots)) == of.slots.tolist()
+    return {start: value(partial) for start, partial in of.slices()}
+
+
+def one_by_one(parts: list[tuple[int, Partial]]) -> dict[int, Value]:
+    sums: dict[int, Partial] = defaultdict(Partial)
+    for start, partial in parts:
+        sums[start] += partial
+    return {start: value(partial) for start, partial in sums.items()}
+
+
+@given(partials(), partials(), partials())
+def test_parts_of_a_window_are_a_commutative_monoid(a: Partial, b: Partial, c: Partial) -> None:
     assert value(a + b) == value(b + a)
     assert value((a + b) + c) == value(a + (b + c))
-    assert value(a + PartialStatistic()) == value(a)
+    assert value(a + Partial()) == value(Partial() + a) == value(a)
 
 
-def test_partial_counts_add_symbol_by_symbol() -> None:
-    a = PartialStatistic(np.array([1, 2]), Accounting(received=3, counted=3), PartialSignals(improbable=1))
-    b = PartialStatistic(np.array([10, 0]), Accounting(received=12, counted=10, late=2), PartialSignals(improbable=2))
+def test_parts_add_symbol_by_symbol() -> None:
+    a = build.part(np.array([1, 2]), Accounting(received=3, counted=3), improbable=1)
+    b = build.part(np.array([10, 0]), Accounting(received=12, counted=10, late=2), improbable=2)
     assert value(a + b) == ([11, 2], Accounting(received=15, counted=13, late=2), Signals(improbable_reports=3))
 
 
 def test_a_sum_leaves_its_parts_as_they_were() -> None:
-    a, b = PartialStatistic(np.array([1, 2])), PartialStatistic(np.array([3, 4]))
+    a, b = build.part(np.array([1, 2])), build.part(np.array([3, 4]))
     _ = a + b
     assert (value(a)[0], value(b)[0]) == ([1, 2], [3, 4])
+
+
+@given(PARTS)
+def test_parts_of_slices_add_slice_by_slice(parts: list[tuple[int, Partial]]) -> None:
+    assert values(span(parts)) == one_by_one(parts)
+
+
+@given(PARTS)
+def test_the_accounting_and_the_signals_of_slices_are_those_of_all(parts: list[tuple[int, Partial]]) -> None:
+    whole = sum((partial for _, partial in parts), Partial())
+    assert value(span(parts))[1:] == value(whole)[1:]
+
+
+@given(PARTS, PARTS, PARTS)
+def test_parts_of_slices_are_a_commutative_monoid(
+    a: list[tuple[int, Partial]], b: list[tuple[int, Partial]], c: list[tuple[int, Partial]]
+) -> None:
+    one, two, three = map(span, (a, b, c))
+    before = values(one), values(two)
+    whole = one_by_one([*a, *b, *c])
+    assert values((one + two) + three) == values(one + (two + three)) == values((three + two) + one) == whole
+    assert values(one + Partial()) == values(Partial() + one) == before[0]
+    assert (values(one), values(two)) == before
+
+
+@given(PARTS)
+def test_slices_are_cut_where_multiples_are(parts: list[tuple[int, Partial]]) -> None:
+    whole = span(parts)
+    cut = list(whole.cut(SPAN))
+    assert [origin for origin, _ in cut] == sorted({start // SPAN * SPAN for start, _ in parts})
+    assert all((of.slots // SPAN * SPAN == origin).all() for origin, of in cut)
+    assert {start: each for _, of in cut for start, each in values(of).items()} == values(whole)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_numbers_are_given_by_column(sparse: bool) -> None:
+    rows = np.array([[1, 0, 0, 0, 2], [0, 9, 0, 0, 0], [0, 0, 0, 0, 1]])
+    cells: list[Cells] = [SparseCells(SIZE, np.flatnonzero(row), row[row > 0]) if sparse else row for row in rows]
+    n, improbable = np.array([3, 4, 5]), np.arange(3)
+    skew = np.zeros((3, 2 * SKEW_RANGES), dtype=np.int64)
+    skew[:, 3], skew[:, 30] = 2, n - 2
+    found = values(
+        Partial(SLICE * np.arange(3), numbers_of(3, skew, improbable, received=n, counted=n), stack_cells(cells))
+    )
+    for row, (counts, accounting, signals) in zip(range(3), found.values(), strict=True):
+        assert counts == rows[row].tolist()
+        assert accounting == Accounting(received=row + 3, counted=row + 3)
+        assert (sum(signals.past), sum(signals.early), signals.improbable_reports) == (2, row + 1, row)
+
+
+def test_nothing_has_no_reports() -> None:
+    assert value(Partial()) == (None, Accounting(), Signals())
+    assert list(Partial().slices()) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import build
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial
 from uldp.collector.published import History, differs, early_step, is_whole, public, reports_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.decoder import Decoder
@@ -22,12 +22,12 @@ RECORD = build_protocol(
 ).decoder
 
 
-def part(*cells: int) -> PartialStatistic:
+def part(*cells: int) -> Partial:
     n = sum(cells)
-    return PartialStatistic(np.array(cells), Accounting(n, n))
+    return build.part(np.array(cells), Accounting(n, n))
 
 
-def published(decoder: Decoder, totals: list[PartialStatistic]) -> list[PartialStatistic]:
+def published(decoder: Decoder, totals: list[Partial]) -> list[Partial]:
     waiting, found = None, []
     for total in totals:
         now, waiting = early_step(decoder, waiting, total, LEAST)

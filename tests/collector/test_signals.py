@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.build import SENDER_KEY, START
 from uldp.collector.signals import (
     IMPROBABLE,
-    PartialSignals,
     SenderCounts,
     digest_of_day,
     improbable_counts,
+    published_signals,
     sender_digest,
     signal_bits,
     skew_counts,
@@ -22,6 +22,7 @@ from uldp.collector.signals import (
 from uldp.schemas.pane import SKEW_RANGES, Sender, Signals
 
 DAY = 86_400_000
+NO_SKEW = np.zeros(2 * SKEW_RANGES, dtype=np.int64)
 TIMES = st.integers(START - 10**9, START + 10**9) | st.integers(-(2**63), 2**63 - 1)
 
 
@@ -68,7 +69,7 @@ def test_signals_are_counted_by_group(reports: list[tuple[int, int, bool]]) -> N
 def test_a_skew_is_published_in_its_range(seconds: float, past: tuple[int, ...], early: tuple[int, ...]) -> None:
     signals = signal_bits(np.array([START - round(1000 * seconds)]), np.array([START]), np.array([True]))
     (skew,) = skew_counts(signals, np.zeros(1, dtype=np.int64), 1)
-    assert PartialSignals(skew).published(START) == Signals(early=early, past=past)
+    assert published_signals(skew, 0, None, START) == Signals(early=early, past=past)
 
 
 def test_the_digest_of_a_key_is_stable() -> None:
@@ -84,7 +85,7 @@ def test_a_digest_is_published_otherwise_each_day_and_alike_on_one(digest: int, 
     today, end = day * DAY, (day + 1) * DAY - 1
     assert digest_of_day(digest, today) == digest_of_day(digest, end) != digest_of_day(digest, end + 1)
     assert digest_of_day(digest, today) != f"{digest:016x}"
-    published = PartialSignals(senders=summary([digest])).published(end)
+    published = published_signals(NO_SKEW, 0, summary([digest]), end)
     assert published.busiest_sender == Sender(digest_of_day(digest, today), 1)
 
 
@@ -122,5 +123,5 @@ def test_many_senders_are_counted_within_the_bound_of_the_summary(parts: list[li
 def test_many_senders_of_one_report_each_leave_no_busiest_one() -> None:
     senders = summary(list(range(1, SenderCounts.CAPACITY + 2)))
     assert senders.busiest() is None
-    assert PartialSignals(senders=senders + senders).published(START) == Signals()
+    assert published_signals(NO_SKEW, 0, senders + senders, START) == Signals()
     assert (senders + summary([7, 7])).busiest() == (7, 2)

@@ -33,7 +33,7 @@ def test_a_slice_that_is_far_ahead_is_rejected() -> None:
     decoded = decode(START + HOUR, START + 54 * MINUTE)
     (partial,) = decoded.partials.values()
     assert decoded.rejected_reports == 1
-    assert partial.signals.published(START) == Signals(early=(*[0] * 9, 1))
+    assert partial.signals(START) == Signals(early=(*[0] * 9, 1))
 
 
 @pytest.mark.parametrize("observed", [START, START + HOUR - 1])

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import build
 from tests.build import START
 from tests.pipelines.command import Run
 from uldp.collector.collections import serve
-from uldp.collector.partial import PartialStatistic
 from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.schemas.flags import Flag
@@ -18,7 +18,7 @@ from uldp.schemas.records import Message, Report
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.estimate import estimates_of
 from uldp.transforms.io.local.stream import LocalStream
-from uldp.transforms.seal import flags_of, p_values_of, seal
+from uldp.transforms.seal import WindowSum, flags_of, p_values_of, seal
 
 SPEC = """
 collection: c
@@ -83,10 +83,10 @@ def test_flags_and_estimates_agree(app: int, hours: int, raised: list[Flag], tmp
     of = serve(ResultsFolder(tmp_path).specs.values())["c", 1]
     payloads = of.mechanism.perturb(np.repeat([0, 9], [app, hours]), np.random.default_rng(2))
     n = app + hours
-    part = PartialStatistic(of.mechanism.statistic(payloads), Accounting(n, n))
-    (p_values,) = p_values_of(of.protocol.decoder, [part])
-    assert [flag for flag in flags_of(of, part, p_values) if flag is not Flag.IMPROBABLE_STRATA] == raised
-    sealed = seal(of, part, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), p_values)
+    total = WindowSum.of(build.part(of.mechanism.statistic(payloads), Accounting(n, n)), 0)
+    (p_values,) = p_values_of(of.protocol.decoder, [total])
+    assert [flag for flag in flags_of(of, total, p_values) if flag is not Flag.IMPROBABLE_STRATA] == raised
+    sealed = seal(of, total, 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), p_values)
     tables = [table.n for estimate in estimates_of(of, sealed) for table in estimate.tables]
     assert tables == [each for each in (app, hours) if each >= 50]
     # Whoever merges windows makes a statistic without flags.

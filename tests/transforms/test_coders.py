@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import build
-from tests.collector.test_slices import PARTS, span, values
+from tests.collector.test_partial import PARTS, span, value, values
 from uldp.collector.columns import MixedColumns, ReportColumns
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.collector.slices import NUMBERS, PartialSlices
+from uldp.collector.partial import Partial
+from uldp.collector.signals import SenderCounts
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, Pane, PaneKind, Sender, Signals, Superseded
@@ -29,8 +28,7 @@ from uldp.transforms.coders import (
     MessageCoder,
     MissingCoder,
     MixedColumnsCoder,
-    PartialSlicesCoder,
-    PartialStatisticCoder,
+    PartialCoder,
     RejectedCoder,
     ReportColumnsCoder,
     StateLayoutError,
@@ -155,78 +153,98 @@ def test_symbols_cost_17_bytes_and_their_payload_and_8_more_in_several_slices(sl
 @given(
     st.none() | hnp.arrays(np.int64, st.integers(1, 6)),
     st.tuples(*[st.integers(0, LONGEST)] * 6).map(lambda numbers: Accounting(*numbers)),
-)
-def test_partial_counts_round_trip(counts: Any, accounting: Accounting) -> None:
-    read = PartialStatisticCoder().decode(PartialStatisticCoder().encode(PartialStatistic(counts, accounting)))
-    assert read.accounting == accounting
-    assert read.signals.published(0) == Signals()
-    if counts is None:
-        assert read.cells is None
-    else:
-        np.testing.assert_array_equal(read.cells, counts, strict=True)
-
-
-@given(
-    st.none() | st.integers(0, 2 * SKEW_RANGES - 1),
+    st.integers(0, 2 * SKEW_RANGES - 1),
     st.integers(0, LONGEST),
     st.none() | st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5),
 )
-def test_signals_round_trip(skew: int | None, improbable: int, senders: list[int] | None) -> None:
-    signals = PartialSignals(
-        None if skew is None else np.bincount([skew], minlength=2 * SKEW_RANGES).astype(np.int64),
-        improbable,
-        None if senders is None else SenderCounts.of(np.array(senders, dtype=np.uint64)),
+def test_the_part_of_a_window_round_trips(
+    cells: Any, accounting: Accounting, skew: int, improbable: int, senders: list[int] | None
+) -> None:
+    written = build.part(
+        cells,
+        accounting,
+        skew=np.bincount([skew], minlength=2 * SKEW_RANGES),
+        improbable=improbable,
+        senders=None if senders is None else SenderCounts.of(np.array(senders, dtype=np.uint64)),
     )
-    read = PartialStatisticCoder().decode(PartialStatisticCoder().encode(PartialStatistic(signals=signals)))
-    assert read.signals.published(0) == signals.published(0)
+    read = PartialCoder().decode(PartialCoder().encode(written))
+    assert value(read) == value(written)
+    if read.cells is not None:
+        assert as_dense(read.cells).dtype == np.int64
+
+
+@given(PARTS)
+def test_parts_of_slices_round_trip(parts: list[tuple[int, Partial]]) -> None:
+    written = span(parts)
+    assert values(PartialCoder().decode(PartialCoder().encode(written))) == values(written)
 
 
 def test_few_counts_of_many_symbols_are_written_sparsely() -> None:
     counts = SparseCells(1 << 20, np.array([3, (1 << 20) - 1]), np.array([1, 2**40]))
-    encoded = PartialStatisticCoder().encode(PartialStatistic(counts))
-    assert len(encoded) < 200
-    read = PartialStatisticCoder().decode(encoded).cells
+    encoded = PartialCoder().encode(build.part(counts))
+    assert len(encoded) < 100
+    read = PartialCoder().decode(encoded).cells
     assert isinstance(read, SparseCells)
     np.testing.assert_array_equal(read.dense(), counts.dense(), strict=True)
-
-
-@given(PARTS)
-def test_blocks_round_trip(parts: list[tuple[int, PartialStatistic]]) -> None:
-    written = span(parts)
-    assert values(PartialSlicesCoder().decode(PartialSlicesCoder().encode(written))) == values(written)
 
 
 @pytest.mark.parametrize(
     ("largest", "width"), [(127, 1), (128, 2), (-129, 2), (1 << 15, 4), (1 << 31, 8), (-1 << 40, 8)]
 )
 @pytest.mark.parametrize("size", [3, 1 << 12], ids=["dense", "sparse"])
-def test_cells_of_a_block_take_as_few_bytes_as_the_largest_needs(size: int, largest: int, width: int) -> None:
+def test_cells_take_as_few_bytes_as_the_largest_needs(size: int, largest: int, width: int) -> None:
     def coded(value: int) -> bytes:
         values = np.array([1, value, 0])
         cells: Cells = values if size == 3 else SparseCells(size, np.arange(3), values)
-        return PartialSlicesCoder().encode(PartialSlices.of(0, PartialStatistic(cells, Accounting(1, 1))))
+        return PartialCoder().encode(build.part(cells, Accounting(1, 1)))
 
-    found = PartialSlicesCoder().decode(coded(largest)).cells
+    found = PartialCoder().decode(coded(largest)).cells
     assert found is not None
     np.testing.assert_array_equal(as_dense(found)[:3], [1, largest, 0], strict=True)
     assert as_dense(found).dtype == np.int64
     assert len(coded(largest)) - len(coded(1)) == 3 * (width - 1)
 
 
-def test_numbers_of_a_block_take_as_few_bytes_as_the_largest_needs() -> None:
-    few, many = (PartialSlices.of(0, PartialStatistic(None, Accounting(n, n))) for n in (1, 1 << 40))
-    encoded = [PartialSlicesCoder().encode(each) for each in (few, many)]
-    assert len(encoded[1]) - len(encoded[0]) == 7 * NUMBERS
-    np.testing.assert_array_equal(PartialSlicesCoder().decode(encoded[1]).numbers, many.numbers, strict=True)
+def part_of(n: int, size: int) -> Partial:
+    """The part of a window with n reports, whose clocks are a little wrong."""
+    rng = np.random.default_rng(n)
+    skew = np.zeros(2 * SKEW_RANGES, dtype=np.int64)
+    skew[:8] = rng.multinomial(n, np.full(8, 1 / 8))
+    return build.part(rng.multinomial(n, np.full(size, 1 / size)), Accounting(n, n), skew=skew)
+
+
+@pytest.mark.parametrize(
+    ("part", "before", "now"),
+    [
+        (part_of(1_000, 100), 1263, 197),
+        (part_of(1_000_000, 100), 1263, 317),
+        (part_of(10_000, 625), 5463, 722),
+        (part_of(10_000_000, 625), 5463, 1367),
+        (span([(hour, part_of(10_000, 625)) for hour in range(24)]), 17_851, 16_661),
+        (span([(hour, part_of(10_000_000, 625)) for hour in range(24)]), 35_491, 32_141),
+        (build.part(accounting=Accounting(missing=5)), 79, 42),
+        (build.part(accounting=Accounting(70_000, rejected=70_000)), 79, 53),
+        (build.part(senders=SenderCounts.of(np.arange(3, dtype=np.uint64))), 127, 97),
+    ],
+)
+def test_state_is_small(part: Partial, before: int, now: int) -> None:
+    """``before`` is what two kinds of parts took, each with a coder of its own."""
+    assert len(PartialCoder().encode(part)) <= now < before
+
+
+def test_numbers_take_as_few_bytes_as_the_largest_needs() -> None:
+    few, many = (PartialCoder().encode(build.part(accounting=Accounting(n, n))) for n in (1, 1 << 40))
+    assert len(many) - len(few) == 2 * 7
+    assert PartialCoder().decode(many).accounting == Accounting(1 << 40, 1 << 40)
 
 
 def test_state_of_another_layout_is_refused() -> None:
-    encoded = PartialStatisticCoder().encode(PartialStatistic())
+    encoded = PartialCoder().encode(Partial())
     with pytest.raises(
         StateLayoutError,
-        match=r"^another version of uldp wrote these partial counts: layout 9, expected 2; start .*runbook",
+        match=r"^another version of uldp wrote these partial counts: layout 2, expected 3; start .*runbook",
     ):
-        PartialStatisticCoder().decode(b"\x09" + encoded[1:])
+        PartialCoder().decode(b"\x02" + encoded[1:])
 
 
 CODERS: dict[type, type[Coder]] = {
@@ -236,8 +254,7 @@ CODERS: dict[type, type[Coder]] = {
     Missing: MissingCoder,
     Message: MessageCoder,
     MixedColumns: MixedColumnsCoder,
-    PartialStatistic: PartialStatisticCoder,
-    PartialSlices: PartialSlicesCoder,
+    Partial: PartialCoder,
 }
 
 
@@ -265,5 +282,5 @@ def test_the_size_of_what_is_large_is_known_without_encoding(largest: int) -> No
     support = replace(SUPPORT, cells=counts)
     estimate = build.estimate(SUPPORT, shares, shares)
     sized: list[tuple[Coder, Any]] = [(StatisticCoder(), support), (EstimateCoder(), estimate)]
-    for coder, value in sized:
-        assert 0.5 < coder.estimate_size(value) / len(coder.encode(value)) < 2.1
+    for coder, large in sized:
+        assert 0.5 < coder.estimate_size(large) / len(coder.encode(large)) < 2.1

@@ -17,9 +17,8 @@ from tests.build import HOUR
 from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.groups import Place
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import NUMBERS, Partial
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.slices import NUMBERS
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.schemas.arrays import Payloads
 from uldp.schemas.pane import Accounting
@@ -27,8 +26,7 @@ from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import (
     CollectSlices,
     CountSupport,
-    KeyedSlices,
-    KeyedStatistic,
+    KeyedPartial,
     SumCounts,
     _CountSpansFn,
     count_support,
@@ -92,7 +90,7 @@ def counted(
     return {start: value(partial) for _, span in spans for start, partial in span.slices()}
 
 
-def value(partial: PartialStatistic) -> tuple[list[int] | None, Accounting]:
+def value(partial: Partial) -> tuple[list[int] | None, Accounting]:
     return None if partial.cells is None else as_dense(partial.cells).tolist(), partial.accounting
 
 
@@ -158,7 +156,7 @@ def test_more_bits_than_a_byte_can_count(spec: CollectionSpec) -> None:
 
 
 PARTIAL = st.builds(
-    PartialStatistic,
+    build.part,
     st.none() | st.lists(st.integers(0, 99), min_size=3, max_size=3).map(lambda counts: np.array(counts)),
     st.builds(Accounting, *[st.integers(0, 99)] * 5),
 )
@@ -167,7 +165,7 @@ PARTIAL = st.builds(
 SUM = SumCounts()  # type: ignore[no-untyped-call]
 
 
-def fold(parts: list[PartialStatistic]) -> PartialStatistic:
+def fold(parts: list[Partial]) -> Partial:
     accumulator = SUM.create_accumulator()
     for part in parts:
         accumulator = SUM.add_input(accumulator, part)
@@ -175,9 +173,7 @@ def fold(parts: list[PartialStatistic]) -> PartialStatistic:
 
 
 @given(st.lists(PARTIAL, max_size=6), st.lists(PARTIAL, max_size=6), st.lists(PARTIAL, max_size=6))
-def test_sums_are_a_commutative_monoid(
-    a: list[PartialStatistic], b: list[PartialStatistic], c: list[PartialStatistic]
-) -> None:
+def test_sums_are_a_commutative_monoid(a: list[Partial], b: list[Partial], c: list[Partial]) -> None:
     whole = value(fold([*a, *b, *c]))
     folded = [fold(parts) for parts in (a, b, c)]
     merge = SUM.merge_accumulators
@@ -189,7 +185,7 @@ def test_sums_are_a_commutative_monoid(
 
 
 @given(st.lists(PARTIAL, min_size=1, max_size=4))
-def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[PartialStatistic]) -> None:
+def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[Partial]) -> None:
     coder = SUM.get_accumulator_coder()
     accumulator = SUM.create_accumulator()
     for part in parts:
@@ -197,12 +193,12 @@ def test_an_accumulator_survives_a_checkpoint_anywhere(parts: list[PartialStatis
     assert value(accumulator) == value(fold(parts))
 
 
-def dated(element: KeyedStatistic, timestamp: Any = beam.DoFn.TimestampParam) -> tuple[Any, ...]:
+def dated(element: KeyedPartial, timestamp: Any = beam.DoFn.TimestampParam) -> tuple[Any, ...]:
     key, partial = element
     return key, timestamp.micros // 1000, *value(partial)
 
 
-def dated_slices(element: KeyedSlices, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
+def dated_slices(element: KeyedPartial, timestamp: Any = beam.DoFn.TimestampParam) -> list[tuple[Any, ...]]:
     """The span's origin, and each slice at its last millisecond."""
     key, span = element
     assert timestamp.micros // 1000 == span.slots[0] // TARGETS[key].span_size * TARGETS[key].span_size
@@ -232,14 +228,14 @@ def test_a_bundle_gives_one_sum_for_each_collection_and_slice(bounded: bool) -> 
 @pytest.mark.parametrize("hours", [(0, 1, 0), (0, 40, 40)])
 def test_parts_of_slices_are_collected_into_the_blocks_of_a_bundle(hours: tuple[int, ...]) -> None:
     accounting = Accounting(received=1, duplicate=1)
-    parts = [at_time(hour * HOUR + HOUR - 1, (SYMBOLS.key, PartialStatistic(None, accounting))) for hour in hours]
+    parts = [at_time(hour * HOUR + HOUR - 1, (SYMBOLS.key, build.part(None, accounting))) for hour in hours]
     expected = [
         (SYMBOLS.key, hour * HOUR + HOUR - 1, None, Accounting(received=n, duplicate=n))
         for hour, n in Counter(hours).items()
     ]
     with beam.Pipeline("FnApiRunner") as pipeline:
         created = pipeline | beam.Create(range(len(parts)), reshuffle=False)
-        slices = created | beam.Map(parts.__getitem__).with_output_types(KeyedStatistic)
+        slices = created | beam.Map(parts.__getitem__).with_output_types(KeyedPartial)
         assert_that(slices | CollectSlices(SPECS) | beam.FlatMap(dated_slices), equal_to(expected))
 
 

@@ -4,15 +4,14 @@ import pytest
 
 from tests import build
 from uldp.collector.collections import serve
-from uldp.collector.partial import PartialStatistic
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import Accounting
-from uldp.transforms.seal import flags_of
+from uldp.transforms.seal import WindowSum, flags_of
 
 
 def flags(accounting: Accounting, **limits: object) -> list[Flag]:
     spec = build.spec(limits=limits)
-    return list(flags_of(serve([spec])[spec.key], PartialStatistic(accounting=accounting), {}))
+    return list(flags_of(serve([spec])[spec.key], WindowSum.of(build.part(accounting=accounting), 0), {}))
 
 
 @pytest.mark.parametrize(("limit", "raised"), [(None, []), (0.2, []), (0.19, [Flag.DUPLICATE_RATIO])])

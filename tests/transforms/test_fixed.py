@@ -9,7 +9,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests.transforms.test_slide import dated_windows, span
 from uldp.schemas.specs.collection import WindowSpec
-from uldp.transforms.count import KeyedSlices
+from uldp.transforms.count import KeyedPartial
 from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.windows import at_time, window_fn
 
@@ -33,7 +33,7 @@ def test_the_sums_are_those_of_beams_windows() -> None:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(elements)))
-            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedSlices)
+            | "Parts" >> beam.Map(elements.__getitem__).with_output_types(KeyedPartial)
             | "Sum" >> SumFixedWindows(HOUR)
             | "Date" >> beam.FlatMap(dated_windows, HOUR_MS)
         )

@@ -9,11 +9,10 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 
 from tests import build
 from tests.build import MINUTE, START
-from uldp.collector.partial import PartialStatistic
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Missing
 from uldp.transforms.aggregate import Aggregate
-from uldp.transforms.count import KeyedStatistic
+from uldp.transforms.count import KeyedPartial
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.metrics import NAMESPACE, CounterName
 from uldp.transforms.seal import SealCounts
@@ -33,7 +32,7 @@ def report(number: int, minute: int, published: int) -> Message:
 
 def fired(nonspeculative: int) -> WindowedValue:
     """A sum as it comes out of a window: -1 before the window's end, 0 on time, and more when it is late."""
-    sums = SPEC.key, PartialStatistic(accounting=Accounting(received=1, rejected=1))
+    sums = SPEC.key, build.part(accounting=Accounting(received=1, rejected=1))
     info = PaneInfo(False, False, PaneInfoTiming.UNKNOWN, nonspeculative + 2, nonspeculative)
     return WindowedValue(sums, 0, (IntervalWindow(0, 3600),), info)
 
@@ -71,7 +70,7 @@ def test_every_report_is_counted_by_its_fate() -> None:
 
 def test_a_window_is_counted_once_of_all_its_panes() -> None:
     pipeline = beam.Pipeline("FnApiRunner")
-    sums = pipeline | beam.Create([-1, -1, 0, 1]) | beam.Map(fired).with_output_types(KeyedStatistic)
+    sums = pipeline | beam.Create([-1, -1, 0, 1]) | beam.Map(fired).with_output_types(KeyedPartial)
     sums.is_bounded = False
     _ = sums | SealCounts([SPEC], simulated_clock=True)
     assert counters(pipeline) == {"panes": 4, "windows": 1}

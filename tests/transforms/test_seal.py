@@ -10,14 +10,13 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests import build
 from uldp.collector.collections import ServedCollection, serve
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.signals import PartialSignals, SenderCounts, sender_digest
-from uldp.collector.slices import PartialSlices
+from uldp.collector.partial import Partial
+from uldp.collector.signals import SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_protocol
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.transforms.count import KeyedSlices, KeyedStatistic
-from uldp.transforms.seal import SealCounts, flags_of, p_values_of, seal
+from uldp.transforms.count import KeyedPartial
+from uldp.transforms.seal import SealCounts, WindowSum, flags_of, p_values_of, seal
 
 
 def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
@@ -26,15 +25,16 @@ def target(mechanism: str = "rr", **limits: object) -> ServedCollection:
     return serve([spec])[spec.key]
 
 
-def honest(of: ServedCollection, n: int) -> PartialStatistic:
+def honest(of: ServedCollection, n: int) -> Partial:
     """The counts of n honest devices that all hold the value 3."""
     mechanism = build_protocol(of.spec).mechanism
     payloads = mechanism.perturb(np.full(n, 3), np.random.default_rng(1))
-    return PartialStatistic(mechanism.statistic(payloads), Accounting(received=n, counted=n))
+    return build.part(mechanism.statistic(payloads), Accounting(received=n, counted=n))
 
 
-def flags(of: ServedCollection, partial: PartialStatistic) -> list[Flag]:
-    return list(flags_of(of, partial, *p_values_of(of.protocol.decoder, [partial])))
+def flags(of: ServedCollection, partial: Partial) -> list[Flag]:
+    total = WindowSum.of(partial, 0)
+    return list(flags_of(of, total, *p_values_of(of.protocol.decoder, [total])))
 
 
 @pytest.mark.parametrize("mechanism", ["identity", "rr", "oue", "sue"])
@@ -52,12 +52,12 @@ def test_few_reports(limit: int, raised: list[Flag]) -> None:
 @pytest.mark.parametrize(("limit", "raised"), [(0.2, []), (0.19, [Flag.REJECTED_RATIO])])
 def test_rejected_ratio(limit: float, raised: list[Flag]) -> None:
     of = target(max_rejected_ratio=limit)
-    assert flags(of, honest(of, 80) + PartialStatistic(accounting=Accounting(received=20, rejected=20))) == raised
+    assert flags(of, honest(of, 80) + build.part(accounting=Accounting(received=20, rejected=20))) == raised
 
 
 def test_a_window_of_which_all_is_rejected_has_too_few_reports_and_too_many_rejected() -> None:
     of = target(max_rejected_ratio=0.5)
-    rejected = PartialStatistic(accounting=Accounting(received=1, rejected=1))
+    rejected = build.part(accounting=Accounting(received=1, rejected=1))
     assert flags(of, rejected) == [Flag.FEW_REPORTS, Flag.REJECTED_RATIO]
 
 
@@ -65,7 +65,7 @@ def test_a_window_of_which_all_is_rejected_has_too_few_reports_and_too_many_reje
 def test_improbable_payloads(improbable: int, raised: list[Flag]) -> None:
     """Three where 0.01 are expected come by chance once in 6 million windows, two once in 20,000."""
     of = target("oue")
-    assert flags(of, honest(of, 10_000) + PartialStatistic(signals=PartialSignals(improbable=improbable))) == raised
+    assert flags(of, honest(of, 10_000) + build.part(improbable=improbable)) == raised
 
 
 def test_improbable_counts() -> None:
@@ -75,7 +75,7 @@ def test_improbable_counts() -> None:
     assert isinstance(counts, np.ndarray)
     counts[3] += counts[7]
     counts[7] = 0
-    forged = PartialStatistic(counts, Accounting(received=10_000, counted=10_000))
+    forged = build.part(counts, Accounting(received=10_000, counted=10_000))
     assert flags(of, forged) == [Flag.IMPROBABLE_COUNTS]
 
 
@@ -83,31 +83,28 @@ def test_improbable_counts() -> None:
 def test_busy_sender(limit: int, raised: list[Flag]) -> None:
     of = target(max_reports_per_sender=limit)
     senders = SenderCounts.of(np.array([sender_digest(key, build.SENDER_KEY) for key in "abaca"], dtype=np.uint64))
-    assert flags(of, honest(of, 100) + PartialStatistic(signals=PartialSignals(senders=senders))) == raised
+    assert flags(of, honest(of, 100) + build.part(senders=senders)) == raised
 
 
 def test_more_senders_than_a_summary_holds_raise_no_flag() -> None:
     of = target(max_reports_per_sender=1)
     senders = SenderCounts.of(np.arange(1, 3000, dtype=np.uint64))
-    assert flags(of, honest(of, 100) + PartialStatistic(signals=PartialSignals(senders=senders))) == []
+    assert flags(of, honest(of, 100) + build.part(senders=senders)) == []
 
 
 def test_a_pane_without_reports_has_a_single_0_whatever_its_domain() -> None:
-    sealed = seal(target(), PartialStatistic(), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), {})
+    sealed = seal(target(), WindowSum.of(Partial(), 0), 0, 3_600_000, Pane(PaneKind.ON_TIME, 0), {})
     assert sealed.cells.tolist() == [0]
 
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_pane_without_reports_is_none(bounded: bool) -> None:
     of = target()
-    parts: list[Any] = [(of.spec.key, honest(of, 3)), (of.spec.key, PartialStatistic())]
-    if bounded:
-        parts = [(key, PartialSlices.of(0, partial)) for key, partial in parts]
-    kind = KeyedSlices if bounded else KeyedStatistic
+    parts: list[Any] = [(of.spec.key, honest(of, 3)), (of.spec.key, Partial()), (of.spec.key, build.part())]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
-            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(kind)
+            | beam.Create([TimestampedValue(part, 0) for part in parts]).with_output_types(KeyedPartial)
             | beam.WindowInto(FixedWindows(3600))
         )
         sums.is_bounded = bounded

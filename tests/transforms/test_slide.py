@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import apache_beam as beam
 import numpy as np
@@ -14,27 +15,27 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.slices import PartialSlices
-from uldp.mechanisms.protocol.cells import as_dense
+from tests import build
+from uldp.collector.partial import Partial
+from uldp.mechanisms.protocol.cells import add_cells, as_dense
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import WindowSpec
-from uldp.transforms.count import KeyedSlices, KeyedStatistic, SumCounts
+from uldp.transforms.count import KeyedPartial, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, _CollectFn, slide
 from uldp.transforms.windows import at_time
 
 PERIOD = 10
 
 
-def part(n: int) -> PartialStatistic:
-    return PartialStatistic(np.array([n, 1]), Accounting(received=n, counted=n))
+def part(n: int) -> Partial:
+    return build.part(np.array([n, 1]), Accounting(received=n, counted=n))
 
 
-def span(start: int, n: int) -> PartialSlices:
-    return PartialSlices.of(start, part(n))
+def span(start: int, n: int) -> Partial:
+    return part(n).at(start)
 
 
-def value(partial: PartialStatistic) -> tuple[list[int], Accounting]:
+def value(partial: Partial) -> tuple[list[int], Accounting]:
     assert partial.cells is not None
     return as_dense(partial.cells).tolist(), partial.accounting
 
@@ -43,7 +44,7 @@ def value(partial: PartialStatistic) -> tuple[list[int], Accounting]:
 def test_a_window_is_the_sum_of_its_slices(slots: dict[int, int], length: int) -> None:
     size = length * PERIOD
     slices = {slot * PERIOD: part(n) for slot, n in slots.items()}
-    wanted: dict[int, PartialStatistic] = {}
+    wanted: dict[int, Partial] = {}
     for start, partial in slices.items():
         for window in range(start - size + PERIOD, start + PERIOD, PERIOD):
             wanted[window] = wanted[window] + partial if window in wanted else partial
@@ -62,8 +63,8 @@ def test_what_is_missing_in_a_slice_is_missing_in_the_window_that_begins_with_it
     slices = {slot * PERIOD: part(n) for slot, n in counted.items()}
     without = {start: value(total) for start, total in slide(slices, length * PERIOD, PERIOD)}
     for slot, n in lost.items():
-        before = slices.get(slot * PERIOD, PartialStatistic())
-        slices[slot * PERIOD] = before + PartialStatistic(accounting=Accounting(missing=n))
+        before = slices.get(slot * PERIOD, Partial())
+        slices[slot * PERIOD] = before + build.part(accounting=Accounting(missing=n))
     found = dict(slide(slices, length * PERIOD, PERIOD))
     assert found.keys() == without.keys() | {slot * PERIOD for slot in lost}
     missing = {start: total.accounting.missing for start, total in found.items()}
@@ -77,22 +78,15 @@ def test_what_is_missing_in_a_slice_is_missing_in_the_window_that_begins_with_it
 
 
 def test_a_slot_costs_three_additions_at_the_most() -> None:
-    additions = 0
-
-    class Counting(PartialStatistic):
-        def __add__(self, other: PartialStatistic) -> "Counting":
-            nonlocal additions
-            additions += 1
-            return Counting(None, self.accounting + other.accounting)
-
     slots, length = 1000, 288
-    slices: dict[int, PartialStatistic] = {slot * PERIOD: Counting(None, Accounting(1, 1)) for slot in range(slots)}
-    windows = list(slide(slices, length * PERIOD, PERIOD))
+    slices = {slot * PERIOD: part(1) for slot in range(slots)}
+    with mock.patch("uldp.collector.partial.add_cells", wraps=add_cells) as additions:
+        windows = list(slide(slices, length * PERIOD, PERIOD))
     assert len(windows) == slots + length - 1
-    assert additions < 3 * slots
+    assert slots < additions.call_count < 3 * slots
 
 
-def dated(element: KeyedStatistic, window: Any = beam.DoFn.WindowParam, at: Any = beam.DoFn.TimestampParam) -> Any:
+def dated(element: KeyedPartial, window: Any = beam.DoFn.WindowParam, at: Any = beam.DoFn.TimestampParam) -> Any:
     key, partial = element
     assert window.start <= at <= window.max_timestamp()
     return key, window.start.micros, window.end.micros, partial.accounting.received
@@ -101,7 +95,7 @@ def dated(element: KeyedStatistic, window: Any = beam.DoFn.WindowParam, at: Any 
 @pytest.mark.parametrize("kept", ["duplicate", "late", "rejected"])
 def test_missing_messages_of_a_slice_leave_its_other_reports_in_all_windows(kept: str) -> None:
     others = Accounting(received=2, **{kept: 2})
-    slices = {20: PartialStatistic(accounting=replace(others, missing=3))}
+    slices = {20: build.part(accounting=replace(others, missing=3))}
     found = {start: total.accounting for start, total in slide(slices, 2 * PERIOD, PERIOD)}
     assert found == {10: others, 20: replace(others, missing=3)}
 
@@ -118,15 +112,15 @@ def test_collected_slices_have_the_last_moment_of_the_oldest() -> None:
 
 
 @beam.ptransform_fn
-def slide_and_sum(counts: PCollection[KeyedStatistic], window: WindowSpec) -> PCollection[KeyedStatistic]:
+def slide_and_sum(counts: PCollection[KeyedPartial], window: WindowSpec) -> PCollection[KeyedPartial]:
     """What a stream does, which leaves the sum to the runner."""
-    sums: PCollection[KeyedStatistic] = (
+    sums: PCollection[KeyedPartial] = (
         counts | "Slide" >> SlideWindows(window) | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
     )
     return sums
 
 
-def dated_windows(element: KeyedSlices, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:
+def dated_windows(element: KeyedPartial, size: int, window: Any = beam.DoFn.WindowParam) -> list[Any]:
     """The windows of a sum of a bounded job; the first one's is the element's, unless they slide."""
     key, sums = element
     windows = [(start * 1000, (start + size) * 1000, partial) for start, partial in sums.slices()]
@@ -146,19 +140,17 @@ def test_the_transform_gives_what_beams_sliding_windows_give(bounded: bool) -> N
             wanted[(name, 1), window.start.micros, window.end.micros] += n
     spec = WindowSpec.model_validate({"size": "1h", "period": "15m"})
     elements: list[Any] = [((name, 1), part(n)) for name, _, n in slots]
-    kind: Any = KeyedStatistic
     transform: Any = slide_and_sum(spec)
     date = beam.Map(dated)
     if bounded:
         elements = [((name, 1), span(slot * quarter, n)) for name, slot, n in slots]
-        kind = KeyedSlices
         transform, date = SumSlidingWindows(spec), beam.FlatMap(dated_windows, hour)
     timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (
             pipeline
             | "Indices" >> beam.Create(range(len(slots)))
-            | "Slices" >> beam.Map(timed.__getitem__).with_output_types(kind)
+            | "Slices" >> beam.Map(timed.__getitem__).with_output_types(KeyedPartial)
             | "SlideAndSum" >> transform
             | "Date" >> date
         )

@@ -7,25 +7,23 @@ from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.testing.util import assert_that, equal_to
 
 from tests import build
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.slices import PartialSlices
 from uldp.schemas.pane import Accounting
 from uldp.transforms.aggregate import CountWindows
-from uldp.transforms.count import KeyedSlices
+from uldp.transforms.count import KeyedPartial
 from uldp.transforms.internals import WindowedValue
 from uldp.transforms.windows import at_time
 
-PART = PartialSlices.of(build.START, PartialStatistic(accounting=Accounting(received=1, rejected=1)))
+PART = build.part(accounting=Accounting(received=1, rejected=1)).at(build.START)
 SPECS = [build.spec(version=1), build.spec(version=2, window={"size": "1d"})]
 
 
-def at_start(part: KeyedSlices) -> WindowedValue:
+def at_start(part: KeyedPartial) -> WindowedValue:
     return at_time(build.START, part)
 
 
 def count(version: int) -> None:
     with beam.Pipeline(BundleBasedDirectRunner(), PipelineOptions([])) as pipeline:
-        parts = pipeline | beam.Create([(("c", version), PART)]) | beam.Map(at_start).with_output_types(KeyedSlices)
+        parts = pipeline | beam.Create([(("c", version), PART)]) | beam.Map(at_start).with_output_types(KeyedPartial)
         counts = parts | "CountWindows" >> CountWindows(SPECS)
         assert_that(counts | beam.Map(lambda pane: pane.version), equal_to([version]))
 

@@ -4,7 +4,7 @@ This package uses NumPy and never Beam, so scripts can use it and fuzz tests can
 imports only ``uldp.schemas`` and ``uldp.mechanisms``.
 """
 
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial
 from uldp.collector.reader import Decoded, ReportReader
 
-__all__ = ["Decoded", "PartialStatistic", "ReportReader"]
+__all__ = ["Decoded", "Partial", "ReportReader"]

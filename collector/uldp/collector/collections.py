@@ -70,7 +70,7 @@ class ServedCollection:
 
     @cached_property
     def span_size(self) -> int:
-        """Milliseconds of the spans of time slices that a bounded job sums together; see ``PartialSlices``."""
+        """Milliseconds of the spans of time slices that a bounded job sums together; see ``Partial``."""
         return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // self.mechanism.statistic_size))
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from uldp.collector.collections import BLOCK_CELLS, ServedCollection
-from uldp.collector.slices import NUMBERS
+from uldp.collector.partial import NUMBERS
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.schemas.specs.collection import CollectionKey
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import numpy as np
+
 from uldp.collector.collections import YEAR_9000, ServedCollection
-from uldp.collector.partial import PartialStatistic
-from uldp.schemas.pane import Accounting
+from uldp.collector.partial import Partial, numbers_of
 from uldp.schemas.records import Missing
 from uldp.schemas.specs.collection import CollectionKey
 from uldp.schemas.specs.durations import milliseconds
@@ -15,20 +16,19 @@ MOST_WINDOWS = 10_000
 
 def account_missing(
     collections: Mapping[CollectionKey, ServedCollection], missing: Iterable[Missing]
-) -> Iterator[tuple[tuple[CollectionKey, int], PartialStatistic]]:
+) -> Iterator[tuple[CollectionKey, Partial]]:
     """Account missing messages in each window of each collection that was open when they were lost.
 
     Nobody knows of which collection and window they were, so each of these windows has all of them.
 
     Yields:
-        Collection and start of a window, and its part. A slice may be in several sliding windows; what is missing is
-        in the slice with which the window begins, and ``uldp.transforms.slide`` adds it to no other window.
+        A collection, and the parts of its windows by start. A slice may be in several sliding windows; what is missing
+        is in the slice with which the window begins, and ``uldp.transforms.slide`` adds it to no other window.
     """
     for record in missing:
-        part = PartialStatistic(accounting=Accounting(missing=record.count))
         for key, served in collections.items():
-            for start in open_windows(served, record.after, record.before):
-                yield (key, start), part
+            starts = np.array(open_windows(served, record.after, record.before), dtype=np.int64)
+            yield key, Partial(starts, numbers_of(len(starts), missing=record.count))
 
 
 def open_windows(served: ServedCollection, after: int, before: int) -> range:

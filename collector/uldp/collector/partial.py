@@ -1,30 +1,154 @@
-"""A part of the sufficient statistic and accounting of one window, as the stages send it to the sum."""
+"""Parts of the statistics of windows, as the stages send them to the sum: one time slice, or many as columns.
 
-from dataclasses import dataclass
+Thousands of windows cost more as objects than as reports. So bounded jobs sum spans of slices, and cut out a slice only
+when they publish its window. A stream sums each window alone, because each fires on its own.
+"""
 
-from uldp.collector.signals import PartialSignals
-from uldp.mechanisms.protocol.cells import Cells, add_cells
-from uldp.schemas.pane import Accounting
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import reduce
+from itertools import pairwise
+from operator import add
 
-_NO_REPORTS = Accounting()
-_NO_SIGNALS = PartialSignals()
+import numpy as np
+
+from uldp.collector.signals import SenderCounts, published_signals
+from uldp.mechanisms.protocol.cells import Cells, add_cells, spread_rows, stack_cells, unstack_cells
+from uldp.schemas.arrays import Counts, Times
+from uldp.schemas.pane import SKEW_RANGES, Accounting, Signals
+
+#: The columns of ``Partial.numbers``: the fields of the accounting, then the improbable reports, then clock skew.
+_OUTCOMES = [each.name for each in fields(Accounting)]
+_COUNTED = _OUTCOMES.index("counted")
+_IMPROBABLE = len(_OUTCOMES)
+_SKEW = _IMPROBABLE + 1
+NUMBERS = _SKEW + 2 * SKEW_RANGES
+
+_ONE_SLOT = np.zeros(1, dtype=np.int64)
+_ONE_SLOT.flags.writeable = False  # many parts share it
+
+
+def numbers_of(k: int, skew: Counts | int = 0, improbable: Counts | int = 0, **outcomes: Counts | int) -> Counts:
+    """Return the numbers of k slices, shape (k, NUMBERS).
+
+    Args:
+        k: The number of slices.
+        skew: Shape (k, 2 SKEW_RANGES): number of reports by range of clock skew, as in ``signal_bits``.
+        improbable: Shape (k,): number of counted reports with an improbable payload.
+        outcomes: Shape (k,) each: fields of ``Accounting`` by name. All that is not given is 0.
+    """
+    numbers = np.zeros((k, NUMBERS), dtype=np.int64)
+    numbers[:, _IMPROBABLE] = improbable
+    numbers[:, _SKEW:] = skew
+    for name, counts in outcomes.items():
+        numbers[:, _OUTCOMES.index(name)] = counts
+    return numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartialStatistic:
-    """A part of the statistic of one window: cells, accounting and signals.
+class Partial:
+    """Parts of the statistics of k time slices; a commutative monoid, with no slices as its zero.
 
-    Addition makes these parts a commutative monoid. ``cells`` is None if no report was counted, which keeps a part
-    that holds only accounting small.
+    Attributes:
+        slots: Shape (k,): which slices, ascending: their starts, or their slots if they are those of several
+            collections; see ``uldp.collector.groups``. The only slice of a part whose window is known has slot 0.
+        numbers: Shape (k, NUMBERS): accounting, improbable reports and clock skew of each slice.
+        cells: The cells of all slices, one slice behind the other; None if no report was counted in any of them. They
+            are 0 for a slice in which none was.
+        senders: Number of reports by sender for the slices that have it, by slot.
     """
 
+    slots: Times = field(default_factory=lambda: _ONE_SLOT[:0])
+    numbers: Counts = field(default_factory=lambda: numbers_of(0))
     cells: Cells | None = None
-    accounting: Accounting = _NO_REPORTS
-    signals: PartialSignals = _NO_SIGNALS
+    senders: Mapping[int, SenderCounts] = field(default_factory=dict)
 
-    def __add__(self, other: "PartialStatistic") -> "PartialStatistic":
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def __add__(self, other: "Partial") -> "Partial":
+        if not len(self) or not len(other):
+            return self if len(self) else other
+        if self.slots.tobytes() != other.slots.tobytes():
+            slots = np.union1d(self.slots, other.slots)
+            self, other = self._spread(slots), other._spread(slots)
         if self.cells is None or other.cells is None:
             cells = other.cells if self.cells is None else self.cells
         else:
             cells = add_cells(self.cells, other.cells)
-        return PartialStatistic(cells, self.accounting + other.accounting, self.signals + other.signals)
+        senders = dict(self.senders)
+        for slot, each in other.senders.items():
+            senders[slot] = senders[slot] + each if slot in senders else each
+        return Partial(self.slots, self.numbers + other.numbers, cells, senders)
+
+    def _spread(self, slots: Times) -> "Partial":
+        """Return the same parts among the same slices or more."""
+        if len(slots) == len(self):
+            return self
+        at = np.searchsorted(slots, self.slots)
+        numbers = np.zeros((len(slots), NUMBERS), dtype=np.int64)
+        numbers[at] = self.numbers
+        cells = None if self.cells is None else spread_rows(self.cells, at, len(slots))
+        return Partial(slots, numbers, cells, self.senders)
+
+    @property
+    def accounting(self) -> Accounting:
+        """The accounting of all slices."""
+        return Accounting(*self._totals()[:_IMPROBABLE].tolist())
+
+    def signals(self, start: int) -> Signals:
+        """Return the signals of all slices, as a window that starts at ``start``, in milliseconds, publishes them."""
+        totals = self._totals()
+        senders = reduce(add, self.senders.values()) if self.senders else None
+        return published_signals(totals[_SKEW:], int(totals[_IMPROBABLE]), senders, start)
+
+    def _totals(self) -> Counts:
+        """Return the numbers of all slices, shape (NUMBERS,)."""
+        totals: Counts = self.numbers[0] if len(self) == 1 else self.numbers.sum(axis=0)
+        return totals
+
+    def at(self, slot: int) -> "Partial":
+        """Return the part of a slice, whose slot is 0, with another slot."""
+        senders = {slot: self.senders[0]} if self.senders else {}
+        return Partial(_ONE_SLOT + slot, self.numbers, self.cells, senders)
+
+    def cut(self, size: int) -> Iterator[tuple[int, "Partial"]]:
+        """Cut slices of one collection at the multiples of ``size`` milliseconds.
+
+        Yields:
+            Each multiple below a slice, and its slices.
+        """
+        if not len(self):
+            return
+        origins = self.slots // size * size
+        bounds = [0, *(np.flatnonzero(origins[1:] != origins[:-1]) + 1).tolist(), len(self)]
+        if len(bounds) == 2:
+            yield int(origins[0]), self
+            return
+        cells = None if self.cells is None else unstack_cells(self.cells, len(self))
+        for first, end in pairwise(bounds):
+            slots = self.slots[first:end]
+            yield (
+                int(origins[first]),
+                Partial(
+                    slots,
+                    self.numbers[first:end],
+                    None if cells is None else stack_cells(cells[first:end]),
+                    {slot: each for slot, each in self.senders.items() if slots[0] <= slot <= slots[-1]},
+                ),
+            )
+
+    def slices(self) -> Iterator[tuple[int, "Partial"]]:
+        """Yield the slot of each slice, and its part with slot 0. One whose reports were not counted has no cells."""
+        cells = None if self.cells is None else unstack_cells(self.cells, len(self))
+        counted = self.numbers[:, _COUNTED].tolist()
+        for row, slot in enumerate(self.slots.tolist()):
+            yield (
+                slot,
+                Partial(
+                    _ONE_SLOT,
+                    self.numbers[row : row + 1],
+                    cells[row] if cells is not None and counted[row] else None,
+                    {0: self.senders[slot]} if slot in self.senders else {},
+                ),
+            )

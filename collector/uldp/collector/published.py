@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.pane import Superseded
@@ -21,7 +21,7 @@ from uldp.schemas.pane import Superseded
 Reports = tuple[int, ...]
 
 
-def reports_of(decoder: Decoder, partial: PartialStatistic) -> Reports:
+def reports_of(decoder: Decoder, partial: Partial) -> Reports:
     """Return the number of reports behind each table of a sum."""
     return () if partial.cells is None else decoder.reports(as_dense(partial.cells), partial.accounting.counted)
 
@@ -52,11 +52,11 @@ def differs(before: Reports, after: Reports, least: int, *, or_equals: bool) -> 
 class EarlyStep(NamedTuple):
     """What an early firing publishes, if anything, and what a later one may publish."""
 
-    published: PartialStatistic | None
-    waiting: PartialStatistic | None
+    published: Partial | None
+    waiting: Partial | None
 
 
-def early_step(decoder: Decoder, waiting: PartialStatistic | None, total: PartialStatistic, least: int) -> EarlyStep:
+def early_step(decoder: Decoder, waiting: Partial | None, total: Partial, least: int) -> EarlyStep:
     """Publish what waits once enough reports have come after it; then the total waits.
 
     So whatever is published later, on time above all, has enough reports more than any early pane.

@@ -24,12 +24,11 @@ from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of, unit_of_time
 from uldp.collector.parse import AlikeReports, MessageParser
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.plain import Unparsed
 from uldp.collector.rejects import rejected_records
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import (
-    PartialSignals,
     SenderCounts,
     checked_sender_key,
     sender_digest,
@@ -40,7 +39,6 @@ from uldp.schemas.arrays import Digests, Rows, SignalBits, Times
 from uldp.schemas.codec.encode import encode_batch
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.codec.registry import RegistryIds
-from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import NO_ATTRIBUTES, SENDER, Message
 from uldp.schemas.rejected import Rejected, joined_rejected
@@ -48,9 +46,6 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 #: How many bytes of a message that is too large its rejected record keeps.
 KEPT_BYTES = 4096
-
-#: A time slice of a collection and version: (key, start).
-SliceKey = tuple[CollectionKey, int]
 
 
 @dataclass(slots=True)
@@ -63,8 +58,8 @@ class Decoded:
         late: Messages that hold the reports that were published after their windows had closed.
         late_reports: Number of these reports.
         rejected: Records that hold the reports that cannot be counted.
-        partials: For each time slice, the accounting and clock skew of its late and rejected reports, and the counts of
-            all senders.
+        partials: For each collection, the accounting and clock skew of its late and rejected reports, and the counts of
+            all senders, by the start of their time slice.
     """
 
     received: int = 0
@@ -72,7 +67,7 @@ class Decoded:
     late: list[Message] = field(default_factory=list)
     late_reports: int = 0
     rejected: list[Rejected] = field(default_factory=list)
-    partials: dict[SliceKey, PartialStatistic] = field(default_factory=lambda: defaultdict(PartialStatistic))
+    partials: dict[CollectionKey, Partial] = field(default_factory=lambda: defaultdict(Partial))
 
     @property
     def rejected_reports(self) -> int:
@@ -158,8 +153,8 @@ class ReportReader:
             out.rejected += rejected_records(self._why(each.reason, 1), messages, each.origins, data, detail)
             if each.served is not None:
                 slots = each.served.slice_start(messages.publish_times[each.origins])
-                for start, n in zip(*(found.tolist() for found in np.unique(slots, return_counts=True)), strict=True):
-                    out.partials[each.served.spec.key, start] += PartialStatistic(accounting=Accounting(n, rejected=n))
+                starts, n = np.unique(slots, return_counts=True)
+                out.partials[each.served.spec.key] += Partial(starts, numbers_of(len(starts), received=n, rejected=n))
 
     def _detail_of(self, unparsed: Unparsed, messages: PackedMessages, row: int) -> str:
         """Return what is wrong with one of the messages."""
@@ -241,13 +236,9 @@ def _account(judged: Judged, rows: Rows, slots: Times, signals: SignalBits, out:
     k = len(starts)
     received = np.bincount(groups, minlength=k)
     late = np.bincount(groups[judged.verdicts[rows] == LATE], minlength=k)
-    skews = skew_counts(signals[rows], groups, k)
-    for group in np.flatnonzero(received).tolist():
-        n, of_late = int(received[group]), int(late[group])
-        accounting = Accounting(received=n, late=of_late, rejected=n - of_late)
-        out.partials[served.spec.key, int(starts[group])] += PartialStatistic(
-            None, accounting, PartialSignals(skews[group])
-        )
+    skew = skew_counts(signals[rows], groups, k)
+    numbers = numbers_of(k, skew, received=received, late=late, rejected=received - late)
+    out.partials[served.spec.key] += Partial(starts[received > 0], numbers[received > 0])
 
 
 def _by_message(judged: Judged, rows: Rows) -> Iterator[Rows]:
@@ -278,5 +269,6 @@ def _count_senders(key: CollectionKey, slots: Times, senders: Digests, out: Deco
         return
     order = known[np.argsort(slots[known], kind="stable")]
     starts, firsts = np.unique(slots[order], return_index=True)
-    for start, of_slice in zip(starts.tolist(), np.split(senders[order], firsts[1:]), strict=True):
-        out.partials[key, start] += PartialStatistic(signals=PartialSignals(senders=SenderCounts.of(of_slice)))
+    of_slices = map(SenderCounts.of, np.split(senders[order], firsts[1:]))
+    counts = dict(zip(starts.tolist(), of_slices, strict=True))
+    out.partials[key] += Partial(starts, numbers_of(len(starts)), senders=counts)

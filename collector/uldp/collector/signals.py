@@ -1,13 +1,12 @@
 """Signals about devices and senders: clock skew, improbable payloads, and the number of reports per sender.
 
-The stages may add partial signals in any order, like partial counts. The signals do not change which reports are
+The stages may add them in any order, like partial counts. The signals do not change which reports are
 counted.
 """
 
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -154,42 +153,23 @@ class SenderCounts:
         return int(self.digests[at]), int(self.reports[at])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PartialSignals:
-    """A part of the signals of one window; a commutative monoid under addition while no summary of senders is full.
+def published_signals(skew: Counts, improbable: int, senders: SenderCounts | None, start: int) -> Signals:
+    """Return signals in the form in which they are published.
 
-    Attributes:
-        skew: Shape (2 SKEW_RANGES,): number of reports by range, as in ``signal_bits``; None for no reports.
-        improbable: Number of counted reports with an improbable payload.
-        senders: Number of reports by sender; None if no sender is known, or the spec does not limit reports per sender.
+    Args:
+        skew: Shape (2 SKEW_RANGES,): the number of reports by range of clock skew, as in ``signal_bits``.
+        improbable: The number of counted reports with an improbable payload.
+        senders: The number of reports by sender; None if no sender is known, or the spec does not limit reports per
+            sender.
+        start: The start of the window in milliseconds.
     """
-
-    skew: Counts | None = None
-    improbable: int = 0
-    senders: SenderCounts | None = None
-
-    def __add__(self, other: "PartialSignals") -> "PartialSignals":
-        return PartialSignals(
-            _sum(self.skew, other.skew), self.improbable + other.improbable, _sum(self.senders, other.senders)
-        )
-
-    def published(self, start: int) -> Signals:
-        """Return the published form of these signals, of a window that starts at ``start``, in milliseconds."""
-        busiest = None if self.senders is None else self.senders.busiest()
-        skew = np.zeros(2 * SKEW_RANGES, dtype=np.int64) if self.skew is None else self.skew
-        return Signals(
-            early=_shortened(skew[SKEW_RANGES:]),
-            past=_shortened(skew[:SKEW_RANGES]),
-            improbable_reports=self.improbable,
-            busiest_sender=None if busiest is None else Sender(digest_of_day(busiest[0], start), busiest[1]),
-        )
-
-
-def _sum(one: Any, other: Any) -> Any:
-    """Add two values, either of which may be None."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
+    busiest = None if senders is None else senders.busiest()
+    return Signals(
+        early=_shortened(skew[SKEW_RANGES:]),
+        past=_shortened(skew[:SKEW_RANGES]),
+        improbable_reports=improbable,
+        busiest_sender=None if busiest is None else Sender(digest_of_day(busiest[0], start), busiest[1]),
+    )
 
 
 def _shortened(counts: Counts) -> tuple[int, ...]:

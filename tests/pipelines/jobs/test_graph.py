@@ -146,7 +146,7 @@ def test_another_coder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("compared")
 def test_another_coder_of_accumulators_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SumCounts, "get_accumulator_coder", lambda self: PickleCoder())
-    assert {"-  accumulator: PartialStatisticCoder", "+  accumulator: PickleCoder"} <= refusal(stream_of_both)
+    assert {"-  accumulator: PartialCoder", "+  accumulator: PickleCoder"} <= refusal(stream_of_both)
 
 
 @pytest.mark.usefixtures("compared")

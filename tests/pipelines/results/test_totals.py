@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests import build
 from tests.build import HOUR, START
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.pipelines.jobs import local
 from uldp.pipelines.jobs.progress import summary
@@ -28,7 +28,7 @@ SLIDING = build.spec(window={"size": "1h", "period": "10m"})
 LARGEST_TIME = (1 << 63) - 1
 
 
-def panes(slices: dict[int, PartialStatistic], size: int, period: int) -> list[Statistic]:
+def panes(slices: dict[int, Partial], size: int, period: int) -> list[Statistic]:
     """The pane of each window, as a job makes it."""
     return [
         build.pane([0], start=start, end=start + size, accounting=total.accounting)
@@ -36,8 +36,8 @@ def panes(slices: dict[int, PartialStatistic], size: int, period: int) -> list[S
     ]
 
 
-def received(n: int) -> PartialStatistic:
-    return PartialStatistic(accounting=Accounting(received=n, counted=n, missing=3))
+def received(n: int) -> Partial:
+    return build.part(accounting=Accounting(received=n, counted=n, missing=3))
 
 
 @given(st.dictionaries(st.integers(-9, 40), st.integers(1, 9), max_size=12), st.integers(1, 7))
@@ -71,15 +71,15 @@ def decode(spec: CollectionSpec, messages: Sequence[Message], *, judge_lateness:
     return ReportReader([spec], judge_lateness=judge_lateness).decode(messages)
 
 
-def slices_of(decoded: Decoded) -> dict[int, PartialStatistic]:
+def slices_of(decoded: Decoded) -> dict[int, Partial]:
     """All reports by slice, as the job sums them, but for duplicates."""
-    slices: dict[int, PartialStatistic] = {}
-    for (_, start), partial in decoded.partials.items():
-        slices[start] = slices.get(start, PartialStatistic()) + partial
+    slices: dict[int, Partial] = {}
+    for parts in decoded.partials.values():
+        slices.update(parts.slices())
     for columns in decoded.columns:
         for start in columns.slices.tolist():
-            one = PartialStatistic(accounting=Accounting(received=1, counted=1))
-            slices[start] = slices.get(start, PartialStatistic()) + one
+            one = build.part(accounting=Accounting(received=1, counted=1))
+            slices[start] = slices.get(start, Partial()) + one
     return slices
 
 

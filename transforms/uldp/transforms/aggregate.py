@@ -16,7 +16,7 @@ from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.aggregated import Aggregated
-from uldp.transforms.count import CollectSlices, CountSupport, KeyedSlices, KeyedStatistic, SumCounts
+from uldp.transforms.count import CollectSlices, CountSupport, KeyedPartial, SumCounts
 from uldp.transforms.decode import DecodeReports
 from uldp.transforms.deduplicate import DeduplicateReports
 from uldp.transforms.estimate import EstimateDistributions
@@ -116,10 +116,8 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
 
 
 @dataclass
-class CountWindows(beam.PTransform[PCollection[KeyedStatistic | KeyedSlices], PCollection[Statistic]]):
+class CountWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic]]):
     """Sum partial counts in the windows of their spec, and seal each pane.
-
-    The parts of a bounded collection are of the type ``KeyedSlices``, others ``KeyedStatistic``.
 
     Specs with the same window policy share their steps. Policies share no steps, because a runner drops elements that
     are late by a policy's lateness before they reach any step with state.
@@ -128,7 +126,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic | KeyedSlices], PC
     specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, parts: PCollection[KeyedStatistic | KeyedSlices]) -> PCollection[Statistic]:
+    def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[Statistic]:
         """Make a branch for each policy, named after it, so that a new collection leaves other branches unchanged."""
         policies: dict[str, WindowSpec] = {window_label(spec.window): spec.window for spec in self.specs}
         labels = {spec.key: window_label(spec.window) for spec in self.specs}
@@ -153,7 +151,7 @@ class CountWindows(beam.PTransform[PCollection[KeyedStatistic | KeyedSlices], PC
         return counts
 
 
-def _has_policy(element: KeyedStatistic | KeyedSlices, labels: Mapping[CollectionKey, str], label: str) -> bool:
+def _has_policy(element: KeyedPartial, labels: Mapping[CollectionKey, str], label: str) -> bool:
     """Return whether an element belongs to the collection of a policy.
 
     Raises:

@@ -12,15 +12,13 @@ import numpy as np
 from apache_beam.coders import Coder, registry
 
 from uldp.collector.columns import MixedColumns, ReportColumns
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.signals import PartialSignals, SenderCounts
-from uldp.collector.slices import NUMBERS, PartialSlices
-from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense
+from uldp.collector.partial import NUMBERS, Partial
+from uldp.collector.signals import SenderCounts
+from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense, as_sparse, smallest
 from uldp.schemas.arrays import Counts
 from uldp.schemas.errors import DataError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import load_schema
-from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic, itemsize_of
@@ -199,80 +197,44 @@ class MixedColumnsCoder(DeterministicCoder):
         return 4 + sum(4 + self._PART.estimate_size(part) for part in value)
 
 
-class PartialStatisticCoder(DeterministicCoder):
-    """Encodes a version, then accounting, counts and signals.
+class PartialCoder(DeterministicCoder):
+    """Encodes a version, then slots, numbers, cells and senders.
 
     The bytes are state: an updated job reads the bytes of the job before it. A changed layout needs a new version.
-    """
-
-    _VERSION = 2
-    _HEAD = struct.Struct("<B7q")
-
-    def encode(self, value: PartialStatistic) -> bytes:
-        """Write the version and all parts."""
-        a, signals = value.accounting, value.signals
-        outcomes = a.received, a.counted, a.duplicate, a.late, a.rejected, a.missing
-        out = bytearray(self._HEAD.pack(self._VERSION, *outcomes, signals.improbable))
-        _write_counts(out, value.cells)
-        _write_counts(out, signals.skew)
-        senders = signals.senders
-        out += struct.pack("<I", 0 if senders is None else len(senders.digests))
-        if senders is not None:
-            out += senders.digests.tobytes() + senders.reports.tobytes()
-        return bytes(out)
-
-    def decode(self, encoded: bytes) -> PartialStatistic:
-        """Read the partial counts back.
-
-        Raises:
-            StateLayoutError: if another version of this software wrote the bytes.
-        """
-        version, *accounting, improbable = self._HEAD.unpack_from(encoded)
-        if version != self._VERSION:
-            raise StateLayoutError(
-                f"another version of uldp wrote these partial counts: layout {version}, expected {self._VERSION}"
-            )
-        counts, at = _read_counts(encoded, self._HEAD.size)
-        skew, at = _read_counts(encoded, at)
-        (k,) = struct.unpack_from("<I", encoded, at)
-        digests = np.frombuffer(encoded, np.uint64, k, at + 4)
-        reports = np.frombuffer(encoded, np.int64, k, at + 4 + 8 * k)
-        signals = PartialSignals(
-            None if skew is None else as_dense(skew), improbable, SenderCounts(digests, reports) if k else None
-        )
-        return PartialStatistic(counts, Accounting(*accounting), signals)
-
-
-class PartialSlicesCoder(DeterministicCoder):
-    """Encodes slots and numbers, then cells, then senders. Only bounded jobs have spans, so none is state.
 
     Numbers and cells take as few bytes as the largest of them needs: a thousand collections have ten thousand windows,
     and a runner copies their bytes several times.
     """
 
-    _HEAD = struct.Struct("<IIBB")
+    _VERSION = 3
+    _HEAD = struct.Struct("<BII")
     _SENDERS = struct.Struct("<qI")
 
-    def encode(self, value: PartialSlices) -> bytes:
-        """Write all parts."""
-        of_numbers = itemsize_of(value.numbers)
-        of_cells = 8 if value.cells is None else itemsize_of(_given(value.cells))
-        out = bytearray(self._HEAD.pack(len(value), len(value.senders), of_numbers, of_cells))
-        out += value.slots.tobytes() + value.numbers.astype(f"<i{of_numbers}").tobytes()
-        _write_counts(out, value.cells, of_cells)
+    def encode(self, value: Partial) -> bytes:
+        """Write the version and all parts."""
+        out = bytearray(self._HEAD.pack(self._VERSION, len(value), len(value.senders)))
+        out += value.slots.tobytes()
+        _write_counts(out, smallest(as_sparse(value.numbers.reshape(-1))))
+        _write_counts(out, value.cells)
         for slot, senders in sorted(value.senders.items(), key=itemgetter(0)):
-            out += (
-                self._SENDERS.pack(slot, len(senders.digests)) + senders.digests.tobytes() + senders.reports.tobytes()
-            )
+            out += self._SENDERS.pack(slot, len(senders.digests))
+            out += senders.digests.tobytes() + senders.reports.tobytes()
         return bytes(out)
 
-    def decode(self, encoded: bytes) -> PartialSlices:
-        """Read the span back."""
-        k, of_senders, of_numbers, of_cells = self._HEAD.unpack_from(encoded)
-        at = self._HEAD.size
-        slots = np.frombuffer(encoded, np.int64, k, at)
-        numbers = np.frombuffer(encoded, f"<i{of_numbers}", k * NUMBERS, at + 8 * k).astype(np.int64)
-        cells, at = _read_counts(encoded, at + 8 * k + of_numbers * k * NUMBERS, of_cells)
+    def decode(self, encoded: bytes) -> Partial:
+        """Read the parts back.
+
+        Raises:
+            StateLayoutError: if another version of this software wrote the bytes.
+        """
+        if encoded[0] != self._VERSION:
+            raise StateLayoutError(
+                f"another version of uldp wrote these partial counts: layout {encoded[0]}, expected {self._VERSION}"
+            )
+        _, k, of_senders = self._HEAD.unpack_from(encoded)
+        slots = np.frombuffer(encoded, np.int64, k, self._HEAD.size)
+        numbers, at = _read_counts(encoded, self._HEAD.size + 8 * k)
+        cells, at = _read_counts(encoded, at)
         senders = {}
         for _ in range(of_senders):
             slot, n = self._SENDERS.unpack_from(encoded, at)
@@ -280,15 +242,16 @@ class PartialSlicesCoder(DeterministicCoder):
             digests = np.frombuffer(encoded, np.uint64, n, at)
             senders[slot] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
             at += 16 * n
-        return PartialSlices(slots, numbers.reshape(k, NUMBERS), cells, senders)
+        assert numbers is not None
+        return Partial(slots, as_dense(numbers).reshape(k, NUMBERS), cells, senders)
 
-    def estimate_size(self, value: PartialSlices) -> int:
+    def estimate_size(self, value: Partial) -> int:
         """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
         return value.slots.nbytes + value.numbers.size + (0 if value.cells is None else len(_given(value.cells)))
 
 
 _NONE, _DENSE, _SPARSE = range(3)
-_COUNTS_HEAD = struct.Struct("<BII")
+_COUNTS_HEAD = struct.Struct("<BBII")
 
 
 def _given(counts: Cells) -> Counts:
@@ -296,22 +259,26 @@ def _given(counts: Cells) -> Counts:
     return counts.values if isinstance(counts, SparseCells) else counts
 
 
-def _write_counts(out: bytearray, counts: Cells | None, itemsize: int = 8) -> None:
-    """Append a kind, |Z|, the number of written counts, and the counts; sparse counts come after their symbols."""
+def _write_counts(out: bytearray, counts: Cells | None) -> None:
+    """Append a kind, the bytes of a count, the number of counts, that of written ones, symbols if sparse, and counts.
+
+    A count takes as few bytes as the largest one needs.
+    """
     if counts is None:
-        out += _COUNTS_HEAD.pack(_NONE, 0, 0)
+        out += _COUNTS_HEAD.pack(_NONE, 0, 0, 0)
         return
     given = _given(counts)
+    itemsize = itemsize_of(given)
     if isinstance(counts, SparseCells):
-        out += _COUNTS_HEAD.pack(_SPARSE, counts.size, len(given)) + counts.indices.astype(np.uint32).tobytes()
+        out += _COUNTS_HEAD.pack(_SPARSE, itemsize, counts.size, len(given)) + counts.indices.astype("<u4").tobytes()
     else:
-        out += _COUNTS_HEAD.pack(_DENSE, len(given), len(given))
+        out += _COUNTS_HEAD.pack(_DENSE, itemsize, len(given), len(given))
     out += given.astype(f"<i{itemsize}", copy=False).tobytes()
 
 
-def _read_counts(encoded: bytes, at: int, itemsize: int = 8) -> tuple[Cells | None, int]:
+def _read_counts(encoded: bytes, at: int) -> tuple[Cells | None, int]:
     """Read the counts that ``_write_counts`` wrote at an offset; return them and the offset at which they end."""
-    kind, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
+    kind, itemsize, size, written = _COUNTS_HEAD.unpack_from(encoded, at)
     at += _COUNTS_HEAD.size
     if kind == _NONE:
         return None, at
@@ -330,7 +297,6 @@ for _type, _coder in (
     (Missing, MissingCoder),
     (Message, MessageCoder),
     (MixedColumns, MixedColumnsCoder),
-    (PartialStatistic, PartialStatisticCoder),
-    (PartialSlices, PartialSlicesCoder),
+    (Partial, PartialCoder),
 ):
     registry.register_coder(_type, _coder)

@@ -14,28 +14,26 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.groups import Place
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
-from uldp.collector.slices import PartialSlices, counted_numbers
 from uldp.mechanisms.protocol.cells import stack_cells
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
-from uldp.transforms.coders import PartialStatisticCoder
+from uldp.transforms.coders import PartialCoder
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import at_time
 
-#: A part of the statistic of a time slice, which is that of the element's time, by collection and version.
-KeyedStatistic = tuple[tuple[str, int], PartialStatistic]
-#: Parts of the statistics of several time slices of one span, by group of collections; see ``Place``.
-KeyedSlices = tuple[tuple[str, int], PartialSlices]
+#: By collection and version, the part of a time slice, which is that of the element's time. Spans of a bounded job have
+#: the parts of several slices by group of collections; see ``Place``.
+KeyedPartial = tuple[tuple[str, int], Partial]
 #: A group of collections, and the start of a span of time slices in milliseconds.
 SpanKey = tuple[tuple[str, int], int]
 
 
 def count_support(
     served: ServedCollection, collections: Mapping[Place, Sequence[ReportColumns]]
-) -> Iterator[tuple[SpanKey, PartialSlices]]:
+) -> Iterator[tuple[SpanKey, Partial]]:
     """Count the reports of each time slice of collections with the same rules: few reports take as long as many.
 
     Args:
@@ -60,7 +58,8 @@ def count_support(
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
     signals = np.concatenate([part.signals for part in parts])
-    numbers = counted_numbers(skew_counts(signals, groups, k), improbable_counts(signals, groups, k))
+    n, skew, improbable = np.bincount(groups), skew_counts(signals, groups, k), improbable_counts(signals, groups, k)
+    numbers = numbers_of(k, skew, improbable, received=n, counted=n)
     names = {place.group: number for number, place in enumerate(collections)}
     named = np.array([names[place.group] for place in collections])[of]
     slots = starts + np.array([place.offset for place in collections])[of]
@@ -72,7 +71,7 @@ def count_support(
     keys = list(collections)
     for first, end in pairwise([0, *ends.tolist(), k]):
         rows = slice(first, end)
-        span = PartialSlices(slots[rows], numbers[rows], stack_cells(cells[rows]))
+        span = Partial(slots[rows], numbers[rows], stack_cells(cells[rows]))
         yield (keys[named[first]].group, int(spans[first]) * served.span_size), span
 
 
@@ -80,8 +79,8 @@ def count_support(
 class CountSupport(beam.PTransform[PCollection[MixedColumns], PCollection[Any]]):
     """Count report columns into parts of statistics by (collection, version) within each bundle.
 
-    Bounded columns give a ``KeyedSlices`` for each bundle and span of slices. Others give a ``KeyedStatistic`` for each
-    bundle and slice, at the slice's time, because each window of a stream fires on its own.
+    Bounded columns give an element for each bundle and span of slices. Others give one for each bundle and slice, at
+    the slice's time, because each window of a stream fires on its own.
 
     Attributes:
         coded: Whether the columns may come from a coder, which leaves them as views of one buffer.
@@ -118,7 +117,7 @@ class _CountFn(beam.DoFn):
         self._served, self._groups = self._specs.served, self._specs.groups
 
     def start_bundle(self) -> None:
-        self._sums: defaultdict[SpanKey, PartialSlices] = defaultdict(PartialSlices)
+        self._sums: defaultdict[SpanKey, Partial] = defaultdict(Partial)
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._reports: Counter[CollectionKey] = Counter()
         self._enough: defaultdict[CollectionKey, int] = defaultdict(lambda: self.AT_ONCE)
@@ -166,14 +165,14 @@ class _CountFn(beam.DoFn):
         for key in keys:
             self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[self._groups.places[key].group])
 
-    def _drain(self) -> Iterator[tuple[SpanKey, PartialSlices]]:
+    def _drain(self) -> Iterator[tuple[SpanKey, Partial]]:
         """Count what waits, and yield each span once."""
         self._count_all()
         while self._sums:
             yield self._sums.popitem()
 
 
-@beam.typehints.with_output_types(KeyedStatistic)
+@beam.typehints.with_output_types(KeyedPartial)
 class _CountSlicesFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         for (group, _), span in self._drain():
@@ -182,27 +181,33 @@ class _CountSlicesFn(_CountFn):
                 yield at_time(served.last_of_slice(start), (served.spec.key, partial))
 
 
-@beam.typehints.with_output_types(KeyedSlices)
+@beam.typehints.with_output_types(KeyedPartial)
 class _CountSpansFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         for (group, origin), span in self._drain():
             yield at_time(origin, (group, span))
 
 
+def at_their_times(served: ServedCollection, parts: Partial) -> Iterator[WindowedValue]:
+    """Yield the part of each slice of a collection, at the slice's time."""
+    for start, part in parts.slices():
+        yield at_time(served.last_of_slice(start), (served.spec.key, part))
+
+
 @dataclass
-class CollectSlices(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedSlices]]):
+class CollectSlices(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
     """Collect the parts of slices of a bounded collection, each at the time of its slice, into spans of a bundle."""
 
     specs: Iterable[CollectionSpec]
 
-    def expand(self, parts: PCollection[KeyedStatistic]) -> PCollection[KeyedSlices]:
+    def expand(self, parts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Add the parts of each span."""
-        spans: PCollection[KeyedSlices] = parts | "CollectSlices" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
+        spans: PCollection[KeyedPartial] = parts | "CollectSlices" >> beam.ParDo(_CollectFn(SharedSpecs.of(self.specs)))
         return spans
 
 
-@beam.typehints.with_input_types(KeyedStatistic)
-@beam.typehints.with_output_types(KeyedSlices)
+@beam.typehints.with_input_types(KeyedPartial)
+@beam.typehints.with_output_types(KeyedPartial)
 class _CollectFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
@@ -211,14 +216,14 @@ class _CollectFn(beam.DoFn):
         self._served, self._groups = self._specs.served, self._specs.groups
 
     def start_bundle(self) -> None:
-        self._spans: defaultdict[SpanKey, PartialSlices] = defaultdict(PartialSlices)
+        self._spans: defaultdict[SpanKey, Partial] = defaultdict(Partial)
 
-    def process(self, element: KeyedStatistic, timestamp: Given = beam.DoFn.TimestampParam) -> None:
+    def process(self, element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         served, place, time = self._served[key], self._groups.places[key], timestamp.micros // 1000
         slot = time // served.slice_size * served.slice_size + place.offset
         origin = time // served.span_size * served.span_size
-        self._spans[place.group, origin] += PartialSlices.of(slot, partial)
+        self._spans[place.group, origin] += partial.at(slot)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         while self._spans:
@@ -226,27 +231,27 @@ class _CollectFn(beam.DoFn):
             yield at_time(origin, (group, span))
 
 
-@beam.typehints.with_input_types(PartialStatistic)
-@beam.typehints.with_output_types(PartialStatistic)
+@beam.typehints.with_input_types(Partial)
+@beam.typehints.with_output_types(Partial)
 class SumCounts(beam.CombineFn):
-    """Adds partial counts."""
+    """Adds partial counts, of one window or of spans."""
 
-    def create_accumulator(self) -> PartialStatistic:
+    def create_accumulator(self) -> Partial:
         """Return the zero of the monoid."""
-        return PartialStatistic()
+        return Partial()
 
-    def add_input(self, mutable_accumulator: PartialStatistic, element: PartialStatistic) -> PartialStatistic:
+    def add_input(self, mutable_accumulator: Partial, element: Partial) -> Partial:
         """Add one part."""
         return mutable_accumulator + element
 
-    def merge_accumulators(self, accumulators: Iterable[PartialStatistic]) -> PartialStatistic:
+    def merge_accumulators(self, accumulators: Iterable[Partial]) -> Partial:
         """Add many parts."""
         return sum(accumulators, self.create_accumulator())
 
-    def extract_output(self, accumulator: PartialStatistic) -> PartialStatistic:
+    def extract_output(self, accumulator: Partial) -> Partial:
         """Return the sum."""
         return accumulator
 
     def get_accumulator_coder(self) -> Coder:
         """Return our own coder, because accumulators are state and must not be pickles."""
-        return PartialStatisticCoder()
+        return PartialCoder()

@@ -15,8 +15,8 @@ from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import MixedColumns, ReportColumns, by_shard, concatenate
 from uldp.collector.hashing import key_of
 from uldp.collector.missing import account_missing
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.reader import ReportReader, SliceKey
+from uldp.collector.partial import Partial
+from uldp.collector.reader import ReportReader
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import checked_sender_key
 from uldp.schemas.codec.packed import PackedMessages, message_bytes
@@ -24,7 +24,7 @@ from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected, count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
-from uldp.transforms.count import KeyedStatistic
+from uldp.transforms.count import KeyedPartial, at_their_times
 from uldp.transforms.internals import no_annotations, typed
 from uldp.transforms.io.chunks import Chunk
 from uldp.transforms.kept import Kept
@@ -46,7 +46,7 @@ class DecodedReports(NamedTuple):
     """
 
     columns: PCollection[tuple[int, MixedColumns]]
-    accounting: PCollection[KeyedStatistic]
+    accounting: PCollection[KeyedPartial]
     late: PCollection[Message]
     rejected: PCollection[Rejected]
     missing: PCollection[Missing]
@@ -86,7 +86,7 @@ class DecodeReports(beam.PTransform[PCollection[Message | Chunk], DecodedReports
         )
         return DecodedReports(
             typed(decoded.columns, tuple[int, MixedColumns]),
-            typed(decoded.accounting, KeyedStatistic),
+            typed(decoded.accounting, KeyedPartial),
             typed(decoded.late, Message),
             typed(decoded.rejected, Rejected),
             typed(decoded.missing, Missing),
@@ -154,7 +154,7 @@ class _DecodeFn(beam.DoFn):
         self._clear()
         self._columns: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
         self._held = 0
-        self._partials: dict[SliceKey, PartialStatistic] = defaultdict(PartialStatistic)
+        self._partials: dict[CollectionKey, Partial] = defaultdict(Partial)
 
     def _clear(self) -> None:
         self._messages: list[Message] = []
@@ -197,13 +197,11 @@ class _DecodeFn(beam.DoFn):
         self._missing_messages.inc(sum(record.count for record in missing))
         for record in missing:
             yield beam.pvalue.TaggedOutput("missing", at_time(min(max(record.before, 0), YEAR_9000 - 1), record))
-        for slot, partial in account_missing(self._served, missing):
-            self._partials[slot] += partial
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)
             self._held += columns.nbytes
-        for slot, partial in decoded.partials.items():
-            self._partials[slot] += partial
+        for key, partial in chain(account_missing(self._served, missing), decoded.partials.items()):
+            self._partials[key] += partial
         if self._shards is None or self._held >= self.MAX_HELD:
             yield from self._emit()
 
@@ -217,9 +215,9 @@ class _DecodeFn(beam.DoFn):
             parts = chain.from_iterable(map(_joined, self._columns.values()))
             for shard, mixed in by_shard(parts, self._shards or 1, self._shard_key):
                 yield at_time(at, (shard, mixed))
-        for (key, start), partial in self._partials.items():
-            at = self._served[key].last_of_slice(start)
-            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (key, partial)))
+        for key, partial in self._partials.items():
+            for part in at_their_times(self._served[key], partial):
+                yield beam.pvalue.TaggedOutput("accounting", part)
         self._columns.clear()
         self._partials.clear()
         self._held = 0

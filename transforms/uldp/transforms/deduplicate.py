@@ -28,19 +28,18 @@ from apache_beam.transforms.userstate import (
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.remembered_ids import ids_by_expiry, masked_ids
 from uldp.collector.shared_specs import SharedSpecs
-from uldp.collector.signals import PartialSignals, skew_counts
+from uldp.collector.signals import skew_counts
 from uldp.schemas.arrays import Mask
-from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.transforms.count import KeyedStatistic
+from uldp.transforms.count import KeyedPartial, at_their_times
 from uldp.transforms.internals import Given, Timestamp, no_annotations, typed
 from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
 from uldp.transforms.remembered import BAGS, Remembered
-from uldp.transforms.windows import at_time, globally
+from uldp.transforms.windows import globally
 
 
 class DeduplicatedReports(NamedTuple):
@@ -52,7 +51,7 @@ class DeduplicatedReports(NamedTuple):
     """
 
     columns: PCollection[MixedColumns]
-    accounting: PCollection[KeyedStatistic]
+    accounting: PCollection[KeyedPartial]
 
 
 @dataclass
@@ -71,19 +70,17 @@ class DeduplicateReports(beam.PTransform[PCollection[tuple[int, MixedColumns]], 
         """Look for copies by shard, in the global window, because a copy may come in another window."""
         deduplicate = _DeduplicateFn(SharedSpecs.of(self.specs), forgets=not columns.is_bounded)
         found = columns | "DropCopies" >> globally(deduplicate, "accounting", main="columns")
-        return DeduplicatedReports(typed(found.columns, MixedColumns), typed(found.accounting, KeyedStatistic))
+        return DeduplicatedReports(typed(found.columns, MixedColumns), typed(found.accounting, KeyedPartial))
 
 
 def _account(served: ServedCollection, copies: ReportColumns) -> Iterator[Any]:
     """Yield the accounting of dropped copies by time slice, at its time."""
     starts, groups = slice_groups(copies.slices, served.slice_size)
     k = len(starts)
-    skews = skew_counts(copies.signals, groups, k)
-    for start, n, skew in zip(starts.tolist(), np.bincount(groups, minlength=k).tolist(), skews, strict=True):
-        if n:
-            partial = PartialStatistic(None, Accounting(received=n, duplicate=n), PartialSignals(skew))
-            at = served.last_of_slice(start)
-            yield beam.pvalue.TaggedOutput("accounting", at_time(at, (served.spec.key, partial)))
+    n = np.bincount(groups, minlength=k)
+    numbers = numbers_of(k, skew_counts(copies.signals, groups, k), received=n, duplicate=n)
+    for part in at_their_times(served, Partial(starts[n > 0], numbers[n > 0])):
+        yield beam.pvalue.TaggedOutput("accounting", part)
 
 
 @beam.typehints.with_input_types(tuple[int, MixedColumns])

@@ -6,25 +6,22 @@ fires before all input is read. So the runner groups by key and span in one glob
 times when their panes are sealed.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import apache_beam as beam
-from apache_beam.coders import Coder
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.slices import PartialSlices
+from uldp.collector.partial import Partial
 from uldp.schemas.specs.collection import WindowSpec
-from uldp.transforms.coders import PartialSlicesCoder
-from uldp.transforms.count import KeyedSlices, SpanKey
+from uldp.transforms.count import KeyedPartial, SpanKey, SumCounts
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, window_into
 
-SpanPart = tuple[SpanKey, PartialSlices]
+SpanPart = tuple[SpanKey, Partial]
 
 
 @dataclass
-class SumFixedWindows(beam.PTransform[PCollection[KeyedSlices], PCollection[KeyedSlices]]):
+class SumFixedWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
     """Sum spans of a bounded collection, whose slices are the windows. The result holds each window once.
 
     Each element of the result is in the window in which its span begins.
@@ -32,19 +29,19 @@ class SumFixedWindows(beam.PTransform[PCollection[KeyedSlices], PCollection[Keye
 
     window: WindowSpec
 
-    def expand(self, spans: PCollection[KeyedSlices]) -> PCollection[KeyedSlices]:
+    def expand(self, spans: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Sum by span, and then put each sum into a window."""
-        sums: PCollection[KeyedSlices] = (
+        sums: PCollection[KeyedPartial] = (
             spans
             | "KeyByBlock" >> beam.Map(_by_span).with_output_types(SpanPart)
-            | "SumBlocks" >> beam.CombinePerKey(SumSpans())  # type: ignore[no-untyped-call]
-            | "AtBlock" >> beam.Map(_at_span).with_output_types(KeyedSlices)
+            | "SumBlocks" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+            | "AtBlock" >> beam.Map(_at_span).with_output_types(KeyedPartial)
             | "Window" >> window_into(self.window, bounded=True)
         )
         return sums
 
 
-def _by_span(element: KeyedSlices, timestamp: Given = beam.DoFn.TimestampParam) -> SpanPart:
+def _by_span(element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> SpanPart:
     key, span = element
     return (key, timestamp.micros // 1000), span
 
@@ -52,29 +49,3 @@ def _by_span(element: KeyedSlices, timestamp: Given = beam.DoFn.TimestampParam) 
 def _at_span(element: SpanPart) -> WindowedValue:
     (key, origin), span = element
     return at_time(origin, (key, span))
-
-
-@beam.typehints.with_input_types(PartialSlices)
-@beam.typehints.with_output_types(PartialSlices)
-class SumSpans(beam.CombineFn):
-    """Adds spans."""
-
-    def create_accumulator(self) -> PartialSlices:
-        """Return the zero of the monoid."""
-        return PartialSlices()
-
-    def add_input(self, mutable_accumulator: PartialSlices, element: PartialSlices) -> PartialSlices:
-        """Add one span."""
-        return mutable_accumulator + element
-
-    def merge_accumulators(self, accumulators: Iterable[PartialSlices]) -> PartialSlices:
-        """Add many spans."""
-        return sum(accumulators, self.create_accumulator())
-
-    def extract_output(self, accumulator: PartialSlices) -> PartialSlices:
-        """Return the sum."""
-        return accumulator
-
-    def get_accumulator_coder(self) -> Coder:
-        """Return our own coder, because accumulators must not be pickles."""
-        return PartialSlicesCoder()

@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -14,7 +14,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 
 from uldp.collector.collections import ServedCollection
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial
 from uldp.collector.published import History, early_step, public, reports_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
@@ -22,34 +22,48 @@ from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import IMPROBABLE_TAIL
+from uldp.schemas.arrays import Counts
 from uldp.schemas.flags import Flag
-from uldp.schemas.pane import Accounting, Pane, PaneKind, Superseded
+from uldp.schemas.pane import Accounting, Pane, PaneKind, Signals, Superseded
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.coders import PartialStatisticCoder
-from uldp.transforms.count import KeyedSlices, KeyedStatistic
+from uldp.transforms.coders import PartialCoder
+from uldp.transforms.count import KeyedPartial
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.metrics import counter
 from uldp.transforms.windows import expires, in_window, pane_of
 
 
-def p_values_of(decoder: Decoder, partials: Sequence[PartialStatistic]) -> list[Mapping[Flag, float]]:
+class WindowSum(NamedTuple):
+    """The sum of a window, as its pane publishes it: all cells, or None if no report was counted."""
+
+    cells: Counts | None
+    accounting: Accounting
+    signals: Signals
+
+    @classmethod
+    def of(cls, partial: Partial, start: int) -> "WindowSum":
+        """Return the sum of the window that starts at ``start``, in milliseconds."""
+        cells = None if partial.cells is None else as_dense(partial.cells)
+        return cls(cells, partial.accounting, partial.signals(start))
+
+
+def p_values_of(decoder: Decoder, sums: Sequence[WindowSum]) -> list[Mapping[Flag, float]]:
     """Test the cells of windows, see ``Decoder.p_values_of_each``; a window without counted reports has no p-values."""
-    counted = [(as_dense(each.cells), each.accounting.counted) for each in partials if each.cells is not None]
+    counted = [(each.cells, each.accounting.counted) for each in sums if each.cells is not None]
     tested = iter(decoder.p_values_of_each(counted))
-    return [{} if each.cells is None else next(tested) for each in partials]
+    return [{} if each.cells is None else next(tested) for each in sums]
 
 
-def flags_of(served: ServedCollection, partial: PartialStatistic, p_values: Mapping[Flag, float]) -> Iterator[Flag]:
+def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag, float]) -> Iterator[Flag]:
     """Yield the flags that warn about a window, except ``INCOMPLETE``.
 
     Args:
         served: The collection.
-        partial: The sum of the window.
+        total: The sum of the window.
         p_values: See ``p_values_of``.
     """
-    limits, accounting, signals = served.spec.limits, partial.accounting, partial.signals
-    cells = None if partial.cells is None else as_dense(partial.cells)
+    limits, (cells, accounting, signals) = served.spec.limits, total
     reports = (accounting.counted,) if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
     if max(reports) < limits.min_reports:
         yield Flag.FEW_REPORTS
@@ -61,12 +75,13 @@ def flags_of(served: ServedCollection, partial: PartialStatistic, p_values: Mapp
         yield Flag.DUPLICATE_RATIO
     if accounting.missing:
         yield Flag.MISSING_REPORTS
-    if signals.improbable and excess_p_value(signals.improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
+    improbable = signals.improbable_reports
+    if improbable and excess_p_value(improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
     yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
-    busiest = None if signals.senders is None else signals.senders.busiest()
-    if most is not None and busiest is not None and busiest[1] > most:
+    busiest = signals.busiest_sender
+    if most is not None and busiest is not None and busiest.reports > most:
         yield Flag.BUSY_SENDER
 
 
@@ -77,7 +92,7 @@ def _exceeds(limit: float | None, part: int, received: int) -> bool:
 
 def seal(
     served: ServedCollection,
-    partial: PartialStatistic,
+    total: WindowSum,
     start: int,
     end: int,
     pane: Pane,
@@ -94,17 +109,11 @@ def seal(
         window_start=start,
         window_end=end,
         pane=pane,
-        cells=np.zeros(1, dtype=np.int64) if partial.cells is None else as_dense(partial.cells),
-        accounting=partial.accounting,
-        flags=tuple(flags_of(served, partial, p_values)),
-        signals=partial.signals.published(start),
+        cells=np.zeros(1, dtype=np.int64) if total.cells is None else total.cells,
+        accounting=total.accounting,
+        flags=tuple(flags_of(served, total, p_values)),
+        signals=total.signals,
     )
-
-
-def _dense(partial: PartialStatistic) -> PartialStatistic:
-    """Return a part whose cells are given in full, so that each step that reads them need not make them."""
-    cells = None if partial.cells is None else as_dense(partial.cells)
-    return PartialStatistic(cells, partial.accounting, partial.signals)
 
 
 #: The accounting of an empty pane. Panes accumulate, so each should hold a report. But if the watermark passes the end
@@ -114,11 +123,10 @@ NOTHING = Accounting()
 
 
 @dataclass
-class SealCounts(beam.PTransform[PCollection[KeyedStatistic | KeyedSlices], PCollection[Statistic]]):
+class SealCounts(beam.PTransform[PCollection[KeyedPartial], PCollection[Statistic]]):
     """Add window, pane, flags, signals and the superseded pane to each sum that comes out of a window.
 
-    The sums of a bounded collection come as a ``KeyedSlices`` for each group of windows. Others are a
-    ``KeyedStatistic`` for each pane.
+    The sums of a bounded collection come in an element for each group of windows, others in one for each pane.
 
     Attributes:
         specs: The collections to serve.
@@ -128,7 +136,7 @@ class SealCounts(beam.PTransform[PCollection[KeyedStatistic | KeyedSlices], PCol
     specs: Iterable[CollectionSpec]
     simulated_clock: bool = False
 
-    def expand(self, sums: PCollection[KeyedStatistic | KeyedSlices]) -> PCollection[Statistic]:
+    def expand(self, sums: PCollection[KeyedPartial]) -> PCollection[Statistic]:
         """Seal the panes; a bounded collection has one pane for each window, which supersedes nothing."""
         if sums.is_bounded:
             seal_fn: beam.DoFn = _SealSpansFn(SharedSpecs.of(self.specs))
@@ -149,7 +157,7 @@ class _Sealer(beam.DoFn):
         self._served, self._groups = self._specs.served, self._specs.groups
 
 
-@beam.typehints.with_input_types(KeyedSlices)
+@beam.typehints.with_input_types(KeyedPartial)
 @beam.typehints.with_output_types(Statistic)
 class _SealSpansFn(_Sealer):
     """Seals the only pane of each window."""
@@ -161,10 +169,10 @@ class _SealSpansFn(_Sealer):
         self._clear()
 
     def _clear(self) -> None:
-        self._waiting: defaultdict[LdpProtocol, list[KeyedSlices]] = defaultdict(list)
+        self._waiting: defaultdict[LdpProtocol, list[KeyedPartial]] = defaultdict(list)
         self._room = self.AT_ONCE
 
-    def process(self, element: KeyedSlices) -> Iterable[WindowedValue] | None:
+    def process(self, element: KeyedPartial) -> Iterable[WindowedValue] | None:
         group, span = element
         served = self._served[group]
         self._waiting[served.protocol].append(element)
@@ -179,15 +187,16 @@ class _SealSpansFn(_Sealer):
         self._clear()
         for protocol, spans in waiting.items():
             panes = [
-                (*self._groups.find(group, slot), _dense(partial))
+                (served, start, total)
                 for group, span in spans
                 for slot, partial in span.slices()
-                if partial.accounting != NOTHING
+                for served, start in [self._groups.find(group, slot)]
+                if (total := WindowSum.of(partial, start)).accounting != NOTHING
             ]
-            p_values = p_values_of(protocol.decoder, [partial for _, _, partial in panes])
-            for (served, start, partial), tested in zip(panes, p_values, strict=True):
+            p_values = p_values_of(protocol.decoder, [total for _, _, total in panes])
+            for (served, start, total), tested in zip(panes, p_values, strict=True):
                 end = start + served.window_size
-                yield in_window(start, end, seal(served, partial, start, end, _ONLY, tested))
+                yield in_window(start, end, seal(served, total, start, end, _ONLY, tested))
             self._panes.inc(len(panes))
             self._windows.inc(len(panes))
 
@@ -196,14 +205,14 @@ class _SealSpansFn(_Sealer):
 _ONLY = Pane(PaneKind.ON_TIME, 0)
 
 
-@beam.typehints.with_input_types(KeyedStatistic)
+@beam.typehints.with_input_types(KeyedPartial)
 @beam.typehints.with_output_types(Statistic)
 class _SealPanesFn(_Sealer):
     """Seals the panes of a window one after the other, and remembers what was published."""
 
     HISTORY = ReadModifyWriteStateSpec("history", BytesCoder())
     #: What an early pane may publish later, see ``early_step``.
-    WAITING = ReadModifyWriteStateSpec("waiting", PartialStatisticCoder())
+    WAITING = ReadModifyWriteStateSpec("waiting", PartialCoder())
     EXPIRY = TimerSpec("expiry", TimeDomain.WATERMARK)
 
     def __init__(self, specs: SharedSpecs, *, simulated_clock: bool) -> None:
@@ -212,7 +221,7 @@ class _SealPanesFn(_Sealer):
 
     def process(
         self,
-        element: KeyedStatistic,
+        element: KeyedPartial,
         window: Given = beam.DoFn.WindowParam,
         info: Given = beam.DoFn.PaneInfoParam,
         history: Given = beam.DoFn.StateParam(HISTORY),
@@ -230,15 +239,15 @@ class _SealPanesFn(_Sealer):
             return
         if not early:
             waiting.clear()
-        sealed, past = self._sealed(served, _dense(partial), window, pane, past)
+        sealed, past = self._sealed(served, partial, window, pane, past)
         history.write(past.pack())
         self._panes.inc()
         self._windows.inc(pane.kind is PaneKind.ON_TIME)
         yield sealed
 
     def _early(
-        self, served: ServedCollection, pane: Pane, past: History, total: PartialStatistic, waiting: Any
-    ) -> PartialStatistic | None:
+        self, served: ServedCollection, pane: Pane, past: History, total: Partial, waiting: Any
+    ) -> Partial | None:
         """Return what an early pane publishes, if anything."""
         least = served.spec.limits.min_reports
         if least == 1:
@@ -254,12 +263,13 @@ class _SealPanesFn(_Sealer):
         return step.published
 
     def _sealed(
-        self, served: ServedCollection, partial: PartialStatistic, window: Any, pane: Pane, past: History
+        self, served: ServedCollection, partial: Partial, window: Any, pane: Pane, past: History
     ) -> tuple[Statistic, History]:
         """Seal a pane, and return the history with it."""
         start, end = window.start.micros // 1000, window.end.micros // 1000
-        (p_values,) = p_values_of(served.protocol.decoder, [partial])
-        sealed = seal(served, partial, start, end, pane, p_values)
+        total = WindowSum.of(partial, start)
+        (p_values,) = p_values_of(served.protocol.decoder, [total])
+        sealed = seal(served, total, start, end, pane, p_values)
         # Only a drain lets the watermark pass a window's end before the clock does.
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
         if drained and not self._simulated_clock:

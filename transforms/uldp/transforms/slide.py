@@ -11,30 +11,29 @@ needs no subtraction, which summaries of senders do not have.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate
+from operator import add
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.slices import PartialSlices
-from uldp.schemas.pane import Accounting
+from uldp.collector.partial import Partial, numbers_of
 from uldp.schemas.specs.collection import CollectionKey, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
-from uldp.transforms.count import KeyedSlices, KeyedStatistic, SpanKey
+from uldp.transforms.count import KeyedPartial, SpanKey
 from uldp.transforms.internals import Given, WindowedValue
 from uldp.transforms.windows import at_time, in_window, window_into
 
-#: Partial counts by the start of their slice.
-Slices = dict[int, PartialStatistic]
+#: The part of each slice, with slot 0, by start.
+Slices = dict[int, Partial]
 
 
-def slide(slices: Mapping[int, PartialStatistic], size: int, period: int) -> Iterator[tuple[int, PartialStatistic]]:
+def slide(slices: Mapping[int, Partial], size: int, period: int) -> Iterator[tuple[int, Partial]]:
     """Sum slices into the sliding windows that hold them.
 
     Args:
-        slices: Partial counts by the start of their slice, a multiple of ``period``.
+        slices: The part of each slice, with slot 0, by start, a multiple of ``period``.
         size: Milliseconds of a window, a multiple of ``period``.
         period: Milliseconds from one window's start to the next one's.
 
@@ -51,9 +50,7 @@ def spans_of(start: int, size: int) -> tuple[int, int]:
     return span - size, span
 
 
-def slide_span(
-    slices: Mapping[int, PartialStatistic], span: int, size: int, period: int
-) -> Iterator[tuple[int, PartialStatistic]]:
+def slide_span(slices: Mapping[int, Partial], span: int, size: int, period: int) -> Iterator[tuple[int, Partial]]:
     """Do as ``slide`` for the windows that begin in one span; they hold only slices of this span and the next one.
 
     Args:
@@ -64,37 +61,28 @@ def slide_span(
         period: As for ``slide``.
     """
     starts = range(span, span + size, period)
-    counted = {
-        start: _without_missing(slices[start]) for start in range(span, span + 2 * size, period) if start in slices
-    }
-    ends = list(accumulate((counted.get(start) for start in reversed(starts)), _sum))
+    split = {start: _split_missing(slices[start]) for start in range(span, span + 2 * size, period) if start in slices}
+    ends = list(accumulate((split.get(start, _NOTHING)[0] for start in reversed(starts)), add))
     # A window holds the slices of the next span that begin before the window ends: none, if the window is the span.
-    beginnings = accumulate(chain([None], (counted.get(start + size - period) for start in starts[1:])), _sum)
+    received = (split.get(start + size - period, _NOTHING)[0] for start in starts[1:])
+    beginnings = accumulate(received, add, initial=Partial())
     for start, end, beginning in zip(starts, reversed(ends), beginnings, strict=True):
-        total = _sum(_sum(end, beginning), _missing(slices[start]) if start in slices else None)
-        if total is not None:
+        total = end + beginning + split.get(start, _NOTHING)[1]
+        if len(total):
             yield start, total
 
 
-def _without_missing(partial: PartialStatistic) -> PartialStatistic | None:
-    """Return a part without its missing messages; None if nothing is left."""
-    if not partial.accounting.missing:
-        return partial
-    rest = replace(partial, accounting=replace(partial.accounting, missing=0))
-    signals = rest.signals
-    empty = rest.accounting == Accounting() and rest.cells is None and signals.senders is None
-    return None if empty and (signals.skew is None or not signals.skew.any()) else rest
+_NOTHING = Partial(), Partial()
 
 
-def _missing(partial: PartialStatistic) -> PartialStatistic | None:
-    missing = partial.accounting.missing
-    return PartialStatistic(accounting=Accounting(missing=missing)) if missing else None
-
-
-def _sum(one: PartialStatistic | None, other: PartialStatistic | None) -> PartialStatistic | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
+def _split_missing(part: Partial) -> tuple[Partial, Partial]:
+    """Split the part of a slice into the reports that were received and the missing messages, if there are any."""
+    missing = part.accounting.missing
+    if not missing:
+        return part, Partial()
+    received = replace(part, numbers=part.numbers - numbers_of(1, missing=missing))
+    empty = not received.numbers.any() and not received.senders
+    return Partial() if empty else received, Partial(part.slots, numbers_of(1, missing=missing))
 
 
 #: A span as long as a window, and the slices of its windows.
@@ -102,7 +90,7 @@ SpanSlices = tuple[SpanKey, Slices]
 
 
 @dataclass
-class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[KeyedStatistic]]):
+class SlideWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
     """Put partial counts of slices of a stream into sliding windows: one element for each window of a bundle and key.
 
     The runner sums these elements, because only the runner knows when a window fires.
@@ -110,10 +98,10 @@ class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Keye
 
     window: WindowSpec
 
-    def expand(self, counts: PCollection[KeyedStatistic]) -> PCollection[KeyedStatistic]:
+    def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Send the slices of a key together, so that the runner assigns windows once; then replace these windows."""
         size, period = _milliseconds(self.window)
-        windowed: PCollection[KeyedStatistic] = (
+        windowed: PCollection[KeyedPartial] = (
             counts
             | "CollectSlices" >> beam.ParDo(_CollectFn(period))
             | "Window" >> window_into(self.window, bounded=False)
@@ -123,7 +111,7 @@ class SlideWindows(beam.PTransform[PCollection[KeyedStatistic], PCollection[Keye
 
 
 @dataclass
-class SumSlidingWindows(beam.PTransform[PCollection[KeyedSlices], PCollection[KeyedSlices]]):
+class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedPartial]]):
     """Sum parts of slices of a bounded collection in sliding windows. The result holds each window once.
 
     The runner groups the slices of each span and the next one, while in a stream it groups each window: a few elements
@@ -132,12 +120,12 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedSlices], PCollection[Ke
 
     window: WindowSpec
 
-    def expand(self, counts: PCollection[KeyedSlices]) -> PCollection[KeyedSlices]:
+    def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Sum by span, so that no element is larger than the slices of two spans, however long the job's input is."""
         size, period = _milliseconds(self.window)
-        sums: PCollection[KeyedSlices] = (
+        sums: PCollection[KeyedPartial] = (
             counts
-            | "CutBlocks" >> beam.FlatMap(_cut_spans, size).with_output_types(tuple[SpanKey, PartialSlices])
+            | "CutBlocks" >> beam.FlatMap(_cut_spans, size).with_output_types(tuple[SpanKey, Partial])
             | "GroupBlocks" >> beam.GroupByKey()
             | "SumSlices" >> beam.Map(_sum_slices).with_output_types(SpanSlices)
             | "Window" >> window_into(self.window, bounded=True)
@@ -152,12 +140,12 @@ def _milliseconds(window: WindowSpec) -> tuple[int, int]:
     return milliseconds(window.size), milliseconds(window.period)
 
 
-def _add(slices: Slices, start: int, partial: PartialStatistic) -> None:
+def _add(slices: Slices, start: int, partial: Partial) -> None:
     slices[start] = slices[start] + partial if start in slices else partial
 
 
-@beam.typehints.with_input_types(KeyedStatistic)
-@beam.typehints.with_output_types(tuple[tuple[str, int], dict[int, PartialStatistic]])
+@beam.typehints.with_input_types(KeyedPartial)
+@beam.typehints.with_output_types(tuple[tuple[str, int], dict[int, Partial]])
 class _CollectFn(beam.DoFn):
     """Collects the slices of each key in a bundle."""
 
@@ -167,7 +155,7 @@ class _CollectFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._slices: dict[CollectionKey, Slices] = defaultdict(dict)
 
-    def process(self, element: KeyedStatistic, timestamp: Given = beam.DoFn.TimestampParam) -> None:
+    def process(self, element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
         _add(self._slices[key], timestamp.micros // 1000 // self._period * self._period, partial)
 
@@ -187,7 +175,7 @@ def _is_last(window: Any, timestamp: Any, period: int) -> bool:
     return last
 
 
-@beam.typehints.with_output_types(KeyedStatistic)
+@beam.typehints.with_output_types(KeyedPartial)
 class _SlideSlicesFn(beam.DoFn):
     """Puts the slices of a key into their windows."""
 
@@ -206,7 +194,7 @@ class _SlideSlicesFn(beam.DoFn):
                 yield in_window(start, start + self._size, (key, total))
 
 
-@beam.typehints.with_output_types(KeyedSlices)
+@beam.typehints.with_output_types(KeyedPartial)
 class _SlideSpansFn(beam.DoFn):
     """Sums the slices of a span by window, one after the other: a large domain leaves no room for all of them."""
 
@@ -215,14 +203,14 @@ class _SlideSpansFn(beam.DoFn):
 
     def process(
         self, element: SpanSlices, window: Given = beam.DoFn.WindowParam, timestamp: Given = beam.DoFn.TimestampParam
-    ) -> Iterator[KeyedSlices]:
+    ) -> Iterator[KeyedPartial]:
         (key, span), slices = element
         if _is_last(window, timestamp, self._period):
             for start, total in slide_span(slices, span, self._size, self._period):
-                yield key, PartialSlices.of(start, total)
+                yield key, total.at(start)
 
 
-def _cut_spans(element: KeyedSlices, size: int) -> Iterator[tuple[SpanKey, PartialSlices]]:
+def _cut_spans(element: KeyedPartial, size: int) -> Iterator[tuple[SpanKey, Partial]]:
     """Yield each span as long as a window with the slices of its windows, which are in this span and the next one."""
     key, slices = element
     for span, of_span in slices.cut(size):
@@ -230,7 +218,7 @@ def _cut_spans(element: KeyedSlices, size: int) -> Iterator[tuple[SpanKey, Parti
             yield (key, windows), of_span
 
 
-def _sum_slices(element: tuple[SpanKey, Iterable[PartialSlices]]) -> WindowedValue:
+def _sum_slices(element: tuple[SpanKey, Iterable[Partial]]) -> WindowedValue:
     """Sum each slice of a span over all bundles; the result has the time of the span."""
     (key, span), parts = element
     total: Slices = {}

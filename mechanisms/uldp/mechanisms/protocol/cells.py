@@ -91,7 +91,7 @@ def stack_cells(rows: Sequence[Cells]) -> Cells:
     dense = [row for row in rows if not isinstance(row, SparseCells)]
     if len(dense) == len(rows):
         return np.concatenate(dense)
-    sparse = [row if isinstance(row, SparseCells) else _as_sparse(row) for row in rows]
+    sparse = [row if isinstance(row, SparseCells) else as_sparse(row) for row in rows]
     size = sparse[0].size
     indices = np.concatenate([row.indices for row in sparse])
     indices += np.repeat(size * np.arange(len(rows)), [len(row.indices) for row in sparse])
@@ -127,7 +127,8 @@ def spread_rows(cells: Cells, at: Symbols, k: int) -> Cells:
     return spread.reshape(-1)
 
 
-def _as_sparse(cells: Counts) -> SparseCells:
+def as_sparse(cells: Counts) -> SparseCells:
+    """Give only the cells that differ from 0."""
     indices = np.flatnonzero(cells)
     return SparseCells(len(cells), indices, cells[indices])
 

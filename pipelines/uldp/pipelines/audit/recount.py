@@ -2,13 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
-from uldp.collector.partial import PartialStatistic
-from uldp.collector.reader import Decoded, ReportReader, SliceKey
+from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.remembered_ids import masked_ids
 from uldp.collector.seen import SeenIds
 from uldp.collector.shared_specs import SharedSpecs
@@ -19,6 +19,8 @@ from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.slide import slide
 
+#: A time slice of a collection and version: (key, start).
+SliceKey = tuple[CollectionKey, int]
 #: Collection and version, start and end of a window in milliseconds.
 WindowKey = tuple[str, int, int, int]
 #: A secret that no result depends on: senders are not compared.
@@ -44,8 +46,9 @@ class Tally:
     def of(cls, decoded: Decoded, served: SharedSpecs) -> "Tally":
         """Count what a decoder returned."""
         tally = cls(decoded.received, reasons=count_reasons(decoded.rejected))
-        for slot, partial in decoded.partials.items():
-            tally.slices[slot] += partial.accounting
+        for key, parts in decoded.partials.items():
+            for start, part in parts.slices():
+                tally.slices[key, start] += part.accounting
         for columns in decoded.columns:
             starts, groups = slice_groups(columns.slices, served.served[columns.collection, columns.version].slice_size)
             for start, n in zip(starts.tolist(), np.bincount(groups, minlength=len(starts)).tolist(), strict=True):
@@ -62,9 +65,9 @@ class Tally:
 
     def windows(self, specs: SharedSpecs) -> dict[WindowKey, Accounting]:
         """Return the accounting of each window that has a report."""
-        by_key: dict[CollectionKey, dict[int, PartialStatistic]] = defaultdict(dict)
+        by_key: dict[CollectionKey, dict[int, Partial]] = defaultdict(dict)
         for (key, start), accounting in self.slices.items():
-            by_key[key][start] = PartialStatistic(accounting=accounting)
+            by_key[key][start] = Partial(np.zeros(1, dtype=np.int64), numbers_of(1, **asdict(accounting)))
         return {
             (*key, start, start + served.window_size): total.accounting
             for key, served in specs.served.items()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uldp.collector.partial import PartialStatistic
+from uldp.collector.partial import Partial
 from uldp.transforms.internals import GeneralTriggerDriver, MergeableStateAdapter, Timestamp, local_evaluator
 
 #: The names of the runner's state of a window.
@@ -67,7 +67,7 @@ class _Driver:
 
 def _add_up(state: dict[str, list[Any]]) -> None:
     parts, holds = state.get(_ELEMENTS, []), state.get(_HOLDS, [])
-    if len(parts) > 1 and all(isinstance(part, PartialStatistic) for part in parts):
-        state[_ELEMENTS] = [sum(parts, PartialStatistic())]
+    if len(parts) > 1 and all(isinstance(part, Partial) for part in parts):
+        state[_ELEMENTS] = [sum(parts, Partial())]
     if len(holds) > 1:
         state[_HOLDS] = list(dict.fromkeys(holds))
