@@ -83,6 +83,7 @@ MORE: dict[str, dict[str, Any]] = {
     "pgr of 10,000 values": _more("pgr", {"size": 10_000}, 3.0),
     "the with a threshold": _more("the", {"size": 9}, 2.0, theta=0.75),
     "she at a small epsilon": _more("she", {"size": 2}, 0.1),
+    "bit-flip of a value alone": _more("bit-flip", {"size": 7}, 1.0, bits=3),
     "metric at a large epsilon": _more("metric", {"size": 9}, 12.0),
     "metric of a line without weights": _more("metric", {"size": 9}, 0.1),
     "metric of a grid with corners": _more("metric", {"size": 12}, 1.0, columns=4),

@@ -67,7 +67,8 @@ def _flipped(of: Variable, z: int, draws: Draws) -> bytes:
     most = of.mechanism["bits"]
     c, symbol = divmod(z, of.size)
     held = [symbol == j for j in range(c * most, min((c + 1) * most, of.size))]
-    bits = packed([bit ^ draws.noise(1 / (sqrt(of.e) + 1)) for bit in held])
+    noise = 1 / (exp(of.epsilon / min(len(held), 2)) + 1)
+    bits = packed([bit ^ draws.noise(noise) for bit in held])
     return c.to_bytes(2, "little") + bits.ljust(-(-min(most, of.size) // 8), b"\0")
 
 

@@ -43,14 +43,15 @@ def likelihoods(mechanism: FlippedBits) -> Floats:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 @pytest.mark.parametrize("w", [1, 2, 5])
-def test_reports_are_ldp_and_spend_all_of_epsilon_if_two_bits_differ(w: int, epsilon: float) -> None:
-    mechanism, root = FlippedBits(w, epsilon), math.exp(epsilon / 2)
+def test_reports_are_ldp_and_spend_all_of_epsilon(w: int, epsilon: float) -> None:
+    # Two inputs differ in two bits, or in the one bit of a design.
+    mechanism, root = FlippedBits(w, epsilon), math.exp(epsilon / min(w, 2))
     assert mechanism.channel.p == pytest.approx(root / (root + 1), rel=1e-12)
     assert mechanism.channel.q == pytest.approx(1 / (root + 1), rel=1e-12)
     assert mechanism.guarantee == Guarantee(Privacy.LDP, epsilon)
     Q = likelihoods(mechanism)
     assert Q.sum(axis=1) == pytest.approx(1, rel=1e-12)
-    assert np.log(Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(epsilon if w > 1 else epsilon / 2, rel=1e-12)
+    assert np.log(Q.max(axis=0) / Q.min(axis=0)).max() == pytest.approx(epsilon, rel=1e-12)
 
 
 def test_perturb_draws_each_report_with_its_probability() -> None:
@@ -97,6 +98,15 @@ def test_a_count_has_the_number_of_reports_of_its_design() -> None:
     f = 1 / (math.exp(0.5) + 1)
     assert linear.n.tolist() == [100, 100, 300, 300]
     assert linear.values == pytest.approx((np.array([0.6, 0.4, 0.5, 0.0]) - f) / (1 - 2 * f))
+
+
+def test_a_value_with_a_design_of_its_own_has_less_noise() -> None:
+    decoder = protocol(2, 3).decoder
+    linear = decoder.linear(np.array([300, 180, 120, 300, 150]), 600)
+    of_two, alone = 1 / (math.exp(0.5) + 1), 1 / (math.exp(1.0) + 1)
+    f = np.array([of_two, of_two, alone])
+    assert linear.values == pytest.approx((np.array([0.6, 0.4, 0.5]) - f) / (1 - 2 * f))
+    assert linear.variance[2] < 0.3 * linear.variance[0]
 
 
 def test_a_design_without_reports_excludes_no_share() -> None:

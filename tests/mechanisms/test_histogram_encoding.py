@@ -219,7 +219,7 @@ def test_what_a_spec_cannot_say(mechanism: dict[str, Any], size: int, text: str)
         build.spec(domain={"size": size}, mechanism={"epsilon": 1.0} | mechanism)
 
 
-@pytest.mark.parametrize(("size", "epsilon", "text"), [(0, 1.0, "one symbol"), (5, 0.002, "0.0025 or more")])
+@pytest.mark.parametrize(("size", "epsilon", "text"), [(0, 1.0, "two symbols"), (5, 0.002, "0.0025 or more")])
 def test_sums_that_are_refused(size: int, epsilon: float, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Summation(size, epsilon)

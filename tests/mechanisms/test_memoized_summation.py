@@ -31,7 +31,7 @@ def geometric(a: float) -> Floats:
 
 def law_again(lasting: float, epsilon: float) -> Floats:
     """Shape (2, entries): the law of an entry of a report, for each kept bit, from what the mechanism draws."""
-    becomes_set, cleared = MemoizedSummation(1, epsilon, lasting).noise[:, 0]
+    becomes_set, cleared = MemoizedSummation(2, epsilon, lasting).noise[:, 0]
     magnitude = (1 - math.exp(-epsilon / 2)) * math.exp(-epsilon / 2) ** np.arange(len(ENTRIES))
     of_bit = np.where([ENTRIES <= 0, ENTRIES > 0], magnitude[np.where(ENTRIES > 0, ENTRIES - 1, -ENTRIES)], 0.0)
     return np.array([[1 - becomes_set, becomes_set], [cleared, 1 - cleared]]) @ of_bit

@@ -37,10 +37,9 @@ class DesignDecoder(SharesDecoder):
         self._simultaneous = simultaneous
         self._widths = [part.statistic_size for part in strata.parts]
         self._starts = np.cumsum([0, *self._widths[:-1]])
-        first = strata.parts[0]
-        assert isinstance(first, BitNoise)
-        unset, other = first.bit_law
-        self._p, self._q = float(1 - unset[0]), float(other[0])
+        laws = [part.bit_law for part in strata.parts if isinstance(part, BitNoise)]
+        unset, self._q = (np.concatenate(of_bits) for of_bits in zip(*laws, strict=True))
+        self._p = 1 - unset
 
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if no n reports give these cells."""
@@ -116,17 +115,18 @@ class DesignDecoder(SharesDecoder):
     def stderr(self, r: Floats, n: int) -> Floats:
         """See the base class. The designs have the same number of reports."""
         m = self._q + (self._p - self._q) * r
-        return np.sqrt(m * (1 - m) * len(self._widths) / n) / (self._p - self._q)
+        return np.asarray(np.sqrt(m * (1 - m) * len(self._widths) / n) / (self._p - self._q))
 
     @property
     def weight(self) -> float:
         """See the base class."""
-        return len(self._widths) / (self._p - self._q)
+        return len(self._widths) / float((self._p - self._q).min())
 
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the designs, the probabilities of a bit, and the error at n reports."""
         yield "designs", f"{len(self._widths):,}, each of {self._widths[0]:,} values or fewer"
-        yield "bits", f"p {self._p:.6g}, q {self._q:.6g}"
+        first, last = (f"p {self._p[bit]:.6g}, q {self._q[bit]:.6g}" for bit in (0, -1))
+        yield "bits", first if first == last else f"{first}; of the last value, which has a design of its own, {last}"
         yield heaviest_fact(self.weight, n)
         yield "errors", one_simulation_text(self.simulate, sum(self._widths), estimator, n, self.forecast(n))
 

@@ -29,11 +29,12 @@ _BITS_AT_ONCE = 1 << 17
 class FlippedBits(PureMechanism, BitNoise):
     """The bits of one design: whether the true symbol is each of w symbols, each flipped with probability f.
 
-    With E = e^epsilon, f = 1/(sqrt(E) + 1) (53). The inputs are 0, ..., w-1 for the symbols of the design, and w for
-    all others, whose bits are all false before the flips.
+    With E = e^epsilon, f = 1/(sqrt(E) + 1) (53), but 1/(E + 1) if w is 1. The inputs are 0, ..., w-1 for the symbols of
+    the design, and w for all others, whose bits are all false before the flips.
 
     Guarantee: one report is epsilon-LDP. Two inputs differ in two bits at most, and each has the factor (1-f)/f =
-    sqrt(E). ``SystemRandomness`` draws a flip with a probability that is rounded up, which lowers this factor.
+    sqrt(E). In a design of one symbol they differ in one bit, which has the factor E. ``SystemRandomness`` draws a flip
+    with a probability that is rounded up, which lowers this factor.
 
     A payload is the w bits, most significant bit first, padded with zeros to whole bytes.
     """
@@ -58,7 +59,7 @@ class FlippedBits(PureMechanism, BitNoise):
         self.size, self.statistic_size, self.bits = width + 1, width, width
         self.form = PayloadForm(width=-(-width // 8))
         self.sensitive = np.ones(width, dtype=np.bool_)
-        self._flipped = 1 / (math.exp(epsilon / 2) + 1)
+        self._flipped = 1 / (math.exp(epsilon / min(width, 2)) + 1)
         flipped = np.full(width, self._flipped)
         self.channel = Channel(1 - flipped, flipped, independent_bits=True)
         own, others = AlikeBits(1, 1 - self._flipped), AlikeBits(width - 1, self._flipped)

@@ -75,10 +75,10 @@ class Summation(Mechanism):
             epsilon: Budget of one report in nats.
 
         Raises:
-            ValueError: if size is not positive, or epsilon is below ``MIN_EPSILON``.
+            ValueError: if size is below 2, or epsilon below ``MIN_EPSILON``.
         """
-        if size < 1:
-            raise ValueError(f"a domain has at least one symbol, got size {size}")
+        if size < 2:
+            raise ValueError(f"a domain has at least two symbols, got size {size}")
         if not epsilon >= MIN_EPSILON:
             raise ValueError(f"epsilon must be {MIN_EPSILON} or more, got {epsilon}")
         self.size = self.statistic_size = size
@@ -163,7 +163,7 @@ class MemoizedSummation(Summation, WithMemory):
             lasting: Budget of all reports of one symbol together in nats.
 
         Raises:
-            ValueError: if size is not positive, epsilon is below ``MIN_EPSILON``, or lasting below epsilon.
+            ValueError: if size is below 2, epsilon below ``MIN_EPSILON``, or lasting below epsilon.
         """
         super().__init__(size, epsilon)
         self._kept = Memoized(FlippedBits(size, lasting), self._flipped)
