@@ -1,21 +1,26 @@
 """The rows of the shipped example in a database are those of ``uldp export``, also after kills of the job."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 import pytest
 
 from tests.pipelines.command import SPEC, TRUTH, ULDP, Run
 from uldp.schemas.rows import COLUMNS
+from uldp.transforms.io.endpoints import parse_endpoint
 
 #: One worker has the server of PostgreSQL.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgresql")]
 
+#: As many as the example has windows, of which the first begins at this hour.
 KILLS = 3
+FIRST_HOUR = 9
 QUERY = f"SELECT {', '.join(COLUMNS)} FROM "
 
 Row = tuple[Any, ...]
@@ -48,33 +53,80 @@ def check_labels(rows: Sequence[Row]) -> None:
     assert {"360", "home"} <= {row[list(COLUMNS).index("label")] for row in rows}
 
 
-def test_duckdb_has_the_rows_of_export_after_kills(stream: Path, tmp_path: Path, uldp: Run) -> None:
-    """The log of DuckDB is there while a job writes: the job is killed at its first write, again and again."""
-    log = tmp_path / "rows.duckdb.wal"
+class DuckDB:
+    """A file of DuckDB, whose log is there while a job writes."""
+
+    uri = "duckdb:rows.duckdb"
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "rows.duckdb"
+
+    @contextmanager
+    def writing(self, number: int) -> Iterator[Callable[[], bool]]:
+        """Give a function that says whether a job writes."""
+        yield self._file.with_suffix(".duckdb.wal").exists
+
+    def rows(self) -> list[Row]:
+        """What the view shows."""
+        with duckdb.connect(str(self._file)) as connection:
+            return connection.execute(f"{QUERY} estimates").fetchall()
+
+
+class PostgreSQL:
+    """A database of PostgreSQL, in which a write of a window lasts for as long as a test wants."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self._run("DROP TABLE IF EXISTS estimate_panes CASCADE")
+        parse_endpoint(uri).check_estimates()
+        self._run(
+            "CREATE OR REPLACE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " PERFORM pg_advisory_xact_lock_shared(extract(hour FROM NEW.window_start AT TIME ZONE 'UTC')::bigint);"
+            " RETURN NEW; END $$"
+        )
+        self._run("CREATE TRIGGER waits BEFORE INSERT ON estimate_panes FOR EACH ROW EXECUTE FUNCTION wait()")
+
+    @contextmanager
+    def writing(self, number: int) -> Iterator[Callable[[], bool]]:
+        """Let the write of a window last, and give a function that says whether it has begun."""
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            connection.execute("SELECT pg_advisory_lock(%s)", [FIRST_HOUR + number])
+            waiting = "SELECT pid FROM pg_locks, pg_sleep(0.01) WHERE locktype = 'advisory' AND NOT granted"
+            yield lambda: bool(connection.execute(waiting).fetchall())
+
+    def rows(self) -> list[Row]:
+        """What the view shows."""
+        return self._run(f"{QUERY} estimates")
+
+    def _run(self, sql: str) -> list[Row]:
+        with psycopg.connect(self.uri) as connection:
+            cursor = connection.execute(sql)
+            return cursor.fetchall() if cursor.description else []
+
+
+@pytest.fixture(params=["duckdb", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> DuckDB | PostgreSQL:
+    return DuckDB(tmp_path) if request.param == "duckdb" else PostgreSQL(request.getfixturevalue("postgresql"))
+
+
+def test_a_database_has_the_rows_of_export_after_kills(
+    database: DuckDB | PostgreSQL, stream: Path, tmp_path: Path, uldp: Run
+) -> None:
+    """The job is killed while it writes: DuckDB at its first write, PostgreSQL at that of each window in turn."""
     command: list[str | Path] = [ULDP, "stream", "--spec", SPEC, "--from", stream, "--to", "results"]
-    command += ["--estimates-to", "duckdb:rows.duckdb"]
-    for _ in range(KILLS):
-        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as job:
+    command += ["--estimates-to", database.uri]
+    for number in range(KILLS):
+        with (
+            database.writing(number) as writes,
+            subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as job,
+        ):
             assert job.stdout is not None
-            assert job.stdout.readline()  # the command has checked the file, and the job begins
-            while job.poll() is None and not log.exists():
+            assert job.stdout.readline()  # the command has checked the database, and the job begins
+            while job.poll() is None and not writes():
                 pass
             job.kill()
         assert job.returncode == -9, "the job had ended before"
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
-    with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
-        kept = ordered(connection.execute(f"{QUERY} estimates").fetchall())
-    check_labels(kept)
-    assert kept == exported(uldp, tmp_path)
-
-
-def test_postgresql_has_the_rows_of_export(stream: Path, tmp_path: Path, postgresql: str, uldp: Run) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(postgresql) as connection:
-        connection.execute("DROP TABLE IF EXISTS estimate_panes CASCADE")
-    read = ("backfill", "--spec", SPEC, "--from", stream)
-    assert uldp(*read, "--to", tmp_path / "results", "--estimates-to", postgresql)[0] == 0
-    with psycopg.connect(postgresql) as connection:
-        kept = ordered(connection.execute(f"{QUERY} estimates").fetchall())
+    kept = ordered(database.rows())
     check_labels(kept)
     assert kept == exported(uldp, tmp_path)
