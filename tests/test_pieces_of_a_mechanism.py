@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.coverage_of_reports import SPECS
 from tests.conformance.client import NAMES
+from tests.conformance.responses import RESPONSES, SYMBOLS
 from tests.docs.tables import COMMAND
 from tests.mechanisms.protocols import examples
 from uldp.schemas.specs.families import mechanism_names
@@ -29,10 +30,15 @@ def cells(name: str, column: int, heading: str = "") -> str:
 
 
 def test_each_mechanism_has_its_pieces() -> None:
-    specs = [example.spec for example in examples().values()]
+    tried_by = examples()
+    specs = [example.spec for example in tried_by.values()]
     parts = chain.from_iterable(spec.variables.values() for spec in specs)
     tried = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
+    of_symbols = {
+        each.spec.mechanism.name for each in tried_by.values() if each.protocol.mechanism.form.symbols is not None
+    }
     spec, client, literature = page("spec.md"), cells("client.md", 1, "Mechanism"), cells("mechanisms.md", 2)
+    draws = cells("client.md", 1, "Mechanism of a vector")
     measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
     missing = [
         f"{name}: {piece}"
@@ -49,6 +55,10 @@ def test_each_mechanism_has_its_pieces() -> None:
                 f"`{name}`" in client,
             ),
             (
+                "add a row of draws, by which a client is tested in order, to the tables.toml of its folder",
+                f"`{name}`" in draws or name == "identity",
+            ),
+            (
                 "add a row with the system of the literature that it is from to the tables.toml of its folder",
                 f"`{name}`" in literature or name == "identity",
             ),
@@ -59,6 +69,10 @@ def test_each_mechanism_has_its_pieces() -> None:
             (
                 "write a client of its row of docs/client.md in RESPONSES of tests/conformance/responses.py",
                 name in NAMES,
+            ),
+            (
+                "write the number of its payloads in SYMBOLS of tests/conformance/responses.py",
+                name in SYMBOLS or name not in of_symbols or name not in RESPONSES,
             ),
             ("add a spec to SPECS of benchmarks/coverage_of_reports.py", name in measured),
         )
