@@ -104,6 +104,12 @@ def test_a_bit_for_each_value_and_each_tag(name: str, size: int, tags: list[dict
     assert target(mechanism=mechanism, domain={"size": size}, tags=tags).mechanism.form.width == width
 
 
+@pytest.mark.parametrize(("size", "slices"), [(2, 8), (2**14, 4), (2**20, 1)])
+def test_the_sums_of_a_span_are_bounded(size: int, slices: int) -> None:
+    (served,) = serve([build.spec(domain={"size": size})]).values()
+    assert served.span_size == slices * served.slice_size
+
+
 def test_versions_of_a_collection_stand_side_by_side() -> None:
     found = serve([make_spec(version=1), make_spec(version=2, mechanism={"name": "urap", "epsilon": 1.0})])
     assert {key: of.spec.mechanism.name for key, of in found.items()} == {("c", 1): "urr", ("c", 2): "urap"}

@@ -93,12 +93,13 @@ def test_a_key_is_kept_in_no_directory_behind_a_url(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_library_needs_a_key_for_the_limit() -> None:
+@pytest.mark.parametrize(("key", "given"), [(None, "none is given"), (b"short", "it is a bytes of 5")])
+def test_a_library_needs_a_key_for_the_limit(key: bytes | None, given: str) -> None:
     with (
-        pytest.raises(ValueError, match=r"needs a sender_key of 32 bytes or more, and none is given; draw it once"),
+        pytest.raises(ValueError, match=f"needs a sender_key of 32 bytes or more, and {given}; draw it once"),
         beam.Pipeline("FnApiRunner") as pipeline,
     ):
-        _ = pipeline | beam.Create([build.message(build.report(1, 1))]) | Aggregate([LIMITED])
+        _ = pipeline | beam.Create([build.message(build.report(1, 1))]) | Aggregate([LIMITED], sender_key=key)
 
 
 def test_no_text_shows_the_key(tmp_path: Path) -> None:
