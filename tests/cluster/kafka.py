@@ -203,26 +203,37 @@ class SecureKafkaBroker(KafkaBroker):
             self._admin.create_acls([acl])[acl].result(timeout=30)
 
 
+class Sender:
+    """Sends to a topic by one producer. A new one waits for half a second, until the broker has given it an id."""
+
+    def __init__(self, topic: KafkaTopic) -> None:
+        self._topic = topic
+        # Without idempotence, records that the broker takes only when they are sent again come behind later ones.
+        self._producer = Producer({"bootstrap.servers": topic.servers, "linger.ms": 5, "enable.idempotence": True})
+
+    def send(self, partition: int, messages: Sequence[Message]) -> None:
+        """Write messages to a partition, in order, and wait until the broker has them."""
+        refused: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                refused.append(error)
+
+        for message in messages:
+            self._producer.produce(
+                self._topic.name,
+                message.data,
+                partition=partition,
+                timestamp=message.publish_time,
+                headers=list(message.attributes.items()),
+                on_delivery=delivered,
+            )
+        if self._producer.flush(60):
+            raise TimeoutError(f"{self._topic}: messages were not taken within 60 s")
+        if refused:
+            raise KafkaException(refused[0])
+
+
 def send(topic: KafkaTopic, partition: int, messages: Sequence[Message]) -> None:
-    """Write messages to a partition, in order, and wait until the broker has them."""
-    # Without idempotence, records that the broker takes only when they are sent again come behind later ones.
-    producer = Producer({"bootstrap.servers": topic.servers, "linger.ms": 5, "enable.idempotence": True})
-    refused: list[KafkaError] = []
-
-    def delivered(error: KafkaError | None, _: object) -> None:
-        if error is not None:
-            refused.append(error)
-
-    for message in messages:
-        producer.produce(
-            topic.name,
-            message.data,
-            partition=partition,
-            timestamp=message.publish_time,
-            headers=list(message.attributes.items()),
-            on_delivery=delivered,
-        )
-    if producer.flush(60):
-        raise TimeoutError(f"{topic}: messages were not taken within 60 s")
-    if refused:
-        raise KafkaException(refused[0])
+    """Write messages to a partition by a producer of their own; see ``Sender``."""
+    Sender(topic).send(partition, messages)

@@ -15,7 +15,7 @@ from tests.cluster.daemons import wait_until
 from tests.cluster.devices import Devices, assert_counted_once, connections_to, one_each, wait_a_minute, write_spec
 from tests.cluster.flink import Flink
 from tests.cluster.following import Results, following, run_uldp
-from tests.cluster.kafka import KafkaBroker, send
+from tests.cluster.kafka import KafkaBroker, Sender, send
 from uldp.schemas.pane import Accounting
 from uldp.schemas.records import Message
 from uldp.transforms.io.kafka.reader import MAX_MESSAGES
@@ -38,6 +38,7 @@ class Senders:
     devices: Devices
 
     def __post_init__(self) -> None:
+        self._sender = Sender(self.topic)
         self._randomness = np.random.default_rng(7)
 
     def send(self, batches: int) -> None:
@@ -47,7 +48,7 @@ class Senders:
             partitions = self._randomness.integers(PARTITIONS, size=len(bodies))
             for partition in range(PARTITIONS):
                 chosen = np.flatnonzero(partitions == partition)
-                send(self.topic, partition, [Message(bodies[index], now) for index in chosen])
+                self._sender.send(partition, [Message(bodies[index], now) for index in chosen])
 
 
 def assert_readers_agree(topic: KafkaTopic, sent: Accounting, out: Path) -> None:
