@@ -149,16 +149,23 @@ def _of_supports(mechanism: PureMechanism, r: Floats, payloads: Payloads) -> Ite
 def _pair_counts(mechanism: PureMechanism, payloads: Payloads, symbols: Counts) -> Counts:
     """Return the number of reports that support both of two symbols, shape (symbols, symbols)."""
     counts = np.zeros((len(symbols), len(symbols)), dtype=np.int64)
-    rows = max(_AT_ONCE // mechanism.size, 1)
-    for start in range(0, len(payloads), rows):
-        block = payloads[start : start + rows]
-        supports = [as_dense(cells)[symbols] for cells in mechanism.tally([block], np.arange(len(block)), len(block))]
-        matrix = np.array(supports)
+    for supports in support_matrices(mechanism, payloads):
+        matrix = supports[:, symbols]
         counts += matrix.T @ matrix
     return counts
 
 
-def binomial(name: str, said: Callable[[int], str], counts: Counts, n: int | Counts, m: Floats) -> Check:
+def support_matrices(mechanism: Mechanism, payloads: Payloads) -> Iterator[Counts]:
+    """Yield the cells of each report, for blocks of reports: shape (reports, statistic_size)."""
+    rows = max(_AT_ONCE // mechanism.statistic_size, 1)
+    for start in range(0, len(payloads), rows):
+        block = payloads[start : start + rows]
+        yield np.array([as_dense(cells) for cells in mechanism.tally([block], np.arange(len(block)), len(block))])
+
+
+def binomial(
+    name: str, said: Callable[[int], str], counts: Counts, n: int | Counts, m: Floats, noun: str = "reports"
+) -> Check:
     """Test counts that are each binomial with ``n`` trials and a probability ``m``, by the least of their p-values.
 
     Args:
@@ -167,6 +174,7 @@ def binomial(name: str, said: Callable[[int], str], counts: Counts, n: int | Cou
         counts: Shape (tests,): the counts.
         n: The number of reports behind each, shape (tests,), or one for all.
         m: Shape (tests,): their probabilities.
+        noun: What is counted, as text.
     """
     n = np.broadcast_to(n, counts.shape)
     # SciPy's tails take probabilities inside of (0, 1); outside, a count is certain.
@@ -186,8 +194,8 @@ def binomial(name: str, said: Callable[[int], str], counts: Counts, n: int | Cou
         if certain[worst]
         else f"{(counts[worst] - expected) / errors:+.2f} standard errors"
     )
-    statistic = f"largest of {len(m):,} deviations: {size}"
-    text = f"{said(worst)} in {counts[worst]:,} reports, {expected:,.1f} are expected"
+    statistic = f"largest of {len(m):,} deviations: {size}" if len(m) > 1 else f"deviation: {size}"
+    text = f"{said(worst)} in {counts[worst]:,} {noun}, {expected:,.1f} are expected"
     return Check(name, statistic, min(1.0, len(m) * float(p_values[worst])), text)
 
 

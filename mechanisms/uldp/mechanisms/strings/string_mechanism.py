@@ -8,7 +8,7 @@ import numpy as np
 
 from uldp.mechanisms.protocol.mechanism import Mechanism
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
-from uldp.schemas.arrays import Payloads, Symbols
+from uldp.schemas.arrays import Counts, Payloads, Symbols
 
 if TYPE_CHECKING:
     from uldp.mechanisms.inference.goodness_of_fit import Check
@@ -39,6 +39,10 @@ class StringMechanism(Mechanism):
             symbol: The symbol of the string.
             payloads: n reports that have passed ``possible``.
         """
+
+    @abstractmethod
+    def positions_supported(self, symbol: int, payloads: Payloads) -> Counts:
+        """Return of n reports, at how many positions each supports a string; shape (n,)."""
 
     def check_of_cohorts(self, cohorts: Symbols) -> "Check":
         """Test whether the cohorts of n reports are uniform."""

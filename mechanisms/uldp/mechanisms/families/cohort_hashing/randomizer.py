@@ -17,7 +17,7 @@ from uldp.mechanisms.protocol.mechanism import Guarantee, PayloadForm, Privacy, 
 from uldp.mechanisms.strings.cohort_channel import CohortChannel
 from uldp.mechanisms.strings.cohorts import STRING_SYMBOLS, hash_positions
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
-from uldp.schemas.arrays import Mask, Payloads, Symbols, Values
+from uldp.schemas.arrays import Counts, Mask, Payloads, Symbols, Values
 
 if TYPE_CHECKING:
     from uldp.mechanisms.inference.goodness_of_fit import Check
@@ -111,6 +111,12 @@ class CohortHashing(StringMechanism, UniformNoise):
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Count the payloads of each group."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
+
+    def positions_supported(self, symbol: int, payloads: Payloads) -> Counts:
+        """Return 1 for each report with the bucket of the string, else 0."""
+        cohorts, buckets = np.divmod(payloads.astype(np.int64), self.buckets)
+        own: Mask = hash_positions(cohorts, np.array(symbol), 1, self.buckets)[:, 0] == buckets
+        return own.astype(np.int64)
 
     def string_checks(self, symbol: int, payloads: Payloads) -> Iterator["Check"]:
         """Test the buckets, each less that of the string modulo g, by Pearson's chi-square; see ``StringMechanism``."""

@@ -1,0 +1,1 @@
+"""Tests of clients by two sorts of reports: of two values, and two of each device."""

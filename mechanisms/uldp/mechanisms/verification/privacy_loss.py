@@ -1,0 +1,235 @@
+"""A lower bound on epsilon, from reports of two values: payloads that are likelier under one of them, and how much.
+
+Sources: Jagielski, Ullman & Oprea, "Auditing Differentially Private Machine Learning: How Private is Private SGD?"
+(NeurIPS 2020), for the two Clopper-Pearson intervals; Nasr et al., "Tight Auditing of Differentially Private Machine
+Learning" (USENIX Security 2023). Here the reports are those of local differential privacy, so no training is repeated.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple, Self, cast
+
+import numpy as np
+
+from uldp.mechanisms.inference.goodness_of_fit import support_matrices
+from uldp.mechanisms.kernels.intervals import clopper_pearson
+from uldp.mechanisms.protocol.channel import Channel
+from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PureMechanism
+from uldp.mechanisms.randomizers.strata import Strata
+from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
+
+#: The distribution of the symbols of a device, shape (|Z|,), or its symbol, if strings are too many for that.
+Inputs = Floats | int
+
+#: The code of a payload that no sensitive symbol can produce, of which nothing is promised.
+UNPROTECTED = -1
+# As many sets of payloads of one order are tried.
+_SETS = 64
+# The codes of a part of strata are below this.
+_OF_PART = 1 << 40
+
+
+class Bound(NamedTuple):
+    """What reports of two values show.
+
+    Attributes:
+        epsilon: Epsilon is at least this, with the coverage that was asked for; 0 if the reports show nothing.
+        likelier: Of the reports under the value that makes the chosen payloads likelier, the share that has one.
+        rarer: That share under the other value.
+    """
+
+    epsilon: float
+    likelier: float
+    rarer: float
+
+
+class Told(NamedTuple):
+    """What n payloads say about two values.
+
+    Attributes:
+        codes: Shape (ways, n): a code of 0 or more for each way to tell payloads apart; or ``UNPROTECTED``.
+        leaning: Shape (n,): positive if the payload is likelier under the first value, and negative under the other.
+    """
+
+    codes: Counts
+    leaning: Counts
+
+    @classmethod
+    def of(cls, one: Counts, other: Counts, unprotected: Mask | bool = False) -> Self:
+        """Tell payloads apart by their supports of two values, the difference first: it decides the likelihood ratio.
+
+        Args:
+            one: Shape (n,): how far each report supports one value, less than 2^16.
+            other: How far it supports the other value.
+            unprotected: Shape (n,): which payloads no sensitive value can produce.
+        """
+        codes = np.where(unprotected, UNPROTECTED, (one - other << 16) + one + (1 << 32))
+        return cls(codes[np.newaxis], one - other)
+
+    def together(self, rows: Symbols) -> Counts:
+        """Return codes of sequences of reports, by how far their payloads lean together.
+
+        Args:
+            rows: Shape (m, times): the reports of each sequence.
+
+        Returns:
+            Shape (1, m).
+        """
+        sums = self.leaning[rows].sum(axis=1) + (1 << 32)
+        return np.where((self.codes[0, rows] == UNPROTECTED).any(axis=1), UNPROTECTED, sums)[np.newaxis]
+
+
+def lower_bound(one: Counts, other: Counts, coverage: float = 0.95) -> Bound:
+    """Bound epsilon from below, by the reports of two values.
+
+    For each set S of payloads that a sensitive value can produce, Pr(S | x) <= e^epsilon Pr(S | x'). One half of the
+    reports chooses S, and which of the values is x. The other half bounds both probabilities by Clopper and Pearson,
+    each with ``(1 - coverage) / 2``. So the bound is above the truth in at most 1 - coverage of all runs, however S was
+    chosen.
+
+    Args:
+        one: Shape (projections, n): for each way to tell payloads apart, the code of the payload of each report of one
+            value. Codes are 0 or more, but ``UNPROTECTED`` is in no set. Reports are independent.
+        other: Shape (projections, n'): the codes of the other value.
+        coverage: The probability that the bound is at most epsilon.
+    """
+    number, members, swapped = _chosen(one[:, ::2], other[:, ::2], coverage)
+    likely, rare = (np.isin(codes[number, 1::2], members) for codes in ((other, one) if swapped else (one, other)))
+    found = _epsilon(likely.sum(keepdims=True), len(likely), rare.sum(keepdims=True), len(rare), coverage)
+    return Bound(max(float(found[0]), 0.0), float(likely.mean()), float(rare.mean()))
+
+
+def _chosen(one: Counts, other: Counts, coverage: float) -> tuple[int, Symbols, bool]:
+    """Return the set with the best bound: its projection, its codes, and whether it is likelier under ``other``."""
+    best, chosen = -math.inf, (0, np.zeros(0, np.int64), False)
+    for number, pair in enumerate(zip(one, other, strict=True)):
+        codes = np.unique(np.concatenate(pair))
+        codes = codes[codes != UNPROTECTED]
+        if not len(codes):
+            continue
+        sizes = np.unique(np.geomspace(1, len(codes), _SETS).astype(np.int64))
+        # One half of these reports orders the codes, and the other chooses how many: or the set would fit chance.
+        halves = [(_counts(codes, of[::2]), _counts(codes, of[1::2]), len(of[1::2])) for of in pair]
+        for swapped, ((x, later_x, n), (y, later_y, m)) in enumerate([halves, halves[::-1]]):
+            for order in _orders(x, y):
+                of_x, of_y = (np.cumsum(later[order])[sizes - 1] for later in (later_x, later_y))
+                epsilons = _epsilon(of_x, n, of_y, m, coverage)
+                if epsilons.max() > best:
+                    best = float(epsilons.max())
+                    chosen = number, codes[order[: sizes[epsilons.argmax()]]], bool(swapped)
+    return chosen
+
+
+def _counts(codes: Counts, found: Counts) -> Counts:
+    """Return how often each of some ascending codes was found, where others may be found too."""
+    known = found[found != UNPROTECTED]
+    return np.bincount(np.searchsorted(codes, known), minlength=len(codes))
+
+
+def _orders(x: Counts, y: Counts) -> Iterator[Symbols]:
+    """Yield orders of codes: by the ratio of their counts, the largest first; and as they are, in both directions."""
+    yield np.argsort(-(x + 0.5) / (y + 0.5), kind="stable")
+    yield np.arange(len(x))
+    yield np.arange(len(x))[::-1]
+
+
+def _epsilon(x: Counts, n: int, y: Counts, m: int, coverage: float) -> Floats:
+    """Return the logarithms of the least ratio of probabilities of which one gave x of n, and the other y of m."""
+    low, high = clopper_pearson(x, n, coverage)[0], clopper_pearson(y, m, coverage)[1]
+    with np.errstate(divide="ignore"):
+        return cast(Floats, np.log(low / high))
+
+
+def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> Told:
+    """Tell payloads apart by what they say about two values.
+
+    - Symbols, if the mechanism knows their law: the payload itself, and its place in the order of likelihood ratios.
+    - Supports: which of both symbols a report supports. The likelihood ratio of bits, sets and hashes depends on
+      nothing else.
+    - Strings: at how many positions of each a report supports it.
+    - Strata: the part, and within it as above.
+    - Any other mechanism: the signs of the cells of both symbols.
+
+    Args:
+        mechanism: The mechanism; of one with a permanent response, that of one report counts.
+        x: The distribution of the symbols of devices that hold one value.
+        other: That of devices that hold the other value.
+        payloads: n reports that have passed ``possible``.
+    """
+    mechanism = mechanism.bare
+    if isinstance(mechanism, StringMechanism):
+        one, two = (mechanism.positions_supported(cast(int, each), payloads) for each in (x, other))
+        return Told.of(one, two)
+    r, s = cast(Floats, x), cast(Floats, other)
+    if isinstance(mechanism, Strata):
+        return _of_strata(mechanism, r, s, payloads)
+    of_r, of_s = mechanism.law(r), mechanism.law(s)
+    if of_r is not None and of_s is not None:
+        return _of_law(of_r, of_s, payloads)
+    return _of_supports(mechanism, int(r.argmax()), int(s.argmax()), payloads)
+
+
+def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarantee) -> float | None:
+    """Return the epsilon that one report promises to devices that hold one of two values; None without privacy.
+
+    It is that of the guarantee to them. Where that is only the largest of all pairs, as with distances or groups of
+    values, it is the largest likelihood ratio of these two.
+    """
+    mechanism, most = mechanism.bare, guarantee.epsilon
+    if most is None or not guarantee.terms:
+        return most
+    r, s = cast(Floats, x), cast(Floats, other)
+    of_r, of_s = mechanism.law(r), mechanism.law(s)
+    if of_r is not None and of_s is not None:
+        return min(most, float(np.abs(np.log(of_r / of_s)).max()))
+    if isinstance(mechanism, PureMechanism) and mechanism.channel.independent_bits:
+        return min(most, _of_two_bits(mechanism.channel, int(r.argmax()), int(s.argmax())))
+    return most
+
+
+def _of_two_bits(channel: Channel, x: int, other: int) -> float:
+    """Return the largest log-likelihood ratio of the bits of two symbols, whose other bits have one law."""
+    p, q = channel.p[[x, other]], channel.q[[x, other]]
+    with np.errstate(divide="ignore"):
+        set_, cleared = np.log(p / q), np.log((1 - q) / (1 - p))
+    return float((set_ + cleared[::-1]).max()) if x != other else 0.0
+
+
+def _of_law(of_r: Floats, of_s: Floats, payloads: Payloads) -> Told:
+    """Tell symbols apart by their number, and by their place in the order of likelihood ratios.
+
+    A payload that no sensitive value can produce is impossible under one of two values, and others under none.
+    """
+    protected = (of_r > 0) & (of_s > 0)
+    ratios = np.zeros_like(of_r)
+    ratios[protected] = np.round(np.log(of_r[protected] / of_s[protected]), 9)
+    codes = np.stack([np.arange(len(of_r)), np.unique(ratios, return_inverse=True)[1]])
+    return Told(np.where(protected, codes, UNPROTECTED)[:, payloads], np.sign(ratios).astype(np.int64)[payloads])
+
+
+def _of_supports(mechanism: Mechanism, x: int, other: int, payloads: Payloads) -> Told:
+    """Tell reports apart by which of two symbols they support; a cell that is positive supports its symbol."""
+    supported, unprotected = np.zeros((2, len(payloads)), np.int64), np.zeros(len(payloads), np.bool_)
+    start = 0
+    for cells in support_matrices(mechanism, payloads):
+        block = slice(start, start + len(cells))
+        for at, symbol in enumerate((x, other)):
+            if symbol < cells.shape[1]:  # a design has one more input, of the symbols outside of it
+                supported[at, block] = cells[:, symbol] > 0
+        if isinstance(mechanism, PureMechanism):
+            unprotected[block] = cells[:, ~mechanism.sensitive].any(axis=1)
+        start += len(cells)
+    return Told.of(supported[0], supported[1], unprotected)
+
+
+def _of_strata(strata: Strata, r: Floats, s: Floats, payloads: Payloads) -> Told:
+    n = len(payloads)
+    codes, leaning = np.full((2, n), UNPROTECTED, dtype=np.int64), np.zeros(n, np.int64)
+    of_parts = zip(np.split(r, strata.first_symbols[1:]), np.split(s, strata.first_symbols[1:]), strict=True)
+    for (number, rows, own), (one, two) in zip(strata.split_payloads(payloads), of_parts, strict=True):
+        if len(rows) and one.any() and two.any():
+            found = told(strata.parts[number], one / one.sum(), two / two.sum(), own)
+            codes[:, rows] = np.where(found.codes == UNPROTECTED, UNPROTECTED, found.codes + number * _OF_PART)
+            leaning[rows] = found.leaning
+    return Told(codes, leaning)
