@@ -55,11 +55,13 @@ class Memoized(WithMemory):
     changes and returns.
 
     Attributes:
+        inner: The mechanism of the permanent response.
         once: The mechanism that has the law of one report.
         noise: The probabilities from which ``again`` draws. Uniform noise: shape (1,), that it replaces the permanent
             payload. Bits: shape (2, bits), that it sets and clears each bit.
     """
 
+    inner: Mechanism
     once: Mechanism
     noise: Floats
 
@@ -74,7 +76,7 @@ class Memoized(WithMemory):
             ValueError: if no noise on the response of ``inner`` gives the law of ``once``. With one theta, there is
                 such noise if the epsilon of ``once`` is at most that of ``inner``.
         """
-        self._inner, self.once = inner, once
+        self.inner, self.once = inner, once
         if _structure(inner) != _structure(once):
             raise ValueError("the permanent response and the reports must differ by their noise alone")
         if isinstance(inner, UniformNoise) and isinstance(once, UniformNoise):
@@ -110,7 +112,7 @@ class Memoized(WithMemory):
         Raises:
             ValueError: if a symbol is outside of Z.
         """
-        return self._inner.perturb(symbols, randomness)
+        return self.inner.perturb(symbols, randomness)
 
     def again(self, permanent: Payloads, randomness: Randomness) -> Payloads:
         """Perturb n permanent responses into n payloads. The draws are the same for all responses."""
