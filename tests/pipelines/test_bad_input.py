@@ -113,6 +113,12 @@ BAD_INPUT = [
     (("verify", "--spec", SPEC, "empty"), 2, "Missing option '--value'"),
     (("verify", "--spec", SPEC, "--value", "1", "empty"), 1, "empty: holds no .avro file of messages"),
     (("verify", "--spec", SPEC, "--value", "1", "nowhere"), 1, "nowhere: no such file or directory"),
+    (
+        ("verify", "--spec", SPEC, "--value", "1", "full", "--against", "full"),
+        1,
+        "no value is given; add --against-value",
+    ),
+    (("verify", "--spec", SPEC, "--value", "1", "full", "--against-value", "2"), 1, "of the archive --against; add it"),
     (("verify", "--spec", SPEC, "--value", "1", "full"), 1, "full: a collector rejects 1 report; uldp decode says why"),
     (("decode",), 2, "Missing argument 'HEX|FILE'"),
     (("decode", "nowhere"), 1, "'nowhere': neither a file nor the hexadecimal digits of a message"),

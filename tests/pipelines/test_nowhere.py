@@ -50,6 +50,7 @@ READ = {
     "stream registry_ids": (*STREAM, "--from", "full", "--registry-ids", "nowhere"),
     "stream kafka_config": (*STREAM, "--from", KAFKA, "--kafka-config", "nowhere", "--runner=DataflowRunner"),
     "verify archive": (*VERIFY, "nowhere"),
+    "verify against": (*VERIFY, "full", "--against", "nowhere", "--against-value", "2"),
     "verify spec": ("verify", "--spec", "nowhere", "--value", "1", "full"),
     "verify registry_ids": (*VERIFY, "full", "--registry-ids", "nowhere"),
     "zones spec": ("zones", "nowhere", "--tag", "home", "--to", "new.csv"),

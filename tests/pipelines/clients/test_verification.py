@@ -12,9 +12,10 @@ from tests import build
 from tests.pipelines.command import Run
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.devices.device import Device
+from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
-from uldp.pipelines.clients.verification import LEVEL, verify
-from uldp.schemas.records import Message
+from uldp.pipelines.clients.verification import LEVEL, Given, verify
+from uldp.schemas.records import SENDER, Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.io.local.stream import LocalStream
 
@@ -31,6 +32,19 @@ def archive(
     """Reports of one value by a right client whose randomness has a seed."""
     device = Device(spec, {} if hidden is None else hidden, default_rng(4), level=level)
     return stream(folder, [device.report(value, build.START) for _ in range(n)])
+
+
+def of_devices(folder: Path, spec: CollectionSpec, value: int, kept: Sequence[int]) -> str:
+    """Reports of 1,000 devices that all hold one value: in each window by the kept response with this number."""
+    mechanism, rng, reports = build_protocol(spec).mechanism, default_rng([5, value]), []
+    assert isinstance(mechanism, WithMemory)
+    responses = [mechanism.permanent(np.full(1000, value), rng) for _ in range(max(kept) + 1)]
+    for window, number in enumerate(kept):
+        for device, payload in enumerate(mechanism.again(responses[number], rng).tolist()):
+            report = build.report(1000 * window + device, payload).encode()
+            reports.append(Message(report, build.START, {SENDER: f"device {device}"}))
+    LocalStream.create(folder).append(reports)
+    return str(folder)
 
 
 def stream(folder: Path, messages: Sequence[bytes]) -> str:
@@ -53,8 +67,8 @@ def test_a_right_client_passes(
     keys: dict[str, Any], value: Any, hidden: Any, values: list[str], tags: list[str], tmp_path: Path
 ) -> None:
     spec = build.spec(**keys)
-    found = verify(spec, archive(tmp_path, spec, value, hidden), values, tags)
-    assert found.reports == 1000
+    found = verify(spec, Given(archive(tmp_path, spec, value, hidden), values, tags))
+    assert found.tested[0].sent.reports == 1000
     assert found.failed is None
     assert found.p_value >= LEVEL
 
@@ -65,8 +79,8 @@ DESIGNS = {"domain": {"size": 8}, "mechanism": {"name": "bit-flip", "epsilon": 2
 def test_bits_of_designs_are_tested_in_each_design(tmp_path: Path) -> None:
     spec = build.spec(**DESIGNS)
     sent = archive(tmp_path, spec, 7)
-    assert verify(spec, sent, ["7"], []).failed is None
-    failed = verify(spec, sent, ["0"], []).failed
+    assert verify(spec, Given(sent, ["7"], [])).failed is None
+    failed = verify(spec, Given(sent, ["0"], [])).failed
     assert failed is not None
     assert "design 0" in failed.name
 
@@ -78,10 +92,10 @@ LEVELLED = {"mechanism": {"name": "levels", "levels": LEVELS, "of": {"name": "ou
 def test_reports_of_a_level_follow_the_epsilon_of_this_level(tmp_path: Path) -> None:
     spec = build.spec(**LEVELLED)
     sent = archive(tmp_path, spec, 2, level="open")
-    assert verify(spec, sent, ["2"], [], "open").failed is None
-    assert verify(spec, sent, ["2"], [], "strict").failed is not None
+    assert verify(spec, Given(sent, ["2"], []), level="open").failed is None
+    assert verify(spec, Given(sent, ["2"], []), level="strict").failed is not None
     with pytest.raises(ValueError, match="needs one of the levels strict, open"):
-        verify(spec, sent, ["2"], [])
+        verify(spec, Given(sent, ["2"], []))
 
 
 STRINGS: dict[str, Any] = {"domain": {"strings": {"longest": 8}}, "candidates": ["kiosk"]}
@@ -95,8 +109,8 @@ FOR_STRINGS = [
 def test_strings_are_tested_from_their_cohorts(mechanism: dict[str, Any], tmp_path: Path) -> None:
     spec = build.spec(**STRINGS, mechanism=mechanism)
     sent = archive(tmp_path, spec, "kiosk")
-    assert verify(spec, sent, ["kiosk"], []).failed is None
-    failed = verify(spec, sent, ["kiosks"], []).failed
+    assert verify(spec, Given(sent, ["kiosk"], [])).failed is None
+    failed = verify(spec, Given(sent, ["kiosks"], [])).failed
     assert failed is not None
     assert "of the string" in failed.name
 
@@ -118,7 +132,7 @@ def test_the_p_values_of_strings_are_those_of_a_test() -> None:
 def test_a_client_of_strings_with_a_wrong_parameter_is_found(key: str, wrong: Any, name: str, tmp_path: Path) -> None:
     mechanism = FOR_STRINGS[1] | {"theta": 0.8}
     sent = archive(tmp_path, build.spec(**STRINGS, mechanism=mechanism | {key: wrong}), "kiosk")
-    failed = verify(build.spec(**STRINGS, mechanism=mechanism), sent, ["kiosk"], []).failed
+    failed = verify(build.spec(**STRINGS, mechanism=mechanism), Given(sent, ["kiosk"], [])).failed
     assert failed is not None
     assert name in failed.name
 
@@ -128,15 +142,18 @@ def test_records_with_strings_are_refused(tmp_path: Path) -> None:
     of = {"app": {"name": "rr"}, "word": {"name": "cohort-olh"}}
     spec = build.spec(domain={"record": attributes}, mechanism={"name": "sample-one", "epsilon": 1.0, "of": of})
     with pytest.raises(ValueError, match="collects records with strings, whose reports verify does not test"):
-        verify(spec, str(tmp_path), ["app=1", "word=kiosk"], [])
+        verify(spec, Given(str(tmp_path), ["app=1", "word=kiosk"], []))
 
 
 def test_the_reports_of_another_value_are_found(tmp_path: Path) -> None:
     spec = build.spec(**TAGS)
-    found = verify(spec, archive(tmp_path, spec, 0), ["shop"], [])
+    found = verify(spec, Given(archive(tmp_path, spec, 0), ["shop"], []))
     assert found.failed is not None
     assert found.failed.finding.startswith("symbol 0 came ")
     assert found.p_value < LEVEL
+
+
+KEPT = {"domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0}}
 
 
 @pytest.mark.parametrize(
@@ -151,11 +168,11 @@ def test_the_reports_of_another_value_are_found(tmp_path: Path) -> None:
         (RECORD, 1, ["2"], [], "--value '2': write ATTRIBUTE=..., with one of app, hours"),
         (RECORD, 1, ["app=2"], [], "c collects 'hours'; add --value hours=VALUE"),
         (
-            {"domain": {"size": 3}, "mechanism": {"name": "rr", "epsilon": 1.0, "lasting_epsilon": 2.0}},
-            0,
+            KEPT,
+            1000,
             ["1"],
             [],
-            "reports of one permanent response depend on each other; copy the spec without this key, let a device with",
+            "1,000 reports of 1,000 name no device, and reports of one permanent response depend on each other; name",
         ),
     ],
 )
@@ -164,7 +181,7 @@ def test_an_archive_that_shows_nothing_is_refused_with_what_to_do(
 ) -> None:
     reports = [build.report(number, 0).encode() for number in range(n)]
     with pytest.raises(ValueError, match=error):
-        verify(build.spec(**keys), stream(tmp_path, reports), values, tags)
+        verify(build.spec(**keys), Given(stream(tmp_path, reports), values, tags))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +196,84 @@ def test_an_archive_that_shows_nothing_is_refused_with_what_to_do(
 )
 def test_reports_that_a_collector_does_not_count_are_refused(messages: list[bytes], error: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=error):
-        verify(build.spec(**TAGS), stream(tmp_path, messages), ["park"], [])
+        verify(build.spec(**TAGS), Given(stream(tmp_path, messages), ["park"], []))
+
+
+SECOND, LAST = "equal reports, of first and second reports", "equal reports, of first and last reports"
+FEW = build.spec(domain={"size": 50}, mechanism={"name": "rr", "epsilon": 3.0, "lasting_epsilon": 4.0})
+
+
+@pytest.mark.parametrize(
+    ("kept", "tests", "failed"),
+    [
+        ([0, 0], [SECOND], None),
+        ([0, 0, 0], [SECOND, LAST], None),
+        ([0, 1], [SECOND], SECOND),
+        ([0, 0, 1], [SECOND, LAST], LAST),
+        ([0, 1, 0], [SECOND, LAST], SECOND),
+    ],
+)
+def test_a_device_that_forgets_its_response_is_found(
+    kept: list[int], tests: list[str], failed: str | None, tmp_path: Path
+) -> None:
+    found = verify(FEW, Given(of_devices(tmp_path / "stream", FEW, 1, kept), ["1"]))
+    assert [check.name for check in found.checks[2:]] == tests
+    assert (found.failed and found.failed.name) == failed
+    assert found.tested[0].sent.text == f"{1000 * len(kept):,} reports of 1,000 devices"
+
+
+def test_devices_that_report_once_show_no_kept_response(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="0 devices reported twice or more, which show little of the responses that"):
+        verify(FEW, Given(of_devices(tmp_path / "once", FEW, 1, [0]), ["1"]))
+
+
+@pytest.mark.parametrize(("kept", "broken"), [([0] * 4, False), ([0, 1, 2, 3], True)])
+def test_all_reports_of_a_device_keep_the_lasting_promise_or_break_it(
+    kept: list[int], broken: bool, tmp_path: Path
+) -> None:
+    spec = build.spec(domain={"size": 3}, mechanism={"name": "rr", "epsilon": 1.0, "lasting_epsilon": 1.2})
+    sent, other = (Given(of_devices(tmp_path / str(value), spec, value, kept), [str(value)]) for value in (0, 2))
+    one, lasting = verify(spec, sent, other).losses
+    assert (one.of, one.promised, one.broken) == ("one report", 1.0, False)
+    assert (lasting.of, lasting.promised, lasting.broken) == ("4 reports of a device", 1.2, broken)
+    assert one.bound.epsilon > 0.5
+
+
+def test_two_values_behind_one_tag_are_promised_no_difference(tmp_path: Path) -> None:
+    spec = build.spec(**TAGS)
+    sent, other = (
+        Given(archive(tmp_path / str(value), spec, value, {value: "home"}), [["park", "shop"][value]], ["home"])
+        for value in (0, 1)
+    )
+    (loss,) = verify(spec, sent, other).losses
+    assert (loss.promised, loss.bound.epsilon) == (0.0, 0.0)
+
+
+def test_a_client_with_another_epsilon_breaks_the_promise(uldp: Run, tmp_path: Path) -> None:
+    text = (
+        "{{collection: c, version: 1, domain: {{size: 4}}, mechanism: {{name: rr, epsilon: {}}}, window: {{size: 1h}}}}"
+    )
+    spec, other = tmp_path / "spec.yaml", tmp_path / "other.yaml"
+    spec.write_text(text.format(1))
+    other.write_text(text.format(2))
+    right, wrong = (
+        [archive(tmp_path / f"{of.stem} {value}", CollectionSpec.load(of), value, n=2000) for value in (2, 3)]
+        for of in (spec, other)
+    )
+    options = ("--spec", spec, "--value", "2", "--against-value", "3")
+    code, out, err = uldp("verify", *options, right[0], "--against", right[1])
+    assert (code, err) == (0, "")
+    assert "\nepsilon of one report is at least 0." in out
+    assert " (95 %), promised 1\n" in out
+    code, out, err = uldp("verify", *options, wrong[0], "--against", wrong[1])
+    assert code == 1
+    assert err.startswith("error: the client breaks the promise of c: epsilon of one report is at least 1.")
+    assert " (95 %), and 1 is promised; some payloads are " in err
+    for left_out, said in [(("--against-value", "3"), "--against; add it"), ((), "add --against-value")]:
+        kept = left_out or ("--against", right[1])
+        code, _, err = uldp("verify", "--spec", spec, "--value", "2", right[0], *kept)
+        assert code == 1
+        assert said in err
 
 
 def test_the_exit_code_is_the_verdict(uldp: Run, tmp_path: Path) -> None:

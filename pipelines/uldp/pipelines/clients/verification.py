@@ -1,18 +1,21 @@
-"""Whether the reports of a client follow the mechanism of a spec, from an archive of reports of one value."""
+"""Whether a client follows the mechanism of a spec and keeps its promise, by archives of reports of one value each."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from uldp.mechanisms.inference.goodness_of_fit import Check, checks
 from uldp.mechanisms.protocol.encoding import Held
+from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.protocol.mechanism import WithMemory
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.mechanisms.verification.kept_responses import kept_checks
+from uldp.mechanisms.verification.privacy_loss import Bound, Inputs, lower_bound, promised, told
+from uldp.pipelines.clients.archived import Archived, read_archive
 from uldp.pipelines.clients.inspection import Inspection
-from uldp.pipelines.clients.sent import archived_messages, in_chunks
-from uldp.pipelines.results.text import number_of
-from uldp.schemas.arrays import Payloads, ReportIds
 from uldp.schemas.errors import RequestError
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import near, notes, quote
@@ -20,10 +23,72 @@ from uldp.schemas.specs.variable import Variable
 
 #: A right client fails in about this share of all runs.
 LEVEL = 1e-5
-#: Fewer reports show only gross errors.
-MIN_REPORTS = 1_000
-#: More reports are not read, so that the command ends soon; so many find deviations of a thousandth.
-MAX_REPORTS, MAX_BYTES = 1_000_000, 1 << 28
+#: Epsilon is at least the bound with this probability.
+COVERAGE = 0.95
+
+
+class Given(NamedTuple):
+    """An archive, and what its devices hold.
+
+    Attributes:
+        archive: A file or directory of messages.
+        values: The value that the devices hold: one text, or ``ATTRIBUTE=VALUE`` for each attribute of a record.
+        tags: The tag that hides it: nothing or one text, or ``ATTRIBUTE=TAG`` for attributes of a record.
+    """
+
+    archive: str
+    values: Sequence[str]
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The reports of one value, and the tests of them.
+
+    Attributes:
+        sent: The reports.
+        inputs: The distribution of the symbols of its devices; or the symbol of a string.
+        checks: The tests.
+    """
+
+    sent: Archived
+    inputs: Inputs
+    checks: Sequence[Check]
+
+
+class Loss(NamedTuple):
+    """What reports of two values show of epsilon, beside what is promised.
+
+    Attributes:
+        of: The reports whose epsilon it is, in words.
+        bound: The bound.
+        promised: The promise, in nats; None without privacy.
+    """
+
+    of: str
+    bound: Bound
+    promised: float | None
+
+    @property
+    def at_least(self) -> str:
+        """The bound and its coverage in words."""
+        return f"{self.bound.epsilon:.3g} ({100 * COVERAGE:.0f} %)"
+
+    @property
+    def shares(self) -> str:
+        """The shares of the payloads that show it, in words."""
+        one, other = (f"{100 * share:.3g} %" for share in (self.bound.likelier, self.bound.rarer))
+        return f"some payloads are {one} of those of one value, and {other} of those of the other"
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        return "nothing" if self.promised is None else f"{self.promised:.6g}"
+
+    @property
+    def broken(self) -> bool:
+        """Whether epsilon is above the promise."""
+        return self.promised is not None and self.bound.epsilon > self.promised
 
 
 @dataclass(frozen=True)
@@ -31,12 +96,17 @@ class Verification:
     """The tests of a client.
 
     Attributes:
-        reports: The number of reports.
-        checks: The tests.
+        tested: The tests of each archive.
+        losses: The bounds on epsilon, if there are two archives.
     """
 
-    reports: int
-    checks: Sequence[Check]
+    tested: Sequence[Tested]
+    losses: Sequence[Loss]
+
+    @property
+    def checks(self) -> list[Check]:
+        """The tests of all archives."""
+        return [check for tested in self.tested for check in tested.checks]
 
     @property
     def p_value(self) -> float:
@@ -52,9 +122,8 @@ class Verification:
 
 def verify(
     spec: CollectionSpec,
-    archive: str,
-    values: Sequence[str],
-    tags: Sequence[str],
+    given: Given,
+    against: Given | None = None,
     level: str | None = None,
     registry_ids: Mapping[int, str] | None = None,
 ) -> Verification:
@@ -62,9 +131,8 @@ def verify(
 
     Args:
         spec: The spec of the reports.
-        archive: A file or directory of messages.
-        values: The value that the devices hold: one text, or ``ATTRIBUTE=VALUE`` for each attribute of a record.
-        tags: The tag that hides it: nothing or one text, or ``ATTRIBUTE=TAG`` for attributes of a record.
+        given: The reports of one value.
+        against: The reports of another value, for a lower bound on epsilon.
         level: The level of privacy of the devices, if the spec has levels.
         registry_ids: As in ``Inspection``.
 
@@ -73,63 +141,65 @@ def verify(
     """
     inspection = Inspection([spec], registry_ids)
     protocol = inspection.protocol(spec).at(level)
-    if protocol.mechanism.memory:
-        raise RequestError(
-            f"{spec.collection} has lasting_epsilon, and reports of one permanent response depend on each other; copy"
-            " the spec without this key, let a device with an empty ledger make each report, and verify with the copy"
-        )
     lawless = [variable.kind.holds for variable in spec.variables.values() if not variable.kind.has_law]
     if lawless and "" not in spec.variables:
         raise RequestError(
             f"{spec.collection} collects records with {lawless[0]}, whose reports verify does not test; verify"
             f" those of a collection of the {lawless[0]} alone"
         )
-    held = _held(spec, values, tags)
-    ids, payloads = _read(inspection, archive)
-    n = len(ids)
-    if inspection.rejected:
-        rejected = number_of(inspection.rejected, "report")
-        raise RequestError(f"{archive}: a collector rejects {rejected}; uldp decode says why")
-    if n < MIN_REPORTS:
-        raise RequestError(
-            f"{archive}: holds {number_of(n, 'report')}, which show little; let the client report this value"
-            f" {MIN_REPORTS:,} times or more"
-        )
-    if repeated := n - len(np.unique(ids, axis=0)):
-        raise RequestError(
-            f"{archive}: {number_of(repeated, 'report')} of {n:,} repeat the report_id of another; give each report"
-            " 16 fresh random bytes"
-        )
-    mechanism = protocol.mechanism.bare
-    if isinstance(mechanism, StringMechanism):
-        (symbol,) = protocol.encoding.encode(held, np.random.default_rng(0)).tolist()  # it draws nothing
-        return Verification(n, list(mechanism.string_checks(symbol, payloads)))
-    r = protocol.encoding.law(held, protocol.mechanism.size)
-    return Verification(n, list(checks(protocol.mechanism, r, payloads)))
+    all_given = {"--": given} if against is None else {"--": given, "--against-": against}
+    if against is not None:
+        Path(against.archive).stat()  # so that a wrong path is found before the first archive is read
+    held = [_held(spec, each, option) for option, each in all_given.items()]
+    tested = [
+        _tested(protocol, columns, read_archive(inspection, each.archive, by_device=protocol.mechanism.memory))
+        for each, columns in zip(all_given.values(), held, strict=True)
+    ]
+    return Verification(tested, list(_losses(protocol, *tested)) if len(tested) == 2 else [])
 
 
-def _read(inspection: Inspection, archive: str) -> tuple[ReportIds, Payloads]:
-    """Return the ids and the payloads of the first reports, about as many as the limits allow."""
-    ids, payloads, size = [], [], 0
-    for chunk in in_chunks(archived_messages(archive)):
-        for judged in inspection.read(chunk):
-            ids.append(judged.parsed.report_ids)
-            payloads.append(judged.parsed.payloads)
-            size += payloads[-1].nbytes
-        if inspection.reports >= MAX_REPORTS or size >= MAX_BYTES:
-            break
-    if inspection.rejected or not ids:
-        return np.zeros((0, 2), np.uint64), np.zeros(0, np.uint32)
-    return np.concatenate(ids), cast(Payloads, np.concatenate(payloads))
+def _tested(protocol: LdpProtocol, held: Sequence[Held], sent: Archived) -> Tested:
+    """Test the first report of each device, and of those with a permanent response two more pairs."""
+    mechanism, first = protocol.mechanism, sent.payloads[sent.rows(1)[:, 0]]
+    inputs: Inputs
+    if isinstance(mechanism.bare, StringMechanism):
+        inputs = symbol = int(protocol.encoding.encode(held, np.random.default_rng(0))[0])  # it draws nothing
+        found = list(mechanism.bare.string_checks(symbol, first))
+    else:
+        inputs = r = protocol.encoding.law(held, mechanism.size)
+        found = list(checks(mechanism, r, first))
+    if isinstance(mechanism, WithMemory):
+        one, two = sent.rows(2).T
+        pairs = {"first and second reports": two, "first and last reports": sent.last}
+        for name, other in pairs.items() if (two != sent.last).any() else [*pairs.items()][:1]:
+            of_pair = kept_checks(mechanism, inputs, sent.payloads[one], sent.payloads[other])
+            found += [replace(check, name=f"{check.name}, of {name}") for check in of_pair]
+    return Tested(sent, inputs, found)
 
 
-def _held(spec: CollectionSpec, values: Sequence[str], tags: Sequence[str]) -> list[Held]:
-    """Return what each device holds, as columns of one row."""
-    by_name, hidden = _by_name(spec, values, "--value"), _by_name(spec, tags, "--tag")
+def _losses(protocol: LdpProtocol, one: Tested, other: Tested) -> Iterator[Loss]:
+    """Bound the epsilon of one report from below; with permanent responses, also that of all reports of a device."""
+    of_one, of_other = (
+        told(protocol.mechanism, one.inputs, other.inputs, tested.sent.payloads) for tested in (one, other)
+    )
+    bound = lower_bound(of_one.codes[:, one.sent.rows(1)[:, 0]], of_other.codes[:, other.sent.rows(1)[:, 0]], COVERAGE)
+    alike = np.array_equal(one.inputs, other.inputs)  # values behind one tag, which no report may tell apart
+    promise = promised(protocol.mechanism, one.inputs, other.inputs, protocol.guarantee)
+    yield Loss("one report", bound, 0.0 if alike else promise)
+    if protocol.mechanism.memory:
+        times = min(one.sent.times, other.sent.times)
+        bound = lower_bound(of_one.together(one.sent.rows(times)), of_other.together(other.sent.rows(times)), COVERAGE)
+        yield Loss(f"{times:,} reports of a device", bound, 0.0 if alike else protocol.guarantee.lasting)
+
+
+def _held(spec: CollectionSpec, given: Given, option: str) -> list[Held]:
+    """Return what each device holds, as columns of one row; ``option`` is what options of it begin with."""
+    by_name = _by_name(spec, given.values, f"{option}value")
+    hidden = _by_name(spec, given.tags, f"{option}tag")
     if not by_name:
-        raise RequestError("no value is given; add --value")
+        raise RequestError(f"no value is given; add {option}value")
     if missing := [name for name in spec.variables if name not in by_name]:
-        raise RequestError(f"{spec.collection} collects {quote(missing[0])}; add --value {missing[0]}=VALUE")
+        raise RequestError(f"{spec.collection} collects {quote(missing[0])}; add {option}value {missing[0]}=VALUE")
     return list(_columns(spec.variables, by_name, hidden))
 
 
