@@ -32,6 +32,22 @@ def test_early_panes_that_come_after_the_window() -> None:
     )
 
 
+@pytest.mark.parametrize(("users", "warnings"), [(199, 1), (200, 0)])
+def test_early_panes_that_never_come(users: int, warnings: int) -> None:
+    said = warned(users, window={"size": "1h", "early_every": "1m"}, limits={"min_reports": 100})
+    assert sum("an early pane needs 200 reports in its window" in each for each in said) == warnings
+
+
+@pytest.mark.parametrize(("least", "sensitive"), [(100, ["often"]), (100, "all"), (1, "all")])
+def test_the_price_of_exact_late_panes(least: int, sensitive: str | list[str]) -> None:
+    window = {"size": "1h", "allowed_lateness": "10m", "exact_late": True}
+    said = [
+        each for each in warned(window=window, limits={"min_reports": least}, sensitive=sensitive) if "exact" in each
+    ]
+    assert len(said) == (least > 1)
+    assert all(("not sensitive" in each) is (sensitive != "all") for each in said)
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -1,6 +1,5 @@
 """Panes on a stream that the test writes event by event: no two public ones differ by fewer than ``min_reports``."""
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,17 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
 from tests.build import MINUTE, START
+from tests.differences import estimated, isolated
+from uldp.pipelines.audit.found import Found
 from uldp.pipelines.jobs.aggregate import JobAggregate
+from uldp.pipelines.jobs.identity import JobIdentity
+from uldp.pipelines.jobs.outputs import keep_specs
+from uldp.pipelines.results.files import refuse
 from uldp.pipelines.results.folder import ResultsFolder
+from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.prune import prune
+from uldp.pipelines.results.text import held_text
+from uldp.schemas.pane import Accounting, PaneHeader, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
@@ -63,11 +71,12 @@ class Script:
         self.stream = self.stream.advance_watermark_to(at(minute))
         return self
 
-    def run(self, out: Path, spec: CollectionSpec = SPEC) -> list[Statistic]:
+    def run(self, out: Path, spec: CollectionSpec = SPEC, *, newest_only: bool = False) -> list[Statistic]:
         """Return the panes whose cells are public, in their order."""
         stream = self.stream.advance_watermark_to_infinity()
         with beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions(["--streaming"])) as pipeline:
-            _ = pipeline | stream | JobAggregate([spec]) | WriteResults(str(out))
+            _ = pipeline | stream | JobAggregate([spec]) | WriteResults(str(out), newest_only=newest_only)
+        keep_specs(str(out), [spec])
         panes = [pane for pane in ResultsFolder(out).panes() if isinstance(pane, Statistic)]
         return sorted(panes, key=lambda pane: pane.pane.revision)
 
@@ -76,19 +85,13 @@ def shape(panes: list[Statistic]) -> list[tuple[str, int]]:
     return [(pane.pane.kind.value, pane.n) for pane in panes]
 
 
-def isolated(panes: list[Statistic]) -> list[int]:
-    """How many reports each difference of two panes is about, of those it may not be about."""
-    cells = [np.zeros(SIZE, dtype=np.int64), *(np.resize(pane.cells, SIZE) for pane in panes)]
-    return [n for one, other in combinations(cells, 2) if 0 < (n := int(np.abs(other - one).sum())) < LEAST]
-
-
 def test_early_panes_stay_one_step_behind(tmp_path: Path) -> None:
     script = Script()
     for _ in range(10):
         script.send(1, 5).tick()
     panes = script.run(tmp_path)
     assert shape(panes) == [("early", 3), ("early", 6), ("on_time", 10)]
-    assert not isolated(panes)
+    assert not isolated(tmp_path, LEAST)
     assert not (tmp_path / "few").exists()
     assert [pane.supersedes and pane.supersedes.n for pane in panes] == [None, 3, 6]
     assert {estimate.n for estimate in ResultsFolder(tmp_path).estimates()} == {3, 6, 10}
@@ -96,16 +99,33 @@ def test_early_panes_stay_one_step_behind(tmp_path: Path) -> None:
         assert pane.accounting.received == pane.accounting.counted == pane.n
 
 
-def test_one_report_at_each_firing_isolates_nobody(tmp_path: Path) -> None:
-    script = Script()
-    for n in (1, 2, 0, 4, 1, 1, 0, 7, 2, 1, 3, 1):
-        if n:
-            script.send(n, 5)
-        script.tick()
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_comes_no_two_public_files_isolate_few_reports(seed: int, tmp_path: Path) -> None:
+    """Windows of an hour, which take reports for half an hour more, while the next one has early panes."""
+    rng, script = np.random.default_rng(seed), Script()
+    for minute in range(6, 130, 6):
+        for of in {minute, max(minute - 25, 0)}:
+            if n := int(rng.integers(0, 3)):
+                script.send(n, of - 1, published=minute)
+        script.tick() if rng.random() < 0.7 else None
+        script.until(minute)
     panes = script.run(tmp_path)
-    assert panes[-1].n == script.sent
-    assert [kind for kind, _ in shape(panes)].count("early") >= 3
-    assert not isolated(panes)
+    assert not isolated(tmp_path, LEAST)
+    kinds = [kind for kind, _ in shape(panes)]
+    assert min(kinds.count("early"), kinds.count("late"), kinds.count("on_time")) > 0
+    assert {pane["n"] for pane in estimated(tmp_path)} == {pane.n for pane in panes if pane.n >= LEAST}
+    whole = newest(ResultsFolder(tmp_path, private=tmp_path).statistics())
+    assert sum(pane.n for pane in whole) == script.sent
+
+
+def test_panes_as_they_come_isolate_single_reports(tmp_path: Path) -> None:
+    """The test above can fail."""
+    script = Script()
+    for _ in range(6):
+        script.send(1, 5).tick()
+    panes = script.run(tmp_path, build.spec(**SPEC.model_dump(mode="json", exclude={"limits"}, exclude_none=True)))
+    assert len(panes) == 7
+    assert len({each.files for each in isolated(tmp_path, LEAST) if each.reports == 1}) >= 5
 
 
 @pytest.mark.parametrize("least", [1, 2])
@@ -116,3 +136,69 @@ def test_a_spec_without_a_least_number_of_reports_publishes_all_that_came(least:
         script.send(1, 5).tick()
     wanted = {1: [("early", 1), ("early", 2), ("early", 3), ("on_time", 3)], 2: [("on_time", 3)]}
     assert shape(script.run(tmp_path, spec)) == wanted[least]
+
+
+def late_one_by_one(n: int) -> Script:
+    """Five reports come in time, and n one after the other while the window takes late ones."""
+    script = Script().send(5, 5).until(60)
+    for minute in range(61, 61 + n):
+        script.send(1, 59, published=minute).until(minute)
+    return script
+
+
+def test_late_panes_wait_for_enough_reports_more(tmp_path: Path) -> None:
+    panes = late_one_by_one(5).run(tmp_path)
+    assert shape(panes) == [("on_time", 5), ("late", 8)]
+    assert not isolated(tmp_path, LEAST)
+    assert [pane.supersedes and pane.supersedes.n for pane in panes] == [None, 5]
+    assert sorted(estimate.n for estimate in ResultsFolder(tmp_path).estimates()) == [5, 8]
+
+
+def test_what_is_left_is_apart_with_an_accounting_that_says_so(tmp_path: Path) -> None:
+    late_one_by_one(5).run(tmp_path)
+    apart = newest(ResultsFolder(tmp_path).panes())
+    assert [(type(pane), pane.n, pane.flags) for pane in apart] == [(PaneHeader, 10, ("few_more",))]
+    assert apart[0].supersedes == Superseded(apart[0].pane.revision - 1, 9)
+    (whole,) = newest(ResultsFolder(tmp_path, private=tmp_path).statistics())
+    assert whole.cells.tolist() == [1] * 10 + [0] * (SIZE - 10)
+    (public,) = newest(ResultsFolder(tmp_path).statistics())
+    assert public.n == 8
+    found = ResultsFolder(tmp_path).current()
+    assert ([each.n for each in found.estimates], found.unpublished) == ([8], [])
+    (held,) = map(held_text, found.held)
+    assert "late reports wait until more have come\n  n 10  pane late" in held
+
+
+def test_a_pane_that_only_amends_the_accounting_is_published(tmp_path: Path) -> None:
+    script = late_one_by_one(0).until(90).send(1, 59, published=90)
+    panes = script.run(tmp_path)
+    assert shape(panes) == [("on_time", 5), ("late", 5)]
+    assert panes[-1].accounting == Accounting(received=6, counted=5, late=1)
+
+
+def test_a_window_of_few_reports_is_published_once_it_has_enough(tmp_path: Path) -> None:
+    script = Script().send(2, 5).until(60).send(1, 59, published=61)
+    assert shape(script.run(tmp_path)) == [("late", 3)]
+
+
+def test_a_spec_may_ask_for_exact_late_panes(tmp_path: Path) -> None:
+    keys = SPEC.model_dump(mode="json", exclude_none=True)
+    spec = CollectionSpec.parse(keys | {"window": keys["window"] | {"exact_late": True}})
+    assert shape(late_one_by_one(2).run(tmp_path, spec)) == [("on_time", 5), ("late", 6), ("late", 7)]
+
+
+def test_a_job_that_keeps_newest_panes_keeps_the_published_one(tmp_path: Path) -> None:
+    late_one_by_one(2).run(tmp_path, newest_only=True)
+    assert [pane.n for pane in ResultsFolder(tmp_path).panes()] == [5, 7]
+    assert [pane.n for pane in ResultsFolder(tmp_path).estimates()] == [5]
+
+
+@pytest.mark.parametrize(("late", "kept"), [(2, [5, 7]), (3, [8]), (4, [8, 9])])
+def test_prune_keeps_what_is_published_and_what_waits(late: int, kept: list[int], tmp_path: Path) -> None:
+    late_one_by_one(late).run(tmp_path)
+    (tmp_path / "job.json").write_bytes(JobIdentity("stream", "s", "c", {}).encode())
+    prune(tmp_path, before=0)
+    assert [pane.n for pane in ResultsFolder(tmp_path).panes()] == kept
+    assert [pane.n for pane in ResultsFolder(tmp_path).estimates()] == kept[:1]
+    found = Found.read(tmp_path, tmp_path, refuse)
+    assert (found.lacking, [pane.n for pane in found.panes.values()]) == ([], kept[-1:])

@@ -96,7 +96,7 @@ def test_a_day_after_a_window_has_closed_a_rejected_report_can_still_flag_it(tmp
     panes = run(tmp_path, [stopping], [sent(n, 1) for n in range(10)], closed, [forged])
     assert [(pane.n, pane.flags) for pane in panes] == [(10, ()), (10, ("rejected_ratio",))]
     assert len(ResultsFolder(tmp_path).estimates()) == 1
-    published, unpublished, _ = folder_of(tmp_path, specs={stopping.key: stopping}).current()
+    published, unpublished, *_ = folder_of(tmp_path, specs={stopping.key: stopping}).current()
     assert (published, [pane.window_start for pane in unpublished]) == ([], [START])
     after = forged._replace(publish_time=forged.publish_time + MINUTE)
     panes = run(tmp_path / "after", [stopping], [sent(n, 1) for n in range(10)], closed, [after])

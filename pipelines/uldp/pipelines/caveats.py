@@ -30,11 +30,29 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"window.early_every, {format_duration(window.early_every)}, is longer than the window, "
             f"{format_duration(window.size)}: no estimate comes early; make it shorter, or leave it out"
         )
+    least = spec.limits.min_reports
+    if window.early_every is not None and least > 1 and users < 2 * least:
+        yield (
+            f"window.early_every: an early pane needs {2 * least:,} reports in its window, twice limits.min_reports, "
+            f"and there are {users:,} users; leave it out"
+        )
+    if window.exact_late and window.allowed_lateness and least > 1:
+        yield (
+            "window.exact_late: each late pane may differ from the one before by a single report, so whoever reads the "
+            f"counts reads the payload of that user, which epsilon alone protects{_in_clear(spec)}; leave it out to "
+            f"publish late panes by {least:,} reports"
+        )
     yield from costly(spec, users)
     yield from _large_budgets(spec)
     for attribute, variable in spec.variables.items():
         of = f"{attribute}: " if attribute else ""
         yield from (of + line for line in _caveats_of(variable, users, spec.estimators[0]))
+
+
+def _in_clear(spec: CollectionSpec) -> str:
+    """Return a text if some values are not sensitive; a report may then name one as it is."""
+    partly = any(not variable.sensitive_mask.all() for variable in spec.variables.values())
+    return ", and values that are not sensitive may be in it as they are" if partly else ""
 
 
 def _large_budgets(spec: CollectionSpec) -> Iterator[str]:

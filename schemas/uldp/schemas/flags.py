@@ -11,6 +11,7 @@ class Flag(StrEnum):
 
     FEW_REPORTS = "few_reports"
     FEW_OF_VARIABLE = "few_of_variable"
+    FEW_MORE = "few_more"
     REJECTED_RATIO = "rejected_ratio"
     DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
@@ -28,6 +29,8 @@ MEANING: dict[Flag, str] = {
     "no estimate is published",
     Flag.FEW_OF_VARIABLE: "fewer reports than limits.min_reports were counted of a variable of the record; it has no "
     "tables",
+    Flag.FEW_MORE: "fewer late reports than limits.min_reports came since the newest pane with an estimate; that "
+    "estimate stays",
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
@@ -44,3 +47,8 @@ def withheld(limits: Limits, flags: Collection[str]) -> bool:
     """Return whether a window with these flags gets no published estimate."""
     stopped = limits.when_exceeded == "stop" and Flag.REJECTED_RATIO in flags
     return stopped or Flag.FEW_REPORTS in flags
+
+
+def held_back(flags: Collection[str]) -> bool:
+    """Return whether a pane with these flags replaces no published one, because it has few reports more."""
+    return Flag.FEW_MORE in flags

@@ -160,8 +160,8 @@ class PaneHeader:
 
     @property
     def apart(self) -> bool:
-        """Whether too few reports were counted, of all or of a variable, for their cells to be among the results."""
-        return self.n > 0 and not {Flag.FEW_REPORTS, Flag.FEW_OF_VARIABLE}.isdisjoint(self.flags)
+        """Whether its cells, or what they have more than those of a pane before, are of too few reports to publish."""
+        return self.n > 0 and not {Flag.FEW_REPORTS, Flag.FEW_OF_VARIABLE, Flag.FEW_MORE}.isdisjoint(self.flags)
 
     def header(self) -> dict[str, Any]:
         """Return the fields of the header by name, for another record of the same pane."""

@@ -67,9 +67,9 @@ def test_they_share_files_and_keep_the_accounting_law(out: Path, fate: str) -> N
 
 
 def test_they_are_shown_without_an_estimate(out: Path) -> None:
-    estimates, unpublished, _ = ResultsFolder(out).current()
+    estimates, unpublished, *_ = ResultsFolder(out).current()
     assert (len(estimates), len(unpublished)) == (1, WINDOWS)
-    estimates, unpublished, _ = ResultsFolder(out).current(Selection(last=2))
+    estimates, unpublished, *_ = ResultsFolder(out).current(Selection(last=2))
     assert (len(estimates), len(unpublished)) == (1, 1)
 
 

@@ -59,7 +59,7 @@ class TestDamage:
         save(tmp_path, at(0), at(1, revision=0), at(1, revision=1), at(2))
         path = self.damage(tmp_path, kind, 1, lambda data: data[:-30])
         damaged: list[ResultsError] = []
-        estimates, unpublished, _ = folder_of(tmp_path, damaged.append).current()
+        estimates, unpublished, *_ = folder_of(tmp_path, damaged.append).current()
         assert (hours(estimates), unpublished) == ([0, 2], [])
         assert [str(error).startswith(f"{path}: damaged, or not an Avro file") for error in damaged] == [True]
 
@@ -76,7 +76,7 @@ class TestDamage:
             self.damage(tmp_path, kind, hour, lambda data: b"") for hour in (0, 1) for kind in ("counts", "estimates")
         ]
         damaged: list[ResultsError] = []
-        assert folder_of(tmp_path, damaged.append).current() == ([], [], {})
+        assert folder_of(tmp_path, damaged.append).current() == ([], [], {}, [])
         assert [str(error).split(": ")[0] for error in damaged] == [str(path) for path in paths]
 
     @pytest.mark.parametrize(

@@ -64,13 +64,13 @@ class TestCurrent:
         write_estimate(tmp_path)
         later = replace(COUNTS, pane=Pane(PaneKind.LATE, 3), flags=flags)
         write(tmp_path / "counts/c-v1/w/000003.avro", load_schema("statistic"), later.to_avro())
-        estimates, panes, _ = folder_of(tmp_path).current()
+        estimates, panes, *_ = folder_of(tmp_path).current()
         assert (len(estimates), len(panes)) == ((0, 1) if unpublished else (1, 0))
 
     def test_counts_alone(self, tmp_path: Path) -> None:
         few = replace(COUNTS, flags=("few_reports",))
         write(tmp_path / "counts/c-v1/w/000002.avro", load_schema("statistic"), few.to_avro())
-        estimates, (pane,), _ = folder_of(tmp_path).current()
+        estimates, (pane,), *_ = folder_of(tmp_path).current()
         assert estimates == []
         assert unpublished_text(pane).splitlines()[:4] == [
             "c v1  2026-01-01 09:00 to 10:00 UTC  no estimate is published",
@@ -80,4 +80,4 @@ class TestCurrent:
         ]
 
     def test_nothing_yet(self, tmp_path: Path) -> None:
-        assert folder_of(tmp_path).current() == ([], [], {})
+        assert folder_of(tmp_path).current() == ([], [], {}, [])

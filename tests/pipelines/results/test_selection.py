@@ -106,7 +106,7 @@ class TestSelection:
         save(tmp_path, at(0))
         name, content = statistic_file(replace(statistic_of(at(1)), flags=("few_reports",)))
         write_file(str(tmp_path / name), content)
-        estimates, (pane,), _ = folder_of(tmp_path).current(Selection(last=1))
+        estimates, (pane,), *_ = folder_of(tmp_path).current(Selection(last=1))
         assert (estimates, pane.window_start) == ([], START + HOUR)
 
     def test_folders_of_other_names_are_read(self, tmp_path: Path) -> None:

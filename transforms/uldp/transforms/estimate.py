@@ -9,7 +9,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.collections import ServedCollection
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.flags import withheld
+from uldp.schemas.flags import held_back, withheld
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 
@@ -18,9 +18,10 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
     """Estimate what the devices hold by each estimator of the spec.
 
     Leaves out each table below the spec's ``min_reports``, because only the noise of the mechanism would be visible.
-    Yields nothing for a window without another table, or for one that exceeds a limit at which the spec stops.
+    Yields nothing for a window without another table, for one that exceeds a limit at which the spec stops, or for a
+    pane that has few reports more than a published one.
     """
-    if withheld(served.spec.limits, statistic.flags):
+    if held_back(statistic.flags) or withheld(served.spec.limits, statistic.flags):
         return
     if statistic.supersedes is not None and statistic.supersedes.n < served.spec.limits.min_reports:
         statistic = replace(statistic, supersedes=None)  # no estimate of that pane was published

@@ -15,7 +15,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
-from uldp.collector.published import History, early_step, public, reports_of
+from uldp.collector.published import History, differs, early_step, public, reports_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.mechanisms.protocol.cells import as_dense
@@ -274,11 +274,16 @@ class _SealPanesFn(_Sealer):
         drained = pane.kind is PaneKind.ON_TIME and time.time() * 1000 < sealed.window_end
         if drained and not self._simulated_clock:
             sealed = replace(sealed, flags=(*sealed.flags, Flag.INCOMPLETE))
-        if not past.precedes(pane.revision):  # a later pane has superseded this one already
+        reports, newest = reports_of(served.protocol.decoder, partial), past.precedes(pane.revision)
+        now, least = Superseded(pane.revision, sealed.n), served.spec.limits.min_reports
+        exact = least == 1 or served.spec.window.exact_late
+        if not exact and not (newest and differs(past.reports, reports, least, or_equals=True)):
+            held = replace(sealed, flags=(*sealed.flags, Flag.FEW_MORE), supersedes=past.held)
+            return held, past.after_held(now) if newest else past
+        if not newest:  # a later pane has superseded this one already
             return sealed, past
-        reports = public(reports_of(served.protocol.decoder, partial), served.spec.limits.min_reports)
-        now = Superseded(pane.revision, sealed.n)
-        return replace(sealed, supersedes=past.last), past.after(now, reports, closed=pane.kind is not PaneKind.EARLY)
+        published = public(reports, least)
+        return replace(sealed, supersedes=past.last), past.after(now, published, closed=pane.kind is not PaneKind.EARLY)
 
     @on_timer(EXPIRY)
     def forget(

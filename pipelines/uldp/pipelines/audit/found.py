@@ -11,7 +11,7 @@ from uldp.pipelines.audit.recount import WindowKey
 from uldp.pipelines.jobs.identity import JobIdentity
 from uldp.pipelines.results.files import Damaged, ResultsError, finished
 from uldp.pipelines.results.folder import ResultsFolder
-from uldp.pipelines.results.newest import newest
+from uldp.pipelines.results.newest import newest, newest_published
 from uldp.pipelines.results.specs import Specs
 from uldp.schemas.flags import Flag, withheld
 from uldp.schemas.pane import PaneHeader, PaneKind
@@ -31,7 +31,7 @@ class Found:
         specs: The specs beside them.
         job: The identity of the job.
         panes: The newest pane of each window.
-        lacking: The windows and estimators without an estimate of the newest pane.
+        lacking: The windows and estimators without an estimate of the newest pane that is not held back.
         late: Number of late reports that are kept.
         rejected: Number of rejected reports that are kept, by reason.
         missing: Number of messages that the job knows to be lost.
@@ -54,10 +54,12 @@ class Found:
         """
         folder = ResultsFolder(out, damaged, private)
         specs = folder.specs
-        panes = {pane.key: pane for pane in newest(folder.panes())}
+        fired = folder.panes()
+        panes = {pane.key: pane for pane in newest(fired)}
+        published = {pane.key: pane for pane in newest_published(fired)}
         estimates = newest(folder.estimates())
-        there = {(each.key, each.estimator) for each in estimates if _is_of(panes.get(each.key), each)}
-        wanted = ((pane, name) for pane in panes.values() for name in _published(pane, specs))
+        there = {(each.key, each.estimator) for each in estimates if _is_of(published.get(each.key), each)}
+        wanted = ((pane, name) for pane in published.values() for name in _published(pane, specs))
         return cls(
             specs,
             _identity(out),

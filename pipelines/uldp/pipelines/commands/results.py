@@ -43,7 +43,7 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     from uldp.pipelines.results.json_lines import to_json
     from uldp.pipelines.results.pooled import pool_versions, pooled_json, pooled_text
     from uldp.pipelines.results.selection import ALL
-    from uldp.pipelines.results.text import estimate_text, unpublished_text
+    from uldp.pipelines.results.text import estimate_text, held_text, unpublished_text
 
     damaged: list[ResultsError] = []
     folder = ResultsFolder(out, damaged.append)
@@ -60,6 +60,8 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
             say(json.dumps(pooled_json(each)) if as_json else pooled_text(each, top=top))
     for pane in found.unpublished:
         say(unpublished_text(pane), err=as_json)
+    for pane in found.held:
+        say(held_text(pane), err=as_json)
     if not (found.estimates or found.unpublished or damaged):
         say(f"{out}: no window {'' if selection == ALL else 'of these '}has fired", err=as_json)
     if left_out := folder.left_out():

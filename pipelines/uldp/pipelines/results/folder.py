@@ -13,7 +13,7 @@ from typing import Any
 
 from uldp.pipelines.results.files import Damaged, ResultsError, check_directory, finished, refuse
 from uldp.pipelines.results.left_out import left_out_line
-from uldp.pipelines.results.newest import Current, Published, firing, newest
+from uldp.pipelines.results.newest import Current, Published, firing, newest_published
 from uldp.pipelines.results.panes import (
     ESTIMATES,
     FEW_PANES,
@@ -94,11 +94,11 @@ class ResultsFolder:
         """Read the statistics of panes, ordered by path: of each window all that there are, the newest included.
 
         If cells are apart that ``private`` does not hold, ``damaged`` is called once. The list omits all panes of a
-        window whose newest pane lacks its cells.
+        window whose newest pane lacks its cells, unless these are held back: then the newest is the published one.
         """
         few = {} if self.private is None else {firing(pane): pane for pane in self._all(self.private, FEW_PANES)}
         panes = [_with_cells(pane, few.get(firing(pane))) for pane in self.panes()]
-        lacking = {pane.key: pane for pane in newest(panes) if not isinstance(pane, Statistic)}
+        lacking = {pane.key: pane for pane in newest_published(panes) if not isinstance(pane, Statistic)}
         if lacking:
             self.damaged(self._apart(list(lacking.values())))
         return [pane for pane in panes if isinstance(pane, Statistic) and pane.key not in lacking]

@@ -9,7 +9,7 @@ from uldp.pipelines.results.files import ResultsError, read_container
 from uldp.pipelines.results.panes import ESTIMATES, PaneRecord
 from uldp.pipelines.results.selection import Selection
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.flags import withheld
+from uldp.schemas.flags import held_back, withheld
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.specs.mistakes import plain
@@ -35,6 +35,11 @@ def newest(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
     return [best[key] for key in sorted(best)]
 
 
+def newest_published(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
+    """Keep one pane as ``newest`` does, but none that is held back: such a pane replaces no other."""
+    return newest(pane for pane in panes if not held_back(pane.flags))
+
+
 def firing(pane: PaneHeader) -> tuple[Any, ...]:
     """Identify the firing of a window. A job that runs again uses the revisions again, so they alone do not suffice."""
     return *pane.key, pane.pane.revision, pane.channel, pane.accounting
@@ -48,11 +53,13 @@ class Current(NamedTuple):
         unpublished: The newest pane of each window without a published estimate; only its header, if its cells are
             apart.
         statistics: The statistics of all panes whose cells are not apart, by the firing that made them.
+        held: The newest pane of each window of which some reports are held back, until more have come.
     """
 
     estimates: list[Estimate]
     unpublished: list[PaneHeader]
     statistics: Mapping[tuple[Any, ...], Statistic]
+    held: list[PaneHeader]
 
     @classmethod
     def of(
@@ -63,7 +70,7 @@ class Current(NamedTuple):
         selection: Selection,
     ) -> Self:
         """Choose among panes, and among the estimates of them, those that are the newest of the selected windows."""
-        counted, estimated = newest(fired), newest(estimates)
+        counted, estimated = newest_published(fired), newest(estimates)
         chosen = selection.windows({pane.key for pane in (*counted, *estimated)})
         panes = [pane for pane in counted if pane.key in chosen and pane.key[:2] in specs]
         unpublished = [pane for pane in panes if withheld(specs[pane.key[:2]].limits, pane.flags)]
@@ -72,6 +79,7 @@ class Current(NamedTuple):
             [estimate for estimate in estimated if estimate.key in published],
             unpublished,
             {firing(pane): pane for pane in fired if isinstance(pane, Statistic)},
+            [pane for pane in newest(fired) if pane.key in chosen and held_back(pane.flags)],
         )
 
     def statistic_of(self, estimate: Estimate) -> Statistic | None:

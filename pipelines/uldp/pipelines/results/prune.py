@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from uldp.pipelines.results.files import Damaged, ListedFile, ResultsError, listed, refuse
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import estimate_key
 from uldp.pipelines.results.text import number_of
+from uldp.schemas.flags import held_back
 from uldp.schemas.regular_files import read_json
 from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
@@ -102,18 +104,35 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     return Pruned(len(panes), len(late), len(rejected), len(few), sum(file.status.st_size for file in files))
 
 
+class _Kept(NamedTuple):
+    """What panes share of which the newest is kept.
+
+    Attributes:
+        pane: The window, and the estimator.
+        few: Whether they are the cells that are apart.
+        held: Whether they are held back, and so replace no published pane.
+    """
+
+    pane: tuple[object, ...]
+    few: bool
+    held: bool
+
+
 def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     """Yield each file if all of its panes have a newer pane in another file."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
     there = {file.path: file for kind in (COUNTS, FEW, "estimates") for file in listed(out.glob(f"{kind}/*/*/*.avro"))}
-    newest: dict[tuple[object, ...], tuple[tuple[object, ...], Path]] = {}
+    newest: dict[_Kept, tuple[tuple[object, ...], Path]] = {}
     read: list[Path] = []
     for files in ResultsFolder(out, damaged).pane_files():
         read += files
         for path, panes in files.items():
             for pane in panes:
                 # The header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
-                key, found = (*estimate_key(pane), path.relative_to(out).parts[0] == FEW), (pane.age, path)
+                few = path.relative_to(out).parts[0] == FEW
+                key, found = _Kept(estimate_key(pane), few, held_back(pane.flags)), (pane.age, path)
                 newest[key] = max(newest.get(key, found), found)
-    kept = {path for _, path in newest.values()}
+    published = {key.pane: age for key, (age, _) in newest.items() if not (key.few or key.held)}
+    # What is held back goes too when a published pane replaces it.
+    kept = {path for key, (age, path) in newest.items() if not key.held or age > published.get(key.pane, ())}
     yield from (there[path] for path in read if path in there and path not in kept)

@@ -48,6 +48,7 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     period = f" every {format_duration(spec.window.period)}" if spec.window.period else ""
     early = f", early every {format_duration(spec.window.early_every)}" if spec.window.early_every else ""
     late = f", {format_duration(spec.window.allowed_lateness)} for late ones"
+    late += ", each in a pane at once" if spec.window.exact_late else ""
     exact = ", with exact event times" if spec.event_time == "exact" else ""
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}{exact}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
@@ -146,8 +147,17 @@ def over_time(epsilon: float | None, lasting: float | None, budget: Budget | Non
 
 def unpublished_text(pane: PaneHeader) -> str:
     """Return a window without a published estimate as a block of lines."""
+    return _unpublished_text(pane, "no estimate is published")
+
+
+def held_text(pane: PaneHeader) -> str:
+    """Return a pane that is held back as a block of lines."""
+    return _unpublished_text(pane, "late reports wait until more have come")
+
+
+def _unpublished_text(pane: PaneHeader, why: str) -> str:
     lines = [
-        f"{_window_name(pane)}  no estimate is published",
+        f"{_window_name(pane)}  {why}",
         f"  n {pane.n:,}  {_pane_text(pane)}",
         f"  {accounting_text(pane.accounting)}",
         *_notes(pane),

@@ -60,6 +60,8 @@ class WindowSpec(Strict):
     period: Duration | None = None
     early_every: Duration | None = None
     allowed_lateness: Duration = timedelta(0)
+    #: Whether each late report has a pane, although it differs from the one before by few reports.
+    exact_late: bool = False
 
     @property
     def slice(self) -> timedelta:
