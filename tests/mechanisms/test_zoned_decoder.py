@@ -11,6 +11,8 @@ from tests import build
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.zone_masses import ZoneMasses
 from uldp.mechanisms.zones.zoned_decoder import ZonedDecoder
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.specs.collection import CollectionSpec
@@ -140,3 +142,42 @@ def test_cells_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         decoder.check(np.zeros(3, dtype=np.int64), 0)
     with pytest.raises(ValueError, match="one report or more"):
         decoder.learned(np.zeros(3, dtype=np.int64), 0)
+
+
+#: The share of users who hold each value.
+TRUTH = (1 - 2 * HIDDEN) * VISIBLE + 2 * HIDDEN * PLACES
+
+
+@pytest.mark.parametrize("kind", ["nested", "both"])
+def test_zones_are_measured_without_bias_and_with_their_errors(kind: str, tmp_path: Path) -> None:
+    of = protocol(tmp_path, kind)
+    assert isinstance(of.decoder, ZonedDecoder)
+    nested = of.mechanism
+    assert isinstance(nested, NestedResponse)
+    inputs = of.encoding.encode([hold(1_000_000, 3)], default_rng(0))
+    law = nested.law(np.bincount(inputs, minlength=nested.size) / len(inputs))
+    size, places, found = SIZE, of.decoder.zoning.places - SIZE, []
+    for counts in default_rng(5).multinomial(N, law, 400):
+        masses = ZoneMasses(nested, of.decoder.linear(counts, N), counts)
+        most = masses.most(places, 0.95)
+        found.append((masses.linear.values[:size] + masses.values[places].sum(axis=0), most.stderr))
+    values, stderr = np.array(found).transpose(1, 0, 2)
+    true = np.bincount(inputs, minlength=nested.size) / len(inputs)
+    expected = true[:size] + true[size:][places].sum(axis=0)
+    assert (np.abs(values.mean(axis=0) - expected) < 5 * values.std(axis=0) / np.sqrt(len(values))).all()
+    assert stderr.mean(axis=0) == pytest.approx(values.std(axis=0), rel=0.15)
+
+
+@pytest.mark.parametrize("n", [300, 5_000])
+def test_the_band_of_nested_zones_covers_and_is_narrower_than_the_masses_of_tags(n: int, tmp_path: Path) -> None:
+    of, covered, widths = protocol(tmp_path, "nested"), [], []
+    for seed in range(60):
+        found = tables(of, cells(of, n, seed), n)
+        band, hidden = found[TableName.BAND], found[TableName.HIDDEN]
+        assert band.low is not None
+        assert band.high is not None
+        assert (band.low <= band.high).all()
+        covered.append(np.mean((band.low <= TRUTH) & (band.high >= TRUTH)))
+        widths.append((band.high - band.low).mean() / hidden.values.sum())
+    assert np.mean(covered) > 0.95
+    assert np.mean(widths) < {300: 1.5, 5_000: 0.7}[n]

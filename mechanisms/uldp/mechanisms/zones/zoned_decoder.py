@@ -10,7 +10,9 @@ from uldp.mechanisms.decoders.pure import PureDecoder, PureLinear
 from uldp.mechanisms.protocol.channel import normal_quantile
 from uldp.mechanisms.protocol.decoder import Decoder, require_reports
 from uldp.mechanisms.tags.pum import Pum
+from uldp.mechanisms.tags.pum_intervals import pum_intervals
 from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.mechanisms.zones.zone_masses import ZoneMasses
 from uldp.mechanisms.zones.zone_shares import ZoneShares, learn
 from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Counts, Floats, Mask
@@ -112,8 +114,30 @@ class ZonedDecoder(Decoder):
         tables = self._build(self.bots(learned)).tables(counts, n, estimator)
         of_bots = next(table for table in tables if table.name is TableName.HIDDEN)
         linear = self._outer.linear(counts, n)
-        hidden, zones = self._hidden(of_bots, linear), self._zones(of_bots, learned)
-        return (*(hidden if table is of_bots else table for table in tables), zones)
+        changed = {TableName.HIDDEN: self._hidden(of_bots, linear)}
+        if self._nested is not None:
+            changed[TableName.BAND] = self._band(tables, linear, ZoneMasses(self._nested, linear, cells))
+        return (*(changed.get(table.name, table) for table in tables), self._zones(of_bots, learned))
+
+    def _band(self, tables: Sequence[Table], linear: PureLinear, zones: ZoneMasses) -> Table:
+        """Return the table of bands, where no more users hold a value than are in the zones that hold it.
+
+        Each upper end is the lower one of two: by the masses of tags, and by those of zones as reports have them. Each
+        of these misses with half of the probability with which the end may. At few reports tags have the lower one.
+        """
+        of = {table.name: table for table in tables}
+        band, visible = of[TableName.BAND], of[TableName.VISIBLE]
+        assert band.low is not None
+        coverage = 1 - (1 - band.level) / 2 / (len(band.values) if band.simultaneous else 1)
+        by_tags = pum_intervals(self._outer.pum, linear, coverage).band[1]
+        by_zones = zones.most(self.zoning.places - self.zoning.pum.size, coverage)
+        lower = by_zones.high < by_tags
+        return replace(
+            band,
+            values=np.where(lower, np.minimum(visible.values + by_zones.masses, band.values), band.values),
+            stderr=np.where(lower, by_zones.stderr, band.stderr),
+            high=np.maximum(np.minimum(by_tags, by_zones.high), band.low).clip(0.0, 1.0),
+        )
 
     def _hidden(self, of_bots: Table, linear: PureLinear) -> Table:
         """Return the mass of each tag, which is the sum over its bots, with an interval around the unbiased sum."""

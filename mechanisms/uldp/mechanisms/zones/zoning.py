@@ -63,7 +63,7 @@ class Zoning(Encoding):
         return found
 
     @cached_property
-    def _places(self) -> Symbols:
+    def places(self) -> Symbols:
         """Shape (kappa, |X|): the symbol of each value behind each tag."""
         sizes = [1 if zones is None else len(zones.labels) for zones in self.zones]
         first = self.pum.size + np.cumsum([0, *sizes])[:-1]
@@ -74,7 +74,7 @@ class Zoning(Encoding):
         """Return the symbol of each device; draws nothing. See ``Pum.encode``."""
         symbols = self.pum.encode(columns, randomness)
         ((values, tags),) = columns
-        return np.where(tags >= 0, self._places[np.maximum(tags, 0), values.astype(np.int64)], symbols)
+        return np.where(tags >= 0, self.places[np.maximum(tags, 0), values.astype(np.int64)], symbols)
 
     def within(self, tag: int) -> Floats:
         """Return the share of each value among the users of its zone that is assumed, shape (|X|,).
