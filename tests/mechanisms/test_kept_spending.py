@@ -35,7 +35,7 @@ class Responses:
     def __init__(self, k: int, epsilon: float, lasting: float) -> None:
         mechanism = build_protocol(of_values(k, epsilon, lasting)).mechanism
         assert isinstance(mechanism, Memoized)
-        uniform = Fraction(mechanism._inner.uniform_probability)  # type: ignore[attr-defined]
+        uniform = Fraction(mechanism.inner.uniform_probability)  # type: ignore[attr-defined]
         replaced = Fraction(float(mechanism.noise[0]))
         self._k = k
         self._kept = [uniform / k, uniform / k + 1 - uniform]  # by whether the response is the value
