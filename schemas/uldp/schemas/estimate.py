@@ -9,10 +9,7 @@ import numpy as np
 from uldp.schemas.arrays import Floats
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.specs.budget import Budget
-from uldp.schemas.table import Basis, Table, TableName
-
-#: The fields of a table that are arrays: numbers packed as bytes in Avro.
-TABLE_ARRAYS = ("values", "stderr", "low", "high")
+from uldp.schemas.table import ARRAYS, ENDS, Basis, Table, TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +24,7 @@ class Estimate(PaneHeader):
     lasting_epsilon: float | None = None
     budget: Budget | None = None
     estimator: str
+    assume_forgers: float | None = None
     tables: tuple[Table, ...]
 
     def __eq__(self, other: object) -> bool:
@@ -44,6 +42,7 @@ class Estimate(PaneHeader):
             "lasting_epsilon": self.lasting_epsilon,
             "budget": None if self.budget is None else self.budget.to_avro(),
             "estimator": self.estimator,
+            "assume_forgers": self.assume_forgers,
             "tables": [_table_to_avro(table) for table in self.tables],
         }
 
@@ -61,6 +60,7 @@ class Estimate(PaneHeader):
             lasting_epsilon=value["lasting_epsilon"],
             budget=None if value["budget"] is None else Budget.from_avro(value["budget"]),
             estimator=value["estimator"],
+            assume_forgers=value["assume_forgers"],
             tables=tuple(map(_table_from_avro, value["tables"])),
         )
 
@@ -76,7 +76,7 @@ def _table_to_avro(table: Table) -> dict[str, Any]:
         "whole": table.whole,
         "basis": table.basis.value,
         "simultaneous": table.simultaneous,
-    } | {name: _to_bytes(getattr(table, name)) for name in TABLE_ARRAYS}
+    } | {name: _to_bytes(getattr(table, name)) for name in ARRAYS}
 
 
 def _to_bytes(numbers: Floats | None) -> bytes | None:
@@ -91,13 +91,12 @@ def _table_from_avro(value: Mapping[str, Any]) -> Table:
         of=tuple(value["of"]),
         shape=tuple(value["shape"]),
         keys=None if value["keys"] is None else tuple(value["keys"]),
-        low=None if value["low"] is None else _from_bytes(value["low"]),
-        high=None if value["high"] is None else _from_bytes(value["high"]),
         level=value["level"],
         n=value["n"],
         whole=value["whole"],
         basis=Basis(value["basis"]),
         simultaneous=value["simultaneous"],
+        **{name: _from_bytes(value[name]) for name in ENDS if value[name] is not None},
     )
 
 

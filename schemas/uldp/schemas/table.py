@@ -9,6 +9,12 @@ from uldp.schemas.arrays import Floats
 INTERVAL_LEVEL = 0.95
 
 
+#: The ends of intervals, by the names of their fields: those of honest reports, and those that allow for forgers.
+ENDS = ("low", "high", "low_forged", "high_forged")
+#: All arrays of a table.
+ARRAYS = ("values", "stderr", *ENDS)
+
+
 class TableName(StrEnum):
     """The quantity that a table holds. Names are stable, because jobs write them to disk."""
 
@@ -61,6 +67,9 @@ class Table:
         stderr: Flat: their standard errors.
         low: Flat: lower ends of intervals at ``level``; None if ``basis`` is none.
         high: Flat: upper ends.
+        low_forged: Flat: lower ends of intervals that hold also if the share ``Estimate.assume_forgers`` of the reports
+            is forged; None if no forgers are assumed, or their weight is not known.
+        high_forged: Flat: upper ends.
         level: The probability with which the intervals cover the truth.
         n: Number of counted reports behind the table.
         whole: Whether the entries are the shares of one whole, so that they sum to about 1.
@@ -77,7 +86,14 @@ class Table:
     keys: tuple[str, ...] | None = None
     low: Floats | None = field(default=None, hash=False)
     high: Floats | None = field(default=None, hash=False)
+    low_forged: Floats | None = field(default=None, hash=False)
+    high_forged: Floats | None = field(default=None, hash=False)
     level: float = INTERVAL_LEVEL
     whole: bool = False
     basis: Basis = Basis.NONE
     simultaneous: bool = False
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """The arrays that the table has, by the names of their fields."""
+        return {name: array for name in ARRAYS if (array := getattr(self, name)) is not None}

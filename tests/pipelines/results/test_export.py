@@ -81,6 +81,7 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "budget_epsilon": 4.0,
         "budget_days": 30.0,
         "estimator": "empirical",
+        "assume_forgers": None,
         "quantity": "share",
         "attribute": None,
         "position": 1,
@@ -88,6 +89,8 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "estimate": 0.3,
         "low": 0.2,
         "high": 0.4,
+        "low_forged": None,
+        "high_forged": None,
         "level": 0.95,
         "basis": "exact",
         "simultaneous": False,
@@ -154,6 +157,13 @@ def test_an_attribute_is_named_and_has_its_own_n(tmp_path: Path) -> None:
     assert (row["attribute"], row["n"], row["counted"], row["label"]) == ("colour", 70, 100, "0")
 
 
+def test_intervals_that_allow_for_forgers_have_their_columns(tmp_path: Path) -> None:
+    wider = replace(SHARE, low_forged=np.array([0.0, 0.1, 0.2]), high_forged=np.array([0.5, 0.6, 1.0]))
+    rows = exported(tmp_path / "f.parquet", replace(ESTIMATE, assume_forgers=0.01, tables=(wider,)))
+    columns = [(row["assume_forgers"], row["low_forged"], row["high_forged"]) for row in rows]
+    assert columns == [(0.01, 0.0, 0.5), (0.01, 0.1, 0.6), (0.01, 0.2, 1.0)]
+
+
 def test_what_is_not_there_is_null(tmp_path: Path) -> None:
     plain = replace(ESTIMATE, epsilon=None, flags=(), tables=(build.table("share", [1.0, 0.0, 0.0], [0.0] * 3),))
     row, *_ = exported(tmp_path / "f.parquet", plain)
@@ -163,9 +173,12 @@ def test_what_is_not_there_is_null(tmp_path: Path) -> None:
         "lasting_epsilon",
         "budget_epsilon",
         "budget_days",
+        "assume_forgers",
         "attribute",
         "low",
         "high",
+        "low_forged",
+        "high_forged",
         "level",
         "visible",
         "visible_low",

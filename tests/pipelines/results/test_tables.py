@@ -39,6 +39,21 @@ def test_a_number_is_a_line(table: Table, line: str) -> None:
     assert lines(table) == [line]
 
 
+def test_intervals_that_allow_for_forgers_are_in_brackets() -> None:
+    (share,) = ESTIMATE.tables
+    ends: dict[str, Any] = {"low": build.floats(0.5, 0.3), "high": build.floats(0.7, 0.5), "basis": Basis.EXACT}
+    ends |= {"low_forged": build.floats(0.0, 0.1), "high_forged": build.floats(1.0, 0.75)}
+    mean = build.table("mean", [7.25], [0.123], low_forged=build.floats(1), high_forged=build.floats(9), **INTERVALS)
+    estimate = replace(ESTIMATE, assume_forgers=0.01, tables=(replace(share, **ends), mean))
+    said = ", and [those if up to 1 % of all reports are forged]"
+    assert list(tables_text(estimate, SPEC, top=2)) == [
+        f"  the 2 largest of 2 values, in % with 95 % intervals{said}",
+        "     red   60.0  50.0 to 70.0 [0.0 to 100.0]",
+        "    blue   40.0  30.0 to 50.0 [10.0 to 75.0]",
+        f"  mean: 7.25 ± 0.12, 95 % interval 6.9 to 7.6 [1 to 9]{said}",
+    ]
+
+
 def test_several_entries_are_named_by_their_keys() -> None:
     quantiles = build.table("quantile", [3.0, 12.5], [0.2, 0.31], of=("hours",), keys=("0.5", "0.95"))
     assert lines(quantiles) == [

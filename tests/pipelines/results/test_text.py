@@ -24,7 +24,8 @@ from uldp.schemas.pane import Accounting, Signals
 
 def table(name: str, shape: list[int], values: list[float], stderr: list[float], **fields: Any) -> dict[str, Any]:
     """A table without intervals from 100 reports, as JSON."""
-    empty: dict[str, Any] = {"of": [], "keys": None, "low": None, "high": None, "level": 0.95, "n": 100, "whole": False}
+    empty: dict[str, Any] = {"of": [], "keys": None, "level": 0.95, "n": 100, "whole": False}
+    empty |= dict.fromkeys(("low", "high", "low_forged", "high_forged"))
     return (
         empty
         | {"name": name, "shape": shape, "values": values, "stderr": stderr, "basis": "none", "simultaneous": False}
@@ -46,6 +47,7 @@ class TestJson:
             "lasting_epsilon": None,
             "budget": None,
             "estimator": "empirical",
+            "assume_forgers": None,
             "channel": CHANNEL,
             "distribution": [0.25, 0.7512, -0.0012],
             "stderr": [0.031, 0.0214, 0.01],

@@ -95,8 +95,7 @@ class EstimateCoder(AvroCoder[Estimate]):
 
     def estimate_size(self, value: Estimate) -> int:
         """Return about the encoded size without encoding."""
-        arrays = ((table.values, table.stderr, table.low, table.high) for table in value.tables)
-        return sum(array.nbytes for table in arrays for array in table if array is not None)
+        return sum(array.nbytes for table in value.tables for array in table.arrays.values())
 
 
 class RejectedCoder(AvroCoder[Rejected]):

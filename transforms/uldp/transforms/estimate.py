@@ -8,10 +8,22 @@ from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.shared_specs import SharedSpecs
+from uldp.mechanisms.inference.assumed_forgers import with_forgers
+from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import held_back, withheld
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
+from uldp.schemas.table import Table
+
+
+def tables_of(decoder: Decoder, spec: CollectionSpec, statistic: Statistic, estimator: str) -> tuple[Table, ...]:
+    """Return the tables that an estimator publishes: of enough reports, and with the forgers that the spec assumes."""
+    tables = decoder.tables(statistic.cells, statistic.n, estimator)
+    enough = tuple(table for table in tables if table.n >= spec.limits.min_reports)
+    if spec.assume_forgers is None:
+        return enough
+    return tuple(with_forgers(table, decoder, spec.assume_forgers, statistic.n) for table in enough)
 
 
 def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Estimate]:
@@ -26,8 +38,7 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
     if statistic.supersedes is not None and statistic.supersedes.n < served.spec.limits.min_reports:
         statistic = replace(statistic, supersedes=None)  # no estimate of that pane was published
     for estimator in served.spec.estimators:
-        tables = served.protocol.decoder.tables(statistic.cells, statistic.n, estimator)
-        if enough := tuple(table for table in tables if table.n >= served.spec.limits.min_reports):
+        if tables := tables_of(served.protocol.decoder, served.spec, statistic, estimator):
             yield Estimate(
                 **statistic.header(),
                 mechanism=served.spec.mechanism.name,
@@ -35,7 +46,8 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
                 lasting_epsilon=served.mechanism.guarantee.lasting,
                 budget=served.spec.budget,
                 estimator=estimator,
-                tables=enough,
+                assume_forgers=served.spec.assume_forgers,
+                tables=tables,
             )
 
 

@@ -20,7 +20,7 @@ from uldp.mechanisms.tags.pum import Pum
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.specs.estimators import OF_COUNTS, OF_SYMBOLS
-from uldp.schemas.table import Basis, Table
+from uldp.schemas.table import Basis, Table, TableName
 
 # ``expected_l1`` is the mean of so many windows, or of fewer that have no more than ``LARGEST`` symbols in all.
 _WINDOWS = 16
@@ -148,6 +148,23 @@ class PureDecoder(SharesDecoder):
         """See the base class."""
         return float(1 / self.channel.gain[self.channel.q > 0].min())
 
+    @property
+    def _heaviest(self) -> float:
+        """The number of users for whom a report counts that supports a symbol, of the noisiest symbol."""
+        return 1 / float(self.channel.gain.min())
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        return None if table.low is None else self._heaviest * self.supported_in(table)
+
+    def supported_in(self, table: Table) -> int:
+        """Return how many of the symbols behind an entry of a table one report may support.
+
+        A share is that of its own symbol, and what background puts there of those behind tags.
+        """
+        together = not self.channel.one_symbol and table.name in (TableName.SHARE, TableName.BAND)
+        return 1 + len(self.pum.tags) if together else 1
+
     def expected_l1(self, r: Floats, n: int, estimator: str) -> float:
         """Return the expected l1 distance between the published shares of n reports and the truth, at most 2.
 
@@ -169,7 +186,7 @@ class PureDecoder(SharesDecoder):
             "forged",
             forgery_text(self.channel, falling_shares(self.channel.size), n, self._chance_support, self.test),
         )
-        yield heaviest_fact(1 / float(self.channel.gain.min()), n)
+        yield heaviest_fact(self._heaviest, n)
         falling, equal = (
             self.expected_l1(shares(self.channel.size), n, estimator) for shares in (falling_shares, equal_shares)
         )

@@ -109,6 +109,11 @@ class StrataDecoder(Decoder):
         """
         return tuple(part.n for part in self.parts(cells, n))
 
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        (name,) = table.of
+        return self._decoders[self._names.index(name)].heaviest(table)
+
     def linear(self, cells: Counts, n: int) -> StrataLinear:
         """Return the unbiased estimates of all parts.
 

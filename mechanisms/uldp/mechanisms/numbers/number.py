@@ -94,10 +94,12 @@ class NumberDecoder(Decoder):
 
     def heaviest_fact(self, n: int) -> tuple[str, str]:
         """Return the fact by how much one forged report among n moves the mean, for ``describe``."""
-        return (
-            "heaviest",
-            f"one forged report of {n:,} moves the mean by up to {100 * self.weight / n:.3g} % of the range",
-        )
+        percents = f"{100 * self.weight / n:.3g} % of the range, and 1 % of them by up to {self.weight:.3g} %"
+        return "heaviest", f"one forged report of {n:,} moves the mean by up to {percents}"
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class; known of the mean alone."""
+        return self.weight * (self.high - self.low) if table.name is TableName.MEAN else None
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if the error of the mean is more than a tenth of the range; see ``Decoder``."""

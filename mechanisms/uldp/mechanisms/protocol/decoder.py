@@ -36,7 +36,8 @@ def heaviest_fact(weight: float, n: int) -> tuple[str, str]:
         weight: The number of users for whom the heaviest possible payload counts.
         n: The number of reports.
     """
-    return "heaviest", f"one forged report of {n:,} moves a share by up to {100 * weight / n:.3g} points"
+    points = f"{100 * weight / n:.3g} points, and 1 % of them by up to {weight:.3g}"
+    return "heaviest", f"one forged report of {n:,} moves a share by up to {points}"
 
 
 def two_digits(number: float) -> int:
@@ -88,6 +89,15 @@ class Decoder(ABC):
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
+
+    def heaviest(self, table: Table) -> float | None:
+        """Return the number of reports for which the heaviest forged one counts in the entries of one of its tables.
+
+        So one of the n reports of the table moves an entry by 1/n of this, at the most, in units of the entry: of a
+        share by as many users' part, of a number in its own units. None if that is not known, or if the table has no
+        intervals.
+        """
+        return None
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable cells as improbable as these are, by the flag that a small p-value raises.

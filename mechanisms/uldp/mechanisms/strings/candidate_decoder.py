@@ -146,11 +146,22 @@ class CandidateDecoder(Decoder):
             f"{channel.cohorts:,} of {channel.positions:,} {kind}: p {channel.p:.6g}, q {channel.q:.6g}",
         )
         yield "candidates", f"{len(self.names):,} of the strings" if self.names else "none; estimates need candidates"
-        # A position of its own adds to the score of a candidate, less what random strings have there.
-        own = (1 - channel.covered if channel.one_position else 1.0) * channel.left(len(self.names))
-        yield heaviest_fact(1 / ((channel.p - channel.q) * own), n)
+        yield heaviest_fact(self._weight, n)
         shown = f"half of the candidates with a share of {min(self.least_found(n), 1):.3g} are found"
         yield "errors", f"of the share of a rare string at n = {n:,}: {self._error(n):.3g}; {shown}"
+
+    @property
+    def _weight(self) -> float:
+        """The number of users for whom the heaviest report counts, of a rare candidate.
+
+        A position of its own adds to the score of a candidate, less what random strings have there.
+        """
+        own = (1 - self.channel.covered if self.channel.one_position else 1.0) * self.channel.left(len(self.names))
+        return 1 / ((self.channel.p - self.channel.q) * own)
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class; known of the shares of candidates."""
+        return self._weight if table.name is TableName.SHARE else None
 
     def warnings(self, n: int, users: int, estimator: str) -> Iterator[str]:
         """Yield a line if there are no candidates, or if n reports hardly find any; see ``Decoder``."""

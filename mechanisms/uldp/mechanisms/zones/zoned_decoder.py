@@ -72,6 +72,18 @@ class ZonedDecoder(Decoder):
                 yield "zones", self.price(tag)
         yield errors
 
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class.
+
+        What a nested tag adds to a value or a zone follows from the answers behind its bot, which are few: this is not
+        known. A tag of zones with bots of their own is the sum of these, and a report of bits may support all.
+        """
+        if self._nested is not None and table.name in (TableName.SHARE, TableName.ZONE):
+            return None
+        of_bot = self._outer.heaviest(table)
+        together = table.name is TableName.HIDDEN and not self.channel.one_symbol
+        return of_bot * len(self.zoning.bots) if of_bot is not None and together else of_bot
+
     def price(self, tag: int) -> str:
         """Say how many zones a tag has, and what a report tells of the zone of a hidden value."""
         zones, nest = self.zoning.zones[tag], self.zoning.nests[tag]

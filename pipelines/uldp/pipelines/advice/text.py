@@ -19,9 +19,9 @@ _HEADINGS = ("mechanism", "epsilon", "users", "l1", "l2", "± 95 %", "bytes", "d
 _MEANINGS = """\
 l1, l2: expected distance of the published shares, by auto, from the truth; ± 95 %: half of an interval, the mean over
 values; bytes: of a payload at the most; draws: random numbers of a device for a report; forged: the users for whom a
-forged report counts; kept: whether lasting_epsilon bounds all reports of a value, and "links" if the response that a
-device keeps is almost a name. Without lasting_epsilon, the epsilons of a user's reports add up; with it, those of the
-user's values."""
+forged report counts, so 1 % of forged reports move a share by up to so many points; kept: whether lasting_epsilon
+bounds all reports of a value, and "links" if the response that a device keeps is almost a name. Without
+lasting_epsilon, the epsilons of a user's reports add up; with it, those of the user's values."""
 
 
 def advice_text(question: Question, ranked: Sequence[Advice], left_out: Sequence[LeftOut]) -> str:

@@ -19,6 +19,7 @@ from uldp.pipelines.results.signed import Signed
 from uldp.pipelines.results.tables import (
     WITH_SHARES,
     entry_text,
+    forgers_text,
     largest,
     percent,
     share_text,
@@ -39,6 +40,7 @@ from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
+from uldp.transforms.estimate import tables_of
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,7 @@ def _at_once(estimate: Estimate, statistic: Statistic | None, spec: CollectionSp
             "intervals that hold at once follow; copy the folder counts beside estimates, or leave out --simultaneous"
         )
     decoder = build_protocol(spec.with_intervals("simultaneous")).decoder
-    tables = decoder.tables(statistic.cells, statistic.n, estimate.estimator)
-    return replace(estimate, tables=tuple(table for table in tables if table.n >= spec.limits.min_reports))
+    return replace(estimate, tables=tables_of(decoder, spec, statistic, estimate.estimator))
 
 
 def _shown(value: object) -> object:
@@ -302,7 +303,7 @@ def _section(
         shares=[
             shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
         ],
-        others=[_other(table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
+        others=[_other(estimate, table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
     )
 
 
@@ -313,13 +314,14 @@ def _pooled_section(
     return replace(section, window=f"{section.window}, {pooled.title}", pooled=pooled)
 
 
-def _other(table: Table, spec: CollectionSpec) -> Other:
+def _other(estimate: Estimate, table: Table, spec: CollectionSpec) -> Other:
+    name = f"{table_name(table)}, ± standard error{forgers_text(estimate, table)}"
     labels = value_labels(table, spec)
     if table.name is TableName.ZONE:
         rows = [(labels[i], share_text(table, i)) for i in largest(table.values, TOP)]
-        return Other(table_name(table), table.n, len(table.values), "largest", rows)
+        return Other(name, table.n, len(table.values), "largest", rows)
     rows = [(label, entry_text(table, i)) for i, label in enumerate(labels[:TOP])]
-    return Other(table_name(table), table.n, len(table.values), "first", rows)
+    return Other(name, table.n, len(table.values), "first", rows)
 
 
 def _missing(folder: ResultsFolder) -> list[tuple[str, int]]:

@@ -33,6 +33,7 @@ class Row:
         sensitive: Whether to mark it as sensitive.
         share: The estimate.
         interval: The ends of its interval, if there is one.
+        forged: The ends of the interval that allows for forgers, if the spec assumes any.
         visible: With tags, the part of the share that was measured; background knowledge puts the rest there.
         band: With tags, the ends of the interval that holds whatever is behind the tags.
         p_value: Of a candidate, the probability of so large an estimate if nobody holds it.
@@ -44,6 +45,7 @@ class Row:
     sensitive: bool
     share: float
     interval: tuple[float, float] | None
+    forged: tuple[float, float] | None
     visible: float | None
     band: tuple[float, float] | None
     p_value: float | None
@@ -96,12 +98,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A tag: the share of users who hide their value behind it, its standard error, and the ends of its interval."""
+    """A tag: the share of users who hide their value behind it, its standard error, and the ends of its intervals."""
 
     tag: str
     mass: float
     stderr: float
     interval: tuple[float, float] | None
+    forged: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,7 @@ def shares_of(
             bool(sensitive[i]),
             float(table.values[i]),
             _interval_of(table, i),
+            _forged_of(table, i),
             None if visible is None else float(visible.values[i]),
             None if band is None else _interval_of(band, i),
             None if p_value is None else float(p_value.values[i]),
@@ -213,7 +217,7 @@ def shares_of(
 
 def _tags(hidden: Table, spec: CollectionSpec) -> list[Hidden]:
     return [
-        Hidden(tag, float(hidden.values[i]), float(hidden.stderr[i]), _interval_of(hidden, i))
+        Hidden(tag, float(hidden.values[i]), float(hidden.stderr[i]), _interval_of(hidden, i), _forged_of(hidden, i))
         for i, tag in enumerate(value_labels(hidden, spec))
     ]
 
@@ -232,6 +236,12 @@ def _interval(table: Table) -> Interval | None:
 
 def _interval_of(table: Table, i: int) -> tuple[float, float] | None:
     return None if table.low is None or table.high is None else (float(table.low[i]), float(table.high[i]))
+
+
+def _forged_of(table: Table, i: int) -> tuple[float, float] | None:
+    if table.low_forged is None or table.high_forged is None:
+        return None
+    return float(table.low_forged[i]), float(table.high_forged[i])
 
 
 def _scatter(distribution: Floats, interval: Interval | None, sensitive: Mask, truth: Floats | None) -> Picture | None:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from uldp.schemas.arrays import Floats
-from uldp.schemas.estimate import TABLE_ARRAYS, Estimate
+from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import entry_names
 from uldp.schemas.records import iso
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import ARRAYS, Table, TableName
 
 
 def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpec | None) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         "lasting_epsilon": estimate.lasting_epsilon,
         "budget": value["budget"],
         "estimator": estimate.estimator,
+        "assume_forgers": estimate.assume_forgers,
         "channel": estimate.channel,
         "distribution": None if share is None else share.values.tolist(),
         "stderr": None if share is None else share.stderr.tolist(),
@@ -56,7 +57,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
 def _table(value: Mapping[str, Any], table: Table, spec: CollectionSpec | None) -> dict[str, Any]:
     """Return the fields of ``estimate.avsc`` of a table, with lists of numbers in place of bytes, and its labels."""
     names = table.keys if spec is None else entry_names(table, spec)
-    arrays = {name: _numbers(getattr(table, name)) for name in TABLE_ARRAYS}
+    arrays = {name: _numbers(getattr(table, name)) for name in ARRAYS}
     return {**value, **arrays, "keys": None if names is None else list(names)}
 
 

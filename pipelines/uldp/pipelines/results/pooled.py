@@ -31,6 +31,7 @@ _OF_ONE_VERSION = {
     "epsilon",
     "lasting_epsilon",
     "budget",
+    "assume_forgers",
     "channel",
     "counts",
     "supersedes",
@@ -168,6 +169,7 @@ def _joined(versions: Sequence[Estimate], tables: tuple[Table, ...]) -> Estimate
     return replace(
         versions[-1],
         estimator=POOLED,
+        assume_forgers=None,
         tables=tables,
         # The versions read one stream, so they miss the same messages.
         accounting=replace(accounting, missing=max(each.accounting.missing for each in versions)),

@@ -107,13 +107,14 @@ def _check_header(pane: PaneHeader) -> None:
 
 
 def _check_table(table: Table, n: int) -> None:
-    arrays = [table.values, table.stderr, *(end for end in (table.low, table.high) if end is not None)]
-    size = len(table.values)
+    arrays, size = table.arrays, len(table.values)
     if min(table.shape, default=0) < 1 or math.prod(table.shape) != size:
         raise ValueError("a table has another shape than its values")
-    if any(len(array) != size or not (np.abs(array) < _FIGURE_LIMIT).all() for array in arrays):
+    if any(len(array) != size or not (np.abs(array) < _FIGURE_LIMIT).all() for array in arrays.values()):
         raise ValueError("the figures or the errors of a table are impossible")
-    if len(arrays) != (2 if table.basis is Basis.NONE else 4) or not 0 < table.level < 1:
+    ends = set() if table.basis is Basis.NONE else {"low", "high"}
+    of_forgers = ends and {"low_forged", "high_forged"}
+    if arrays.keys() - {"values", "stderr"} not in (ends, ends | of_forgers) or not 0 < table.level < 1:
         raise ValueError("the intervals of a table are impossible")
     if table.keys is not None and len(table.keys) != size:
         raise ValueError("a table has more or fewer keys than values")

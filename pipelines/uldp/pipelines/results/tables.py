@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def tables_text(estimate: Estimate, spec: CollectionSpec, *, top: int) -> Iterat
             yield from _shares_text(estimate, of, spec, top)
     for table in estimate.tables:
         if table.name not in (*WITH_SHARES, TableName.ZONE):
-            yield from _table_text(table, spec, estimate.n)
+            yield from _table_text(table, spec, estimate)
     for of in variables:
         if _ordered(of, spec):
             yield from _shares_text(estimate, of, spec, top)
@@ -103,13 +104,14 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     lines = [f"    {name}{row}" for name, row in zip(_aligned(names), _figures(entries, places), strict=True)]
     parts = _parts(estimate, of, order, places)
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
-    yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % {_errors(share)}"
+    errors = partial(_errors, estimate)
+    yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % {errors(share)}"
     yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))
     if hidden is not None:
-        yield f"  behind tags{about}, in % {_errors(hidden)}"
+        yield f"  behind tags{about}, in % {errors(hidden)}"
         yield from lines[len(order) :][: len(hidden.values)]
     if zone is not None:
-        yield f"  the {len(zones)} largest of {len(keys)} zones behind tags{about}, in % {_errors(zone)}"
+        yield f"  the {len(zones)} largest of {len(keys)} zones behind tags{about}, in % {errors(zone)}"
         yield from lines[-len(zones) :]
     if bound is not None:
         yield f"    wrong background knowledge costs at most {bound.values[0]:.3g} in l1 (Theorem 1)"
@@ -122,13 +124,27 @@ def _figures(entries: Sequence[tuple[Table, int]], places: int) -> list[str]:
         for ends in ([(table.low, i) for table, i in entries], [(table.high, i) for table, i in entries])
     )
     errors = [
-        f"± {percent(table.stderr[i], places)}" if table.low is None else f"{low} to {high}"
+        f"± {percent(table.stderr[i], places)}" if table.low is None else f"{low} to {high}{_forged(table, i, places)}"
         for (table, i), low, high in zip(entries, lows, highs, strict=True)
     ]
     return [
         f"  {percent(table.values[i], places):>{places + 4}}  {error}"
         for (table, i), error in zip(entries, errors, strict=True)
     ]
+
+
+def _forged(table: Table, i: int, places: int) -> str:
+    """Write the interval of a share that allows for forgers; nothing if the table has none."""
+    if table.low_forged is None or table.high_forged is None:
+        return ""
+    return f" [{percent(table.low_forged[i], places)} to {percent(table.high_forged[i], places)}]"
+
+
+def forgers_text(estimate: Estimate, table: Table) -> str:
+    """Say what the intervals in brackets are; nothing if the table has none."""
+    if table.low_forged is None or estimate.assume_forgers is None:
+        return ""
+    return f", and [those if up to {100 * estimate.assume_forgers:.3g} % of all reports are forged]"
 
 
 def _parts(estimate: Estimate, of: tuple[str, ...], order: Sequence[int], places: int) -> list[str]:
@@ -147,9 +163,10 @@ def _parts(estimate: Estimate, of: tuple[str, ...], order: Sequence[int], places
     return [f"  {share} visible, up to {end} if hidden" for share, end in zip(seen, most, strict=True)]
 
 
-def _errors(table: Table) -> str:
+def _errors(estimate: Estimate, table: Table) -> str:
     """Say how a table of shares shows its errors."""
-    return "± standard error" if table.low is None else intervals_text(table)
+    shown = "± standard error" if table.low is None else intervals_text(table)
+    return f"{shown}{forgers_text(estimate, table)}"
 
 
 def intervals_text(table: Table) -> str:
@@ -163,13 +180,13 @@ def _aligned(texts: Sequence[str]) -> list[str]:
     return [f"{text:>{width}}" for text in texts]
 
 
-def _table_text(table: Table, spec: CollectionSpec, n: int) -> Iterator[str]:
+def _table_text(table: Table, spec: CollectionSpec, estimate: Estimate) -> Iterator[str]:
     """Yield the lines of any other table: its name and n, and each entry with its error and its interval."""
-    number = "" if table.n == n else f", n {table.n:,}"
+    number = "" if table.n == estimate.n else f", n {table.n:,}"
     if len(table.values) == 1 and table.keys is None:
-        yield f"  {table_name(table)}{number}: {entry_text(table, 0)}"
+        yield f"  {table_name(table)}{number}: {entry_text(table, 0)}{forgers_text(estimate, table)}"
         return
-    yield f"  {table_name(table)}{number}, ± standard error"
+    yield f"  {table_name(table)}{number}, ± standard error{forgers_text(estimate, table)}"
     labels = list(map(printable, value_labels(table, spec)))
     width = max(map(len, labels))
     yield from (f"    {label:>{width}}  {entry_text(table, i)}" for i, label in enumerate(labels))
@@ -180,7 +197,10 @@ def entry_text(table: Table, i: int) -> str:
     text = f"{table.values[i]:.6g} ± {table.stderr[i]:.2g}"
     if table.low is None or table.high is None:
         return text
-    return f"{text}, {100 * table.level:g} % interval {table.low[i]:.6g} to {table.high[i]:.6g}"
+    text = f"{text}, {100 * table.level:g} % interval {table.low[i]:.6g} to {table.high[i]:.6g}"
+    if table.low_forged is None or table.high_forged is None:
+        return text
+    return f"{text} [{table.low_forged[i]:.6g} to {table.high_forged[i]:.6g}]"
 
 
 def share_text(table: Table, i: int) -> str:
@@ -190,7 +210,7 @@ def share_text(table: Table, i: int) -> str:
     if table.low is None or table.high is None:
         return text
     ends = f"{percent(table.low[i], places)} to {percent(table.high[i], places)} %"
-    return f"{text}, {100 * table.level:g} % interval {ends}"
+    return f"{text}, {100 * table.level:g} % interval {ends}{_forged(table, i, places)}"
 
 
 def largest(distribution: Floats, top: int) -> list[int]:

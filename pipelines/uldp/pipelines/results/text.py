@@ -52,6 +52,8 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
     exact = ", with exact event times" if spec.event_time == "exact" else ""
     rows.append(f"  windows     {format_duration(spec.window.size)}{period}{early}{late}{exact}")
     rows.append(f"  estimators  {', '.join(spec.estimators)}")
+    if spec.assume_forgers is not None:
+        rows.append(_row("forgers", _forgers_text(spec.assume_forgers, record="" not in spec.variables)))
     rows.append(f"  limits      {', '.join(_limits(spec))}")
     rows += [_row(*fact) for fact in last]
     return "\n".join(rows)
@@ -59,6 +61,14 @@ def spec_text(spec: CollectionSpec, users: int) -> str:
 
 def _row(heading: str, text: str) -> str:
     return f"  {heading:<11} {text}"
+
+
+def _forgers_text(share: float, *, record: bool) -> str:
+    """Say which reports the wider intervals of a spec allow for."""
+    where = ", and all of them be about one attribute" if record else ""
+    return (
+        f"intervals are published beside the others that allow {100 * share:.3g} % of all reports to be forged{where}"
+    )
 
 
 def _odds_text(epsilon: float, lasting: float | None) -> str:

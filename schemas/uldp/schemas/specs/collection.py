@@ -127,6 +127,8 @@ class CollectionSpec(Strict):
     estimator: EstimatorName | Annotated[list[EstimatorName], Field(min_length=1)] = "auto"
     #: Whether each interval of a table alone covers the truth with the level of the table, or all of them together.
     intervals: Literal["each", "simultaneous"] = "each"
+    #: The share of forged reports for which wider intervals are published beside the others.
+    assume_forgers: float | None = Field(default=None, gt=0, lt=1)
     limits: Limits = Limits()
     retired: bool = False
 

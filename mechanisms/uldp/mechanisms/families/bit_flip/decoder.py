@@ -122,6 +122,10 @@ class DesignDecoder(SharesDecoder):
         """See the base class."""
         return len(self._widths) / float((self._p - self._q).min())
 
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        return self.weight
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the designs, the probabilities of a bit, and the error at n reports."""
         yield "designs", f"{len(self._widths):,}, each of {self._widths[0]:,} values or fewer"

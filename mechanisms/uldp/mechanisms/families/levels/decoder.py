@@ -121,6 +121,13 @@ class LevelsDecoder(Decoder):
         ]
         return float(np.max(weights))
 
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class. In the table of all users, forgers choose the level in which a report counts for most."""
+        if not table.of:
+            return self._weight(table.n) * self._decoders[0].supported_in(table)
+        (name,) = table.of
+        return self._decoders[self._names.index(name)].heaviest(table)
+
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:
         """Draw a window of n reports, and return the errors of the published shares; see ``SharesDecoder``."""
         parts = [

@@ -102,6 +102,15 @@ class MatrixDecoder(Decoder):
     def _inverse(self) -> Floats:
         return np.asarray(np.linalg.inv(self.mechanism.matrix.T), dtype=np.float64)
 
+    @property
+    def _weight(self) -> float:
+        """The number of users for whom the heaviest report counts; a share lies between 0 and 1."""
+        return float(max(self._inverse.max(), 1 - self._inverse.min()))
+
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        return self._weight
+
     def check(self, cells: Counts, n: int) -> None:
         """Raise ValueError if the cells are not the outputs of n reports."""
         require_output_counts(cells, n, self.mechanism.size)
@@ -144,7 +153,7 @@ class MatrixDecoder(Decoder):
                 f" the scale is {self.mechanism.scale!r}"
             ),
         )
-        yield heaviest_fact(float(np.abs(self._inverse).max()), n)
+        yield heaviest_fact(self._weight, n)
         yield "errors", one_simulation_text(self.simulate, self.mechanism.size, estimator, n, self.forecast(n))
 
     def simulate(self, r: Floats, n: int, estimator: str, rng: Generator) -> Floats:

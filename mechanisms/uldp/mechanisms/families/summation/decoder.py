@@ -98,6 +98,10 @@ class SummationDecoder(SharesDecoder):
         """See the base class: a forged report has the largest possible entry."""
         return float(self._largest_step)
 
+    def heaviest(self, table: Table) -> float | None:
+        """See the base class."""
+        return self.weight
+
     def describe(self, n: int, estimator: str) -> Iterator[tuple[str, str]]:
         """Yield the noise of an entry, and the errors at n reports."""
         yield "noise", f"two-sided geometric, standard deviation {math.sqrt(self._noise):.4g} in each entry of a report"
