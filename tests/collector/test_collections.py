@@ -44,6 +44,13 @@ def test_a_slice_closes_with_the_last_window_that_holds_it(window: object) -> No
     assert target(window=window).closes_after == HOUR + 30 * MINUTE
 
 
+@pytest.mark.parametrize("skew", [0, 5])
+def test_a_window_needs_what_was_published_within_its_reach(skew: int) -> None:
+    """Its first report is ahead of its start by the skew, as was the first of which the job then knew the id."""
+    of = target(limits={"max_clock_skew": f"{skew}m"})
+    assert of.reach == of.sealed_after + of.remembered_for + 2 * skew * MINUTE
+
+
 @pytest.mark.parametrize(
     ("limits", "earliest", "latest"),
     [
