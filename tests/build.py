@@ -50,8 +50,8 @@ def pure_mechanism(spec: CollectionSpec) -> PureMechanism:
     return mechanism
 
 
-#: The channel of ``MINIMAL``.
-CHANNEL = spec().device_digest
+#: The digest of the device half of ``MINIMAL``.
+DIGEST = spec().device_digest
 NO_TAGS: Mapping[str, tuple[float, float]] = {}
 NO_REPORTS = Accounting()
 
@@ -130,7 +130,7 @@ def pane(
     """The cells of a window, which is an hour unless ``end`` is given; n is their sum unless ``accounting`` is."""
     cells = np.array(cells, dtype=np.int64)
     n, end = int(cells.sum()), start + HOUR if end is None else end
-    header: dict[str, Any] = {"channel": CHANNEL, "accounting": Accounting(n, n)} | fields
+    header: dict[str, Any] = {"device_digest": DIGEST, "accounting": Accounting(n, n)} | fields
     fired = Pane(PaneKind(kind), revision)
     return Statistic(*key, window_start=start, window_end=end, pane=fired, cells=cells, **header)
 

@@ -54,10 +54,10 @@ SELECT
 FROM (
   SELECT
     *,
-    MAX(age) OVER (PARTITION BY collection, version, channel, window_start, window_end, estimator) AS newest,
+    MAX(age) OVER (PARTITION BY collection, version, device_digest, window_start, window_end, estimator) AS newest,
     ROW_NUMBER() OVER (
       PARTITION BY
-        collection, version, channel, window_start, window_end, estimator, age, table_name, position
+        collection, version, device_digest, window_start, window_end, estimator, age, table_name, position
       ORDER BY age
     ) AS copy
   FROM uldp.estimate_panes

@@ -264,7 +264,7 @@ def test_show_as_json_has_the_tables_and_the_cells(run: Run, capsys: pytest.Capt
     cells = cells_by_window(newest(ResultsFolder(run.backfilled).statistics()))
     assert len(lines) == 2 * len(run.spec.estimators)
     for line, estimate in zip(lines, run.estimates, strict=True):
-        assert line["channel"] == run.spec.device_digest
+        assert line["device_digest"] == run.spec.device_digest
         assert line["counts"] == cells[estimate.window_start]
         assert [(table["name"], table["of"], table["n"], table["values"]) for table in line["tables"]] == [
             (table.name, list(table.of), table.n, table.values.tolist()) for table in estimate.tables

@@ -31,8 +31,8 @@ def out(tmp_path: Path) -> Path:
     spec = {"collection": "c", "version": 1, "domain": {"labels": labels}, "window": {"size": "1h"}}
     (out / "specs" / "c-v1").mkdir(parents=True)
     (out / "specs" / "c-v1" / "spec.yaml").write_text(json.dumps(spec | {"mechanism": {"name": "rr", "epsilon": 1.0}}))
-    channel = CollectionSpec.load(out / "specs" / "c-v1" / "spec.yaml").device_digest
-    counts = build.pane([6, 4], start=0, flags=(f"flag{HOSTILE}",), channel=channel)
+    digest = CollectionSpec.load(out / "specs" / "c-v1" / "spec.yaml").device_digest
+    counts = build.pane([6, 4], start=0, flags=(f"flag{HOSTILE}",), device_digest=digest)
     estimate = build.estimate(counts, [0.6, 0.4], [0.1, 0.1])
     rejected = Rejected("decode", f"reason{HOSTILE}", HOSTILE, (b"",), {}, (0,), "", 1, "0")
     for name, content in (

@@ -127,7 +127,7 @@ def results(folder: Path, hours: int = 3, **keys: object) -> CollectionSpec:
         values = rng.choice(8, 20_000, p=[0.1, 0.2, 0.1, 0.1, 0.35, 0.1, 0.05, 0.0])
         held = Held(values, np.where(values >= 4, 0, -1))
         cells = protocol.mechanism.statistic(protocol.perturb([held], rng))
-        write(folder / "out", build.pane(cells, start=build.START + hour * HOUR, channel=spec.device_digest))
+        write(folder / "out", build.pane(cells, start=build.START + hour * HOUR, device_digest=spec.device_digest))
     return spec
 
 
@@ -153,7 +153,7 @@ def test_backgrounds_follow_from_the_answers_of_all_windows(uldp: Run, tmp_path:
     assert uldp("background", tmp_path / "out", "--to", tmp_path / "learned")[1] == out
     assert (tmp_path / "learned" / "home.csv").read_bytes() == first
 
-    # The spec reads the strength that the command has said, and keeps its channel.
+    # The spec reads the strength that the command has said, and keeps its device half.
     tags = [spec.tags[0].model_dump() | {"background": "learned/home.csv", "zones": "zones.csv"}]
     now = CollectionSpec.parse(spec.model_dump(mode="json", exclude_none=True) | {"tags": tags}, base=tmp_path)
     assert now.device_digest == spec.device_digest
@@ -163,7 +163,7 @@ def test_backgrounds_follow_from_the_answers_of_all_windows(uldp: Run, tmp_path:
 
 def test_windows_that_overlap_are_not_counted_twice(uldp: Run, tmp_path: Path) -> None:
     spec = results(tmp_path)
-    half = build.pane(np.ones(8 + 4, dtype=np.int64), start=build.START + HOUR // 2, channel=spec.device_digest)
+    half = build.pane(np.ones(8 + 4, dtype=np.int64), start=build.START + HOUR // 2, device_digest=spec.device_digest)
     write(tmp_path / "out", half)
     _, out, _ = uldp("background", tmp_path / "out", "--to", tmp_path / "learned")
     assert "3 windows, 60,000 reports" in out

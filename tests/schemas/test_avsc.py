@@ -14,13 +14,13 @@ from uldp.schemas.framing import Schema, load_schema, parse_schema, schema_finge
 #: What identifies each schema on the wire and in files. A change here is a new version of the schema: keep the old one
 #: as a writer for as long as anything written with it may be read.
 FINGERPRINTS = {
-    "estimate": "a0ca3af96b85a58c",
+    "estimate": "8621e745f732c077",
     "message": "c6bb28b27986b4f9",
     "missing": "11d472a99255ab0f",
     "rejected": "a4d1c9e123b8e85e",
     "report": "e6a3dbfe76e5d390",
     "report_batch": "3008a78dd07701ed",
-    "statistic": "27799068ffc18620",
+    "statistic": "318ce7032db33a72",
 }
 
 

@@ -36,7 +36,7 @@ def test_the_exact_time_leaves_only_if_the_spec_asks() -> None:
     assert report_store().decode(Device(spec, {}).report(3, START + 1))[1]["event_time"] == START + 1
 
 
-def test_it_does_not_change_the_channel() -> None:
+def test_it_does_not_change_the_device_half() -> None:
     assert build.spec().device_digest == build.spec(event_time="exact").device_digest
 
 

@@ -167,7 +167,7 @@ ESTIMATED = build.estimate(COUNTED, [0.5, 0.5], [0.1, 0.1], {"home": (0.1, 0.01)
     [
         (COUNTED, "cells", np.array([2, 1])),
         (COUNTED, "cells", np.array([[2, 2]])),
-        (COUNTED, "channel", "0123456789abcdef"),
+        (COUNTED, "device_digest", "0123456789abcdef"),
         (COUNTED, "pane", Pane(PaneKind.LATE, 2)),
         (COUNTED, "flags", ("incomplete",)),
         (COUNTED, "supersedes", None),

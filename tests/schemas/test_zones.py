@@ -1,4 +1,4 @@
-"""Zones in a spec: which files are taken, which are refused and how, and that they are part of the channel."""
+"""Zones in a spec: which files are taken, which are refused and how, and that they are part of the device half."""
 
 from pathlib import Path
 from typing import Any
@@ -134,17 +134,17 @@ def test_a_budget_that_does_not_fit_is_refused(
     ],
     ids=["another division", "another order", "a budget", "no zones"],
 )
-def test_zones_change_the_channel(zones: str, tag: dict[str, Any], key: str, tmp_path: Path) -> None:
+def test_zones_change_the_device_half(zones: str, tag: dict[str, Any], key: str, tmp_path: Path) -> None:
     before, now = parse(tmp_path), parse(tmp_path, zones, tag)
     assert changed_key(before.device_half, now.device_half) == key
     assert before.device_digest != now.device_digest
 
 
-def test_other_names_of_the_same_zones_are_the_same_channel(tmp_path: Path) -> None:
+def test_other_names_of_the_same_zones_are_the_same_device_half(tmp_path: Path) -> None:
     assert parse(tmp_path).device_digest == parse(tmp_path, "4,a\n0,b\n1,a\n").device_digest
 
 
-def test_the_background_and_its_strength_are_not_in_the_channel(tmp_path: Path) -> None:
+def test_the_background_and_its_strength_are_not_in_the_device_half(tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("0,1\n", encoding="utf-8")
     known = parse(tmp_path, tag={"background": "home.csv", "strength": 3.0})
     assert known.device_digest == parse(tmp_path).device_digest

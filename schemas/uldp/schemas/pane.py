@@ -117,13 +117,13 @@ class Signals:
 class PaneHeader:
     """The fields that all records of a pane share; ``statistic.avsc`` and ``estimate.avsc`` begin with them.
 
-    The ``flags`` come from the closed set in ``uldp.schemas.flags``. The ``channel``, as it is called on the wire, is
-    ``CollectionSpec.device_digest``: statistics of different channels must not be added.
+    The ``flags`` come from the closed set in ``uldp.schemas.flags``. The ``device_digest`` is that
+    of the spec: statistics with different digests must not be added.
     """
 
     collection: str
     version: int
-    channel: str
+    device_digest: str
     window_start: int
     window_end: int
     pane: Pane
@@ -172,7 +172,7 @@ class PaneHeader:
         return {
             "collection": self.collection,
             "version": self.version,
-            "channel": self.channel,
+            "device_digest": self.device_digest,
             "window_start": self.window_start,
             "window_end": self.window_end,
             "pane": asdict(self.pane),
@@ -190,7 +190,7 @@ class PaneHeader:
         return {
             "collection": value["collection"],
             "version": value["version"],
-            "channel": value["channel"],
+            "device_digest": value["device_digest"],
             "window_start": value["window_start"],
             "window_end": value["window_end"],
             "pane": Pane(PaneKind(value["pane"]["kind"]), value["pane"]["revision"]),

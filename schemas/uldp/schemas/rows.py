@@ -78,13 +78,13 @@ COLUMNS: Mapping[str, Kind] = {
     "rejected": Kind.COUNT,
     "missing": Kind.COUNT,
 }
-#: Further columns of a place that keeps the rows of all panes. The channel is the digest of what devices need to know
+#: Further columns of a place that keeps the rows of all panes. The digest is that of the device half
 #: of the spec. If a window has several panes, the pane with the highest age is valid; ages sort as text.
-PANE_COLUMNS: Mapping[str, Kind] = {"channel": Kind.TEXT, "age": Kind.TEXT, "table_name": Kind.TEXT}
+PANE_COLUMNS: Mapping[str, Kind] = {"device_digest": Kind.TEXT, "age": Kind.TEXT, "table_name": Kind.TEXT}
 #: All columns of such a place.
 KEPT_COLUMNS: Mapping[str, Kind] = {**PANE_COLUMNS, **COLUMNS}
 #: The columns that name a window's estimate. Only its newest pane is valid.
-WINDOW_KEY = ("collection", "version", "channel", "window_start", "window_end", "estimator")
+WINDOW_KEY = ("collection", "version", "device_digest", "window_start", "window_end", "estimator")
 #: The columns that name a row among those of all panes. No other row has the same ones.
 KEY = (*WINDOW_KEY, "age", "table_name", "position")
 
@@ -145,7 +145,7 @@ def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
         visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
     attribute = " x ".join(table.of) or None
     return {
-        "channel": estimate.channel,
+        "device_digest": estimate.device_digest,
         "age": estimate.age_text,
         "table_name": table.name.value if attribute is None else f"{table.name} of {attribute}",
         "collection": estimate.collection,

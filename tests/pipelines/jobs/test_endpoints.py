@@ -108,8 +108,8 @@ def test_workers_find_results_wherever_they_run(tmp_path: Path, monkeypatch: pyt
 MISMATCH = r"^mem://out: holds .* version 1 with another mechanism\.epsilon; .* or choose another --to$"
 
 
-def test_results_elsewhere_are_not_mixed_with_those_of_another_channel() -> None:
-    """Backgrounds are no part of the channel, and are read with the spec that names them."""
+def test_results_elsewhere_are_not_mixed_with_those_of_another_device_half() -> None:
+    """Backgrounds are no part of the device half, and are read with the spec that names them."""
     spec = CollectionSpec.load(EXAMPLE)
     fields = spec.model_dump(mode="json", exclude_none=True)
     other = CollectionSpec.parse(fields | {"mechanism": {"name": "urr", "epsilon": 1.0}}, base=EXAMPLE.parent)

@@ -74,7 +74,7 @@ def rr_fired(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed: in
     p, q = odds / (odds + size - 1), 1 / (odds + size - 1)
     counts = np.random.default_rng(seed).multinomial(n, q + (p - q) * truth)
     accounting = Accounting(n + 60, n, 30, 20, 10)
-    header: dict[str, Any] = {"accounting": accounting, "channel": CollectionSpec.parse(spec).device_digest}
+    header: dict[str, Any] = {"accounting": accounting, "device_digest": CollectionSpec.parse(spec).device_digest}
     statistic = build.pane(counts, revision=3, start=START + window * HOUR, key=(spec["collection"], 1), **header)
     m = counts / n
     stderr = np.sqrt(m * (1 - m) / n) / (p - q)
@@ -90,7 +90,9 @@ def rr_fired(spec: dict[str, Any], *, n: int = 20_000, window: int = 0, seed: in
 def pum_fired() -> Fired:
     plain = rr_fired(rr_spec())
     cells = np.append(plain.statistic.cells, [400, 300])
-    statistic = build.pane(cells, revision=3, key=("pum", 1), channel=CollectionSpec.parse(pum_spec()).device_digest)
+    statistic = build.pane(
+        cells, revision=3, key=("pum", 1), device_digest=CollectionSpec.parse(pum_spec()).device_digest
+    )
     shares = build.shares_of(plain.estimate)
     tags = {"home": (0.0712, 0.0123), "others": (0.0301, 0.0112)}
     ends: dict[str, Any] = {"low": shares.low, "high": shares.high, "basis": shares.basis}

@@ -100,7 +100,7 @@ def test_only_the_first_entries_of_a_long_table_are_shown(out: Path) -> None:
 def test_bins_of_a_number_are_in_the_order_of_its_range(out: Path) -> None:
     number = {"domain": {"number": {"low": 0, "high": 8}}, "mechanism": {"name": "block", "epsilon": 1.0, "bins": 4}}
     spec = build.MINIMAL | number
-    statistic = build.pane([100], key=("c", 1), channel=CollectionSpec.parse(spec).device_digest)
+    statistic = build.pane([100], key=("c", 1), device_digest=CollectionSpec.parse(spec).device_digest)
     shares = build.tables([0.1, 0.2, 0.3, 0.4], [0.01] * 4)
     save(out, spec, Fired(statistic, build.estimate(statistic, [], [], tables=shares, mechanism="block")))
     words = page(out).words

@@ -36,7 +36,7 @@ def fired(spec: CollectionSpec = SPEC) -> Fired:
     rng = np.random.default_rng(3)
     symbols = rng.choice(32, N, p=np.concatenate([VISIBLE, [0.1, 0.0]]))
     cells = protocol.mechanism.statistic(protocol.mechanism.perturb(symbols, rng))
-    statistic = build.pane(cells, key=("pum", 1), channel=spec.device_digest, accounting=Accounting(N, N))
+    statistic = build.pane(cells, key=("pum", 1), device_digest=spec.device_digest, accounting=Accounting(N, N))
     tables = protocol.decoder.tables(cells, N, "mle")
     return Fired(statistic, build.estimate(statistic, [], [], tables=tables, mechanism="urr"))
 

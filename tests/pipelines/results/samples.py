@@ -32,10 +32,10 @@ tags: [{name: home}]
 window: {size: 1h}
 """
 
-CHANNEL = CollectionSpec.parse(yaml.safe_load(SPEC)).device_digest
+DIGEST = CollectionSpec.parse(yaml.safe_load(SPEC)).device_digest
 COUNTS = build.pane(
     [30, 40, 10, 20],
-    channel=CHANNEL,
+    device_digest=DIGEST,
     revision=2,
     accounting=Accounting(107, 100, 4, 2, 1),
     flags=("improbable_counts",),

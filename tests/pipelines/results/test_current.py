@@ -34,7 +34,7 @@ def test_the_statistic_is_that_of_the_newest_pane(tmp_path: Path) -> None:
     "other",
     [
         replace(COUNTS, pane=Pane(PaneKind.ON_TIME, 1)),
-        replace(COUNTS, channel=build.CHANNEL),
+        replace(COUNTS, device_digest=build.DIGEST),
         replace(COUNTS, accounting=Accounting(100, 100)),
     ],
 )

@@ -171,7 +171,7 @@ class TestDamage:
 
     def test_an_estimate_under_another_spec_hides_no_other(self, tmp_path: Path) -> None:
         spec = CollectionSpec.parse(yaml.safe_load(SPEC))
-        other = replace(ESTIMATE, channel="0123456789abcdef")
+        other = replace(ESTIMATE, device_digest="0123456789abcdef")
         damaged: list[ResultsError] = []
         folder = folder_of(tmp_path, damaged.append, specs={spec.key: spec})
         assert list(folder.with_specs([other, ESTIMATE, other])) == [(ESTIMATE, folder.specs[spec.key])]

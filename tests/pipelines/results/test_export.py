@@ -116,7 +116,7 @@ def test_rows_one_by_one_are_those_of_a_file(tmp_path: Path) -> None:
     estimates = [WITH_TAGS, replace(WITH_TAGS, epsilon=None, flags=(), tables=(of_colour,))]
     single = [row for estimate in estimates for row in rows_module.rows(estimate, SPEC)]
     assert [{name: row[name] for name in COLUMNS} for row in single] == exported(tmp_path / "f.parquet", *estimates)
-    assert {(row["channel"], row["age"]) for row in single} == {(ESTIMATE.channel, ESTIMATE.age_text)}
+    assert {(row["device_digest"], row["age"]) for row in single} == {(ESTIMATE.device_digest, ESTIMATE.age_text)}
     assert [row["table_name"] for row in single] == ["share"] * 3 + ["hidden", "bound"] + ["share of colour"] * 3
     assert len({tuple(row[name] for name in rows_module.KEY) for row in single}) == len(single)
 

@@ -35,7 +35,7 @@ def save(
         cells,
         start=START + window * HOUR,
         key=spec.key,
-        channel=spec.device_digest,
+        device_digest=spec.device_digest,
         accounting=Accounting(sum(cells) + 3, sum(cells), 1, 1, 1, missing),
         flags=flags,
     )
@@ -145,7 +145,9 @@ def test_missing_counts_and_counts_that_do_not_fit_are_named(tmp_path: Path) -> 
         [],
         ["c: version 1 is not pooled with version 2: its counts are missing"],
     )
-    statistic = build.pane([50, 50], key=old.key, channel=old.device_digest, accounting=Accounting(103, 100, 1, 1, 1))
+    statistic = build.pane(
+        [50, 50], key=old.key, device_digest=old.device_digest, accounting=Accounting(103, 100, 1, 1, 1)
+    )
     write_file(str(tmp_path / "wrong" / statistic_file(statistic)[0]), statistic_file(statistic)[1])
     found, (reason,) = pooled_in(tmp_path / "wrong", old, new)
     assert found == []
@@ -177,4 +179,4 @@ def test_json_has_the_versions_and_nothing_of_one_version(contradictory: Pooled)
     line = json.loads(json.dumps(pooled_json(contradictory)))
     assert (line["versions"], line["estimator"], line["n"], line["contradictory"]) == ([1, 2], "pooled", 2000, 3)
     assert sum(line["distribution"]) == pytest.approx(1)
-    assert not {"version", "epsilon", "pane", "channel", "counts", "mechanism"} & set(line)
+    assert not {"version", "epsilon", "pane", "device_digest", "counts", "mechanism"} & set(line)

@@ -129,7 +129,7 @@ class TestSpecs:
             ("urr", "urap"),
         ],
     )
-    def test_of_another_channel(self, out: Path, old: str, new: str) -> None:
+    def test_of_another_device_half(self, out: Path, old: str, new: str) -> None:
         (out / "specs/c-v1/spec.yaml").write_text(SPEC.replace(old, new))
         with pytest.raises(
             ResultsError, match=r"specs/c-v1/spec\.yaml is not the spec .* restore the spec of that job"

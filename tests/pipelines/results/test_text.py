@@ -9,7 +9,7 @@ import pytest
 
 from tests import build
 from tests.build import HOUR, START
-from tests.pipelines.results.samples import CHANNEL, COUNTS, ESTIMATE
+from tests.pipelines.results.samples import COUNTS, DIGEST, ESTIMATE
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.tables import decimals, percent
 from uldp.pipelines.results.text import (
@@ -48,7 +48,7 @@ class TestJson:
             "budget": None,
             "estimator": "empirical",
             "assume_forgers": None,
-            "channel": CHANNEL,
+            "device_digest": DIGEST,
             "distribution": [0.25, 0.7512, -0.0012],
             "stderr": [0.031, 0.0214, 0.01],
             "tags": {"home": {"mass": 0.05, "stderr": 0.024}},

@@ -159,7 +159,7 @@ def test_windows_and_estimators_are_apart(bigquery: BigQuery) -> None:
         estimate("empirical"),
         estimate(version=3),
         estimate(collection="d"),
-        estimate(channel="0" * 16),
+        estimate(device_digest="0" * 16),
         estimate(window_start=START - 1),
         estimate(window_end=START + HOUR + 1),
     )

@@ -50,7 +50,7 @@ def test_times_are_in_utc() -> None:
 
 
 def test_a_key_names_a_row_in_all_panes() -> None:
-    window = f"c/1/{WITH_TAGS.channel}/2026-01-01T09:00:00Z/2026-01-01T10:00:00Z/empirical"
+    window = f"c/1/{WITH_TAGS.device_digest}/2026-01-01T09:00:00Z/2026-01-01T10:00:00Z/empirical"
     assert keys(WITH_TAGS) == [
         f"{window}/{row}".encode() for row in ("share/0", "share/1", "share/2", "hidden/0", "bound/0")
     ]
@@ -63,7 +63,7 @@ def test_a_key_names_a_row_in_all_panes() -> None:
     [
         {"collection": "d"},
         {"version": 2},
-        {"channel": "0" * 16},
+        {"device_digest": "0" * 16},
         {"window_start": START - 1},
         {"window_end": START + 2 * HOUR},
         {"estimator": "mle"},

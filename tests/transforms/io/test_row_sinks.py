@@ -68,7 +68,7 @@ def of_parquet(folder: Path) -> Query:
             connection.execute(f"CREATE VIEW {TABLE} AS SELECT * FROM '{folder}/**/*.parquet'")
             connection.execute(
                 f"CREATE VIEW {VIEW} AS SELECT {', '.join(COLUMNS)} FROM {TABLE} QUALIFY age = max(age) OVER"
-                " (PARTITION BY collection, version, channel, window_start, window_end, estimator)"
+                " (PARTITION BY collection, version, device_digest, window_start, window_end, estimator)"
             )
             return connection.execute(sql).fetchall()
 
@@ -185,9 +185,9 @@ def test_parquet_leaves_no_file_but_those_of_panes(tmp_path: Path) -> None:
         publish(endpoint, ALL)
     found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert len(found) == len(ALL)
-    channel = ESTIMATE.channel
+    digest = ESTIMATE.device_digest
     assert (
-        found[0] == f"c-v1/20260101T090000Z--20260101T100000Z/0000000000000050-1-0-00000000.{channel}.empirical.parquet"
+        found[0] == f"c-v1/20260101T090000Z--20260101T100000Z/0000000000000050-1-0-00000000.{digest}.empirical.parquet"
     )
 
 
@@ -271,7 +271,7 @@ def test_a_table_of_other_columns_is_refused(kind: str, request: pytest.FixtureR
         uri = request.getfixturevalue("postgresql")
         query = of_postgresql(uri)
         query(f"DROP TABLE IF EXISTS {TABLE} CASCADE")
-    query(f"CREATE TABLE {TABLE} (channel text, age text)")
+    query(f"CREATE TABLE {TABLE} (device_digest text, age text)")
     with pytest.raises(EndpointError, match=rf": the table {TABLE} has no column table_name; "):
         parse_endpoint(uri).check_estimates()
     query(f"DROP TABLE {TABLE}")

@@ -105,7 +105,7 @@ def seal(
     """
     return Statistic(
         *served.spec.key,
-        channel=served.device_digest,
+        device_digest=served.device_digest,
         window_start=start,
         window_end=end,
         pane=pane,

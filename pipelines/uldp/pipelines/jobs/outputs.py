@@ -148,8 +148,8 @@ def claimed(
 
     Raises:
         ResultsError: if the directory holds anything but results of the same job, another process writes to it, its
-            counts come from another channel, or this job cannot read the state of the job that wrote it, or does not
-            have its key. The function then writes nothing.
+            counts come from another device half, or this job cannot read the state of the job that wrote it, or does
+            not have its key. The function then writes nothing.
         EndpointError: if the URL's file system returns an error.
     """
     with ExitStack() as stack:
@@ -196,14 +196,14 @@ def _refuse_others(out: Path, option: str) -> None:
 
 
 def _refuse_other_results(out: str, kept: Path, job: JobIdentity, specs: Sequence[CollectionSpec], option: str) -> None:
-    """Refuse the results of another job, or of another channel."""
+    """Refuse the results of another job, or of another device half."""
     before = _kept_identity(kept)
     if before is None and any(kept.glob("specs/*")):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
-    _refuse_other_channels(out, kept, specs)
+    _refuse_other_device_halves(out, kept, specs)
 
 
 def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:
@@ -233,7 +233,7 @@ def _kept_identity(kept: Path) -> JobIdentity | None:
         raise ResultsError(f"{path}: {error}; restore the original file, or choose another --to") from error
 
 
-def _refuse_other_channels(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
+def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
         kept = _folder(folder, spec) / "spec.yaml"
         key = changed_key(CollectionSpec.load(kept).device_half, spec.device_half) if kept.exists() else None

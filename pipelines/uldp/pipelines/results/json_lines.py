@@ -40,7 +40,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         "budget": value["budget"],
         "estimator": estimate.estimator,
         "assume_forgers": estimate.assume_forgers,
-        "channel": estimate.channel,
+        "device_digest": estimate.device_digest,
         "distribution": None if share is None else share.values.tolist(),
         "stderr": None if share is None else share.stderr.tolist(),
         "tags": _tags(estimate.table(TableName.HIDDEN)),

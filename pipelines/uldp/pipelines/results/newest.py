@@ -42,7 +42,7 @@ def newest_published(panes: Iterable[PaneRecord]) -> list[PaneRecord]:
 
 def firing(pane: PaneHeader) -> tuple[Any, ...]:
     """Identify the firing of a window. A job that runs again uses the revisions again, so they alone do not suffice."""
-    return *pane.key, pane.pane.revision, pane.channel, pane.accounting
+    return *pane.key, pane.pane.revision, pane.device_digest, pane.accounting
 
 
 class Current(NamedTuple):

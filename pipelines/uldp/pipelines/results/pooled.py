@@ -1,7 +1,7 @@
 """One estimate from the versions of a collection that were counted in the same window, from their newest statistics.
 
-A job keeps the versions apart, because their channels differ. Readers pool them, so a results directory needs nothing
-new, and a version may come or go at any time.
+A job keeps the versions apart, because their device halves differ. Readers pool them, so a results directory needs
+nothing new, and a version may come or go at any time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ _OF_ONE_VERSION = {
     "lasting_epsilon",
     "budget",
     "assume_forgers",
-    "channel",
+    "device_digest",
     "counts",
     "supersedes",
     "signals",

@@ -21,7 +21,7 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
 
     Raises:
         ResultsError: if ``specs`` has no spec of the estimate's collection and version, or if that spec has another
-            channel, or a domain that the estimate's tables do not fit.
+            device half, or a domain that the estimate's tables do not fit.
     """
     name = f"{estimate.collection}-v{estimate.version}"
     spec = specs.get((estimate.collection, estimate.version))
@@ -29,7 +29,7 @@ def spec_of(estimate: Estimate, specs: Specs) -> CollectionSpec:
         raise missing_spec(name)
     share = estimate.table(TableName.SHARE)
     fits = share is None or not is_listed(spec.domain.kind) or share.shape == (spec.size,)
-    if estimate.channel != spec.device_digest or not fits:
+    if estimate.device_digest != spec.device_digest or not fits:
         raise ResultsError(
             f"specs/{name}/spec.yaml is not the spec of the job that made the estimates of {name}: "
             "domain, sensitive values, tags, mechanism or epsilon differ; restore the spec of that job"

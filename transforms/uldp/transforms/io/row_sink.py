@@ -56,7 +56,7 @@ class _WriteRowsFn(beam.DoFn):
         rows = sum(len(table.values) for table in estimate.tables)
         if self._rows + rows > MAX_ROWS:
             self._write()
-        self._made[estimate.key, estimate.channel, estimate.estimator, estimate.age] = (
+        self._made[estimate.key, estimate.device_digest, estimate.estimator, estimate.age] = (
             estimate,
             self._specs.of_pane(estimate),
         )

@@ -70,4 +70,4 @@ class ParquetEndpoint(RowSink):
 def _name(estimate: Estimate) -> str:
     """Return the name of a pane's file: its window, and what tells it from the other panes of the window."""
     age = estimate.age_text.replace("/", "-")
-    return f"{window_folder(estimate)}/{age}.{estimate.channel}.{estimate.estimator}.parquet"
+    return f"{window_folder(estimate)}/{age}.{estimate.device_digest}.{estimate.estimator}.parquet"

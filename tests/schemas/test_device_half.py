@@ -54,11 +54,11 @@ def shares(app: float, hours: float) -> dict[str, Any]:
     ids=lambda keys: next(iter(keys)),
 )
 @pytest.mark.parametrize("given", [VALUES, record()], ids=["values", "record"])
-def test_what_devices_need_not_know_leaves_the_channel(given: dict[str, Any], keys: dict[str, Any]) -> None:
+def test_what_devices_need_not_know_leaves_the_device_half(given: dict[str, Any], keys: dict[str, Any]) -> None:
     assert build.spec(**given | keys).device_digest == build.spec(**given).device_digest
 
 
-def test_background_leaves_the_channel(tmp_path: Path) -> None:
+def test_background_leaves_the_device_half(tmp_path: Path) -> None:
     (tmp_path / "home.csv").write_text("b,1\n")
     tags = [{"name": "home", "background": "home.csv"}, {"name": "work"}]
     known = CollectionSpec.parse(build.MINIMAL | VALUES | {"tags": tags}, base=tmp_path)
@@ -75,7 +75,7 @@ def test_background_leaves_the_channel(tmp_path: Path) -> None:
         (record(), record({"sensitive": [0]}, of=shares(0.5, 0.5))),
     ],
 )
-def test_what_means_the_same_to_devices_is_one_channel(given: dict[str, Any], same: dict[str, Any]) -> None:
+def test_what_means_the_same_to_devices_is_one_device_half(given: dict[str, Any], same: dict[str, Any]) -> None:
     assert build.spec(**given).device_digest == build.spec(**same).device_digest
 
 
@@ -122,7 +122,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("given", "changed", "key"), CHANGES, ids=[key for _, _, key in CHANGES])
-def test_each_change_that_devices_must_know_is_another_channel(
+def test_each_change_that_devices_must_know_is_another_device_half(
     given: dict[str, Any], changed: dict[str, Any], key: str
 ) -> None:
     before, now = build.spec(**given), build.spec(**changed)
@@ -130,7 +130,7 @@ def test_each_change_that_devices_must_know_is_another_channel(
     assert changed_key(before.device_half, now.device_half) == key
 
 
-def test_the_order_of_attributes_is_of_the_channel_and_that_of_their_mechanisms_is_not() -> None:
+def test_the_order_of_attributes_is_of_the_device_half_and_that_of_their_mechanisms_is_not() -> None:
     given = record()
     turned = given | {"domain": {"record": dict(reversed(given["domain"]["record"].items()))}}
     assert build.spec(**turned).device_digest != build.spec(**given).device_digest
