@@ -24,7 +24,7 @@ FORGED = KEYS | {"assume_forgers": 0.01}
 
 def published(keys: dict[str, object]) -> tuple[Statistic, Estimate]:
     spec = CollectionSpec.parse(keys)
-    statistic = build.pane([3000, 2500, 2000, 1500, 1000], key=spec.key, channel=spec.device_digest)
+    statistic = build.pane([3000, 2500, 2000, 1500, 1000], key=spec.key, device_digest=spec.device_digest)
     (estimate,) = estimates_of(serve([spec])[spec.key], statistic)
     return statistic, estimate
 
