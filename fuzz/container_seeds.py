@@ -14,6 +14,7 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.records import Message, Missing
 from uldp.schemas.rejected import Rejected
+from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis, Table, TableName
 
@@ -37,6 +38,7 @@ ESTIMATE = Estimate(
     **COUNTS.header(),
     mechanism="urr",
     epsilon=1.5,
+    shuffle=(Shuffled(of=("a",), reports=90, epsilon=0.25, delta=1e-6),),
     estimator="mle",
     tables=(
         Table(TableName.SHARE, np.array([0.25, 0.75]), np.array([0.1, 0.2]), 100, shape=(2,), whole=True),

@@ -23,6 +23,8 @@ SELECT
   lasting_epsilon,
   budget_epsilon,
   budget_days,
+  shuffle_epsilon,
+  shuffle_delta,
   estimator,
   assume_forgers,
   quantity,

@@ -8,6 +8,7 @@ import numpy as np
 
 from uldp.schemas.arrays import Floats
 from uldp.schemas.pane import PaneHeader
+from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.table import ARRAYS, ENDS, Basis, Table, TableName
 
@@ -23,6 +24,7 @@ class Estimate(PaneHeader):
     epsilon: float | None
     lasting_epsilon: float | None = None
     budget: Budget | None = None
+    shuffle: tuple[Shuffled, ...] = ()
     estimator: str
     assume_forgers: float | None = None
     tables: tuple[Table, ...]
@@ -34,6 +36,14 @@ class Estimate(PaneHeader):
         """Return the table of a quantity, of the given attributes if the collection has records; None without one."""
         return next((table for table in self.tables if (table.name, table.of) == (name, of)), None)
 
+    def shuffled(self, of: tuple[str, ...] = ()) -> Shuffled | None:
+        """Return what those who see only tables are promised of the users behind the tables ``of``; None if nothing.
+
+        If all users are meant, and each level has its own promise, it is the weakest one.
+        """
+        mine = [each for each in self.shuffle if not of or each.of == of]
+        return max(mine, key=lambda each: each.epsilon, default=None)
+
     def to_avro(self) -> dict[str, Any]:
         """Return the value that ``estimate.avsc`` describes."""
         return PaneHeader.to_avro(self) | {
@@ -41,6 +51,7 @@ class Estimate(PaneHeader):
             "epsilon": self.epsilon,
             "lasting_epsilon": self.lasting_epsilon,
             "budget": None if self.budget is None else self.budget.to_avro(),
+            "shuffle": [each.to_avro() for each in self.shuffle],
             "estimator": self.estimator,
             "assume_forgers": self.assume_forgers,
             "tables": [_table_to_avro(table) for table in self.tables],
@@ -59,6 +70,7 @@ class Estimate(PaneHeader):
             epsilon=value["epsilon"],
             lasting_epsilon=value["lasting_epsilon"],
             budget=None if value["budget"] is None else Budget.from_avro(value["budget"]),
+            shuffle=tuple(map(Shuffled.from_avro, value["shuffle"])),
             estimator=value["estimator"],
             assume_forgers=value["assume_forgers"],
             tables=tuple(map(_table_from_avro, value["tables"])),

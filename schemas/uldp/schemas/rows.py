@@ -49,6 +49,8 @@ COLUMNS: Mapping[str, Kind] = {
     "lasting_epsilon": Kind.NUMBER,
     "budget_epsilon": Kind.NUMBER,
     "budget_days": Kind.NUMBER,
+    "shuffle_epsilon": Kind.NUMBER,
+    "shuffle_delta": Kind.NUMBER,
     "estimator": Kind.TEXT,
     "assume_forgers": Kind.NUMBER,
     "quantity": Kind.TEXT,
@@ -140,7 +142,7 @@ def _labels(table: Table, spec: CollectionSpec) -> Sequence[str] | None:
 
 def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
     """Return the columns of a table but its positions and labels. Times are in milliseconds."""
-    budget, visible, band = estimate.budget, None, None
+    budget, shuffled, visible, band = estimate.budget, estimate.shuffled(table.of), None, None
     if table.name is TableName.SHARE:
         visible, band = (estimate.table(name, table.of) for name in (TableName.VISIBLE, TableName.BAND))
     attribute = " x ".join(table.of) or None
@@ -159,6 +161,8 @@ def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
         "lasting_epsilon": estimate.lasting_epsilon,
         "budget_epsilon": None if budget is None else budget.epsilon,
         "budget_days": None if budget is None else budget.every / timedelta(days=1),
+        "shuffle_epsilon": None if shuffled is None else shuffled.epsilon,
+        "shuffle_delta": None if shuffled is None else shuffled.delta,
         "estimator": estimate.estimator,
         "assume_forgers": estimate.assume_forgers,
         "quantity": table.name.value,

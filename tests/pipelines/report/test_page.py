@@ -34,6 +34,7 @@ from uldp.schemas.framing import load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind
 from uldp.schemas.records import Missing
 from uldp.schemas.rejected import Rejected
+from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Basis
@@ -169,6 +170,13 @@ class TestPage:
         images = [attributes for tag, attributes in html.tags if tag == "img"]
         assert len(images) == 3
         assert all(image["alt"] for image in images)
+
+    def test_says_what_those_who_see_only_the_tables_are_given(self, out: Path) -> None:
+        spec, fired = rr_spec(), rr_fired(rr_spec())
+        shuffled = (Shuffled(reports=20_000, epsilon=0.0789, delta=1e-6),)
+        save(out, spec, Fired(fired.statistic, replace(fired.estimate, shuffle=shuffled)))
+        sentence = "is given, in this window: epsilon 0.0789 (delta 1e-06) by one of 20,000 protected reports."
+        assert sentence in page(out).words
 
     def test_hostile_labels_are_text(self, out: Path) -> None:
         save(out, rr_spec(), rr_fired(rr_spec()).but(flags=("<script>flag</script>",)))

@@ -17,6 +17,7 @@ from uldp.schemas.estimate import Estimate
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.pane import Accounting, Pane, PaneKind, Sender, Signals, Superseded
 from uldp.schemas.rejected import Rejected
+from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import write_file
@@ -48,6 +49,7 @@ ESTIMATE = build.estimate(
     [0.031, 0.0214, 0.01],
     mechanism="urr",
     epsilon=1.5,
+    shuffle=(Shuffled(reports=60, epsilon=0.25, delta=1e-6),),
     estimator="empirical",
     tags={"home": (0.05, 0.024)},
 )

@@ -80,6 +80,8 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "lasting_epsilon": None,
         "budget_epsilon": 4.0,
         "budget_days": 30.0,
+        "shuffle_epsilon": 0.25,
+        "shuffle_delta": 1e-6,
         "estimator": "empirical",
         "assume_forgers": None,
         "quantity": "share",
@@ -165,7 +167,9 @@ def test_intervals_that_allow_for_forgers_have_their_columns(tmp_path: Path) -> 
 
 
 def test_what_is_not_there_is_null(tmp_path: Path) -> None:
-    plain = replace(ESTIMATE, epsilon=None, flags=(), tables=(build.table("share", [1.0, 0.0, 0.0], [0.0] * 3),))
+    plain = replace(
+        ESTIMATE, epsilon=None, shuffle=(), flags=(), tables=(build.table("share", [1.0, 0.0, 0.0], [0.0] * 3),)
+    )
     row, *_ = exported(tmp_path / "f.parquet", plain)
     nulls = {name for name, value in row.items() if value is None}
     assert nulls == {
@@ -173,6 +177,8 @@ def test_what_is_not_there_is_null(tmp_path: Path) -> None:
         "lasting_epsilon",
         "budget_epsilon",
         "budget_days",
+        "shuffle_epsilon",
+        "shuffle_delta",
         "assume_forgers",
         "attribute",
         "low",

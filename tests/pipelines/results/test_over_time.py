@@ -1,6 +1,7 @@
 """What results and specs say about all reports of one user together."""
 
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from uldp.pipelines.report.page import guarantee
 from uldp.pipelines.results.json_lines import to_json
 from uldp.pipelines.results.text import estimate_text, spec_text
 from uldp.schemas.estimate import Estimate
+from uldp.schemas.rows import rows
 from uldp.schemas.specs.budget import Budget
 from uldp.transforms.estimate import estimates_of
 
@@ -71,3 +73,75 @@ def test_check_prints_the_budget_and_exact_event_times() -> None:
     lines = spec_text(build.spec(event_time="exact", **BUDGET), 1000).splitlines()
     assert "  budget      epsilon 4 every 30d for each user, over all collections; devices refuse more" in lines
     assert "  windows     1h, 0d for late ones, with exact event times" in lines
+
+
+# Against those who see only the tables.
+
+ONLY = (
+    "  whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given, in this window"
+)
+CELLS = [300, 200, 100, 250, 150]
+RECORD: dict[str, Any] = {
+    "domain": {"record": {"app": {"size": 2}, "hour": {"size": 3}}},
+    "mechanism": {"name": "sample-one", "epsilon": 1.0, "of": {"app": {"name": "rr"}, "hour": {"name": "rr"}}},
+}
+LEVELS = {"a": {"epsilon": 0.5}, "b": {"epsilon": 1.0}}
+
+
+def given(keys: dict[str, Any], cells: list[int]) -> tuple[Estimate, list[str]]:
+    """An estimate of these cells, and what its text says of those who see only the tables."""
+    spec = build.spec(limits={"min_reports": 1}, **keys)
+    (found,) = estimates_of(serve([spec])[spec.key], build.pane(cells))
+    lines = estimate_text(found, spec).splitlines()
+    start = lines.index(ONLY) + 1 if ONLY in lines else len(lines)
+    return found, list(takewhile(lambda line: line.startswith("    "), lines[start:]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "cells", "lines"),
+    [
+        ({}, CELLS, ["epsilon 0.149 (delta 1e-06) by one of 1,000 protected reports"]),
+        (LASTING | {"sensitive": [0, 1]}, CELLS, ["epsilon 0.216 (delta 1e-06) by one of 500 protected reports"]),
+        ({"mechanism": {"name": "identity"}}, CELLS, []),
+        (
+            {"mechanism": {"name": "metric", "epsilon": 1.0}},
+            CELLS,
+            ["no other bound: the theorem of shuffling says nothing of metric"],
+        ),
+        (
+            RECORD,
+            CELLS,
+            [
+                "app: epsilon 0.216 (delta 1e-06) by one of 500 protected reports",
+                "hour: epsilon 0.216 (delta 1e-06) by one of 500 protected reports",
+            ],
+        ),
+        (
+            {
+                "domain": {"size": 2},
+                "mechanism": {"name": "levels", "of": {"name": "rr"}, "levels": LEVELS},
+            },
+            [600, 400, 3, 2],
+            [
+                "a: epsilon 0.0627 (delta 1e-06) by one of 1,000 protected reports",
+                "b: epsilon 1 (delta 1e-06) by one of 5 protected reports",
+            ],
+        ),
+    ],
+)
+def test_an_estimate_says_what_its_tables_alone_give_away(
+    keys: dict[str, Any], cells: list[int], lines: list[str]
+) -> None:
+    found, text = given(keys, cells)
+    assert [line.strip() for line in text] == lines
+    assert Estimate.from_avro(found.to_avro()) == found
+    assert to_json(found, None, None)["shuffle"] == [each.to_avro() for each in found.shuffle]
+
+
+def test_each_row_has_the_promise_of_its_attribute_or_level() -> None:
+    keys = {"domain": {"size": 2}, "mechanism": {"name": "levels", "of": {"name": "rr"}, "levels": LEVELS}}
+    found, _ = given(keys, [600, 400, 3, 2])
+    shown = {
+        (row["attribute"], row["shuffle_epsilon"], row["shuffle_delta"]) for row in rows(found, build.spec(**keys))
+    }
+    assert shown == {(None, 1.0, 1e-6), ("a", 0.0627, 1e-6), ("b", 1.0, 1e-6)}

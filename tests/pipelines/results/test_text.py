@@ -46,6 +46,7 @@ class TestJson:
             "epsilon": 1.5,
             "lasting_epsilon": None,
             "budget": None,
+            "shuffle": [{"of": [], "reports": 60, "epsilon": 0.25, "delta": 1e-6}],
             "estimator": "empirical",
             "assume_forgers": None,
             "device_digest": DIGEST,
@@ -91,6 +92,9 @@ class TestJson:
 COLOURS = build.spec(domain={"labels": ["red", "green", "blue"]})
 
 
+ONLY_TABLES = "whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given"
+
+
 class TestText:
     def test_block(self) -> None:
         assert estimate_text(ESTIMATE, COLOURS, top=2) == "\n".join(
@@ -98,6 +102,8 @@ class TestText:
                 "c v1  2026-01-01 09:00 to 10:00 UTC  empirical",
                 "  n 100  pane on_time, revision 2  urr, epsilon 1.5",
                 "  reports of one user add up: t reports spend t times epsilon",
+                f"  {ONLY_TABLES}, in this window",
+                "    epsilon 0.25 (delta 1e-06) by one of 60 protected reports",
                 "  107 received = 100 counted + 4 duplicate + 2 late + 1 rejected",
                 "  flags: improbable_counts",
                 "  supersedes revision 1, n 90",
@@ -114,7 +120,9 @@ class TestText:
         )
 
     def test_without_flags_tags_and_privacy(self) -> None:
-        plain = replace(ESTIMATE, flags=(), supersedes=None, signals=Signals(), mechanism="identity", epsilon=None)
+        plain = replace(
+            ESTIMATE, flags=(), supersedes=None, signals=Signals(), mechanism="identity", epsilon=None, shuffle=()
+        )
         text = estimate_text(replace(plain, tables=plain.tables[:1]), COLOURS)
         assert "identity, no privacy" in text
         assert "flags" not in text

@@ -9,6 +9,7 @@ from apache_beam.pvalue import PCollection
 from uldp.collector.collections import ServedCollection
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.assumed_forgers import with_forgers
+from uldp.mechanisms.inference.shuffle import shuffled
 from uldp.mechanisms.protocol.decoder import Decoder
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.flags import held_back, withheld
@@ -37,14 +38,18 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
         return
     if statistic.supersedes is not None and statistic.supersedes.n < served.spec.limits.min_reports:
         statistic = replace(statistic, supersedes=None)  # no estimate of that pane was published
+    names = (*served.spec.mechanism.parts, *served.spec.mechanism.user_groups)
+    promises = tuple(shuffled(served.mechanism, names, statistic.cells, statistic.n))
     for estimator in served.spec.estimators:
         if tables := tables_of(served.protocol.decoder, served.spec, statistic, estimator):
+            published = {table.of for table in tables}
             yield Estimate(
                 **statistic.header(),
                 mechanism=served.spec.mechanism.name,
                 epsilon=served.mechanism.guarantee.epsilon,
                 lasting_epsilon=served.mechanism.guarantee.lasting,
                 budget=served.spec.budget,
+                shuffle=promises if () in published else tuple(each for each in promises if each.of in published),
                 estimator=estimator,
                 assume_forgers=served.spec.assume_forgers,
                 tables=tables,

@@ -157,6 +157,13 @@ class Mechanism(ABC):
             k: The number of groups.
         """
 
+    def revealed(self, cells: Counts) -> int | None:
+        """Return how many of the reports behind these cells are outside of Y_P: no protected value can send them.
+
+        None if that is not known, or if epsilon does not bound the odds of any two protected values.
+        """
+        return 0 if self.guarantee.privacy in (Privacy.LDP, Privacy.ID_LDP) else None
+
     def law(self, r: Floats) -> Floats | None:
         """Return the probability of each payload if symbols are distributed as ``r``, shape (symbols,).
 
@@ -225,6 +232,15 @@ class PureMechanism(Mechanism):
     sensitive: Mask
     channel: Channel
     chance_support: float = 0.0
+
+    def revealed(self, cells: Counts) -> int | None:
+        """Return how many reports support a symbol that is not protected; such a report supports no other like it."""
+        if self.guarantee.privacy is not Privacy.ULDP:
+            return super().revealed(cells)
+        if self.sensitive.sum() < 2:
+            return None
+        supports = cells if self.channel.blocks is None else self.channel.blocks.fold(cells)
+        return int(supports[~self.sensitive].sum())
 
 
 class UniformNoise(Mechanism):

@@ -14,7 +14,7 @@ import numpy as np
 from uldp.mechanisms.protocol.cells import Cells
 from uldp.mechanisms.protocol.mechanism import BitNoise, Mechanism, PureMechanism, Randomness, UniformNoise, WithMemory
 from uldp.mechanisms.randomizers.packed_bits import pack_rows
-from uldp.schemas.arrays import Floats, Mask, Packed, Payloads, Symbols, Values
+from uldp.schemas.arrays import Counts, Floats, Mask, Packed, Payloads, Symbols, Values
 
 # again holds a float and two bytes for each bit; those for this many bits fit a core's cache.
 _BITS_AT_ONCE = 1 << 17
@@ -145,6 +145,10 @@ class Memoized(WithMemory):
     def describe(self, payload: int | bytes) -> str:
         """Return what a payload says, by the mechanism of one report."""
         return self.once.describe(payload)
+
+    def revealed(self, cells: Counts) -> int | None:
+        """Return how many reports are outside of Y_P, by the mechanism of one report."""
+        return self.once.revealed(cells)
 
     def tally(self, parts: Sequence[Payloads], groups: Symbols, k: int) -> list[Cells]:
         """Return the statistic of each group, by the mechanism of one report."""

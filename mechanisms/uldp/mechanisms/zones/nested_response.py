@@ -121,6 +121,10 @@ class NestedResponse(Mechanism):
         """Count the reports of each symbol, in all groups at once."""
         return count_symbols(np.concatenate(parts), groups, k, self.statistic_size)
 
+    def revealed(self, cells: Counts) -> int:
+        """Return how many reports name a value of X_N."""
+        return int(self.fold(cells)[self.channel.q == 0].sum())
+
     def fold(self, cells: Counts) -> Counts:
         """Return the support counts of the outer symbols."""
         counts: Counts = np.add.reduceat(cells, self.first_payloads[:-1])

@@ -25,7 +25,7 @@ from uldp.pipelines.results.tables import (
     share_text,
     table_name,
 )
-from uldp.pipelines.results.text import accounting_text, number_of, window_text
+from uldp.pipelines.results.text import accounting_text, number_of, shuffled_text, window_text
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas import flags
 from uldp.schemas.errors import RequestError
@@ -62,6 +62,7 @@ class Section:
     estimate: Estimate
     window: str
     accounting: str
+    shuffled: str
     shares: Sequence[Shares]
     others: Sequence[Other]
     pooled: Pooled | None = None
@@ -300,6 +301,7 @@ def _section(
         estimate=estimate,
         window=window_text(estimate),
         accounting=accounting_text(estimate.accounting),
+        shuffled="; ".join(shuffled_text(estimate)),
         shares=[
             shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
         ],
@@ -311,7 +313,7 @@ def _pooled_section(
     pooled: Pooled, spec: CollectionSpec, truth: KnownShares | None, grid: tuple[int, int] | None
 ) -> Section:
     section = _section(pooled.estimate, spec, truth, grid)
-    return replace(section, window=f"{section.window}, {pooled.title}", pooled=pooled)
+    return replace(section, window=f"{section.window}, {pooled.title}", shuffled="", pooled=pooled)
 
 
 def _other(estimate: Estimate, table: Table, spec: CollectionSpec) -> Other:

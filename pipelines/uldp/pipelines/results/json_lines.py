@@ -38,6 +38,7 @@ def to_json(estimate: Estimate, statistic: Statistic | None, spec: CollectionSpe
         "epsilon": estimate.epsilon,
         "lasting_epsilon": estimate.lasting_epsilon,
         "budget": value["budget"],
+        "shuffle": value["shuffle"],
         "estimator": estimate.estimator,
         "assume_forgers": estimate.assume_forgers,
         "device_digest": estimate.device_digest,

@@ -31,6 +31,7 @@ _OF_ONE_VERSION = {
     "epsilon",
     "lasting_epsilon",
     "budget",
+    "shuffle",
     "assume_forgers",
     "device_digest",
     "counts",
@@ -168,6 +169,7 @@ def _joined(versions: Sequence[Estimate], tables: tuple[Table, ...]) -> Estimate
     accounting = sum((each.accounting for each in versions), Accounting())
     return replace(
         versions[-1],
+        shuffle=(),
         estimator=POOLED,
         assume_forgers=None,
         tables=tables,

@@ -11,6 +11,7 @@ from uldp.pipelines.results.tables import tables_text
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import SKEW_RANGES, Accounting, PaneHeader
 from uldp.schemas.records import iso
+from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.budget import Budget
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import format_duration
@@ -125,6 +126,7 @@ def estimate_text(estimate: Estimate, spec: CollectionSpec, *, top: int = 10) ->
         f"{_window_name(estimate)}  {estimate.estimator}",
         f"  n {estimate.n:,}  {_pane_text(estimate)}  {mechanism_text(estimate)}",
         *(f"  {line}" for line in over_time(estimate.epsilon, estimate.lasting_epsilon, estimate.budget)),
+        *(f"  {line}" for line in _only_tables(estimate)),
         f"  {accounting_text(estimate.accounting)}",
         *_notes(estimate),
         *tables_text(estimate, spec, top=top),
@@ -153,6 +155,34 @@ def over_time(epsilon: float | None, lasting: float | None, budget: Budget | Non
         yield f"devices refuse reports with which a user would spend more than {budget}, over all collections"
     if lasting is None and budget is None:
         yield "reports of one user add up: t reports spend t times epsilon"
+
+
+#: The reader to whom ``shuffled_text`` is a promise, and the assumption behind it.
+ONLY_TABLES = "whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given"
+
+
+def shuffled_text(estimate: Estimate) -> Iterator[str]:
+    """Yield what ``ONLY_TABLES`` is given, for each attribute or level; nothing without any privacy."""
+    if not estimate.shuffle:
+        if estimate.epsilon is not None:
+            yield f"no other bound: the theorem of shuffling says nothing of {estimate.mechanism}"
+        return
+    given = {each.of: _promise(each) for each in estimate.shuffle}
+    without = {table.of: f"{table.of[0]}: no other bound" for table in estimate.tables if table.of}
+    yield from (without | given).values()
+
+
+def _promise(shuffled: Shuffled) -> str:
+    of = f"{shuffled.of[0]}: " if shuffled.of else ""
+    reports = number_of(shuffled.reports, "protected report")
+    return f"{of}epsilon {shuffled.epsilon:g} (delta {shuffled.delta:g}) by one of {reports}"
+
+
+def _only_tables(estimate: Estimate) -> Iterator[str]:
+    for place, line in enumerate(shuffled_text(estimate)):
+        if not place:
+            yield f"{ONLY_TABLES}, in this window"
+        yield f"  {line}"
 
 
 def unpublished_text(pane: PaneHeader) -> str:

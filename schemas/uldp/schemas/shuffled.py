@@ -1,0 +1,31 @@
+"""What is promised against those who see only the published tables: a smaller epsilon than that of a report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shuffled:
+    """The promise to a user whose report is one of many, where nobody knows which.
+
+    Attributes:
+        of: The attribute of a record, or the level, whose reports these are; () if a collection has one kind of report.
+        reports: The number of reports in Y_P, those that a protected value can send. Under LDP, these are all.
+        epsilon: The promise about two protected values of the user, in nats; at most the epsilon of the report.
+        delta: The promise is (epsilon, delta)-differential privacy.
+    """
+
+    of: tuple[str, ...] = ()
+    reports: int
+    epsilon: float
+    delta: float
+
+    def to_avro(self) -> dict[str, Any]:
+        """Return the value that ``estimate.avsc`` describes."""
+        return {"of": list(self.of), "reports": self.reports, "epsilon": self.epsilon, "delta": self.delta}
+
+    @classmethod
+    def from_avro(cls, value: Mapping[str, Any]) -> Self:
+        """Read a value that ``to_avro`` returned."""
+        return cls(**{**value, "of": tuple(value["of"])})

@@ -1,0 +1,195 @@
+"""What whoever sees only the tables is given: the divergence of the clones, its bounds, and the reports that count."""
+
+from fractions import Fraction
+from itertools import product
+from math import comb, exp
+
+import numpy as np
+import pytest
+
+from tests import build
+from tests.mechanisms.protocols import alternatives, specs
+from uldp.collector.collections import serve
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.inference.shuffle import DELTA, MOST_REPORTS, Clones, shuffled, shuffled_epsilon
+from uldp.mechanisms.protocol.mechanism import Mechanism, Privacy, PureMechanism
+from uldp.mechanisms.zones.nested_response import NestedResponse
+from uldp.schemas.estimate import Estimate
+from uldp.schemas.pane import Accounting
+from uldp.schemas.specs.collection import CollectionSpec
+from uldp.transforms.estimate import estimates_of
+
+#: By epsilon, epsilon' of 1,000, 10,000 and 100,000 reports at delta 1e-6, from an independent computation.
+AUDIT = {1.0: (0.149, 0.0432, 0.0124), 2.0: (0.397, 0.1144, 0.0332), 4.0: (1.853, 0.4108, 0.1182)}
+FIGURES = [(epsilon, n, figure) for epsilon, of in AUDIT.items() for n, figure in zip((1e3, 1e4, 1e5), of, strict=True)]
+Law = dict[tuple[int, ...], Fraction]
+
+
+@pytest.mark.parametrize(("epsilon", "n", "figure"), FIGURES)
+def test_the_figures_of_the_audit(epsilon: float, n: float, figure: float) -> None:
+    # The least of three digits that is no less.
+    assert figure * 0.999 <= shuffled_epsilon(epsilon, int(n)) <= figure * 1.01
+
+
+def hockey_stick(first: Law, second: Law, factor: Fraction) -> Fraction:
+    return sum(
+        (max(chance - factor * second.get(at, Fraction(0)), Fraction(0)) for at, chance in first.items()), Fraction(0)
+    )
+
+
+def clones(odds: Fraction, n: int) -> tuple[Law, Law]:
+    """The laws of the two numbers under the first value, and under the second; ``odds`` are e^epsilon."""
+    p, law = 1 / (odds + 1), dict[tuple[int, ...], Fraction]()
+    for c in range(n):
+        of_c = comb(n - 1, c) * (2 * p) ** c * (1 - 2 * p) ** (n - 1 - c)
+        for a in range(c + 1):
+            both = of_c * comb(c, a) / Fraction(2) ** c
+            for at, chance in (((a + 1, c - a), odds * p), ((a, c - a + 1), p)):
+                law[at] = law.get(at, Fraction(0)) + both * chance
+    return law, {at[::-1]: chance for at, chance in law.items()}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("n", [1, 2, 3, 12, 40])
+@pytest.mark.parametrize("part", [0.0, 0.2, 0.5, 0.97])
+def test_the_divergence_is_that_of_the_exact_sums(epsilon: float, n: int, part: float) -> None:
+    odds, factor = Fraction(exp(epsilon)), Fraction(exp(part * epsilon))
+    exact = float(hockey_stick(*clones(odds, n), factor))
+    bound = Clones(epsilon, n).hockey_stick(part * epsilon)
+    assert exact * (1 - 1e-9) <= bound <= exact * (1 + 1e-5) + 1e-15
+
+
+def test_ranges_of_many_clones_give_an_upper_bound_that_is_near() -> None:
+    """A range of clones counts as its least number; the sum here has each number of clones by itself."""
+    epsilon, n, at = 1.0, 4_000, 0.05
+    p, factor = 1 / (exp(epsilon) + 1), exp(at)
+    c = np.arange(n)
+    log_all = np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))
+    of_c = np.exp(log_all[n - 1] - log_all[c] - log_all[n - 1 - c] + c * np.log(2 * p) + (n - 1 - c) * np.log1p(-2 * p))
+    exact = 0.0
+    for number in c[of_c > 1e-18]:
+        halves = np.exp(log_all[number] - log_all[: number + 1] - log_all[number::-1] - number * np.log(2))
+        law = (1 - p) * np.append(0.0, halves) + p * np.append(halves, 0.0)
+        exact += of_c[number] * np.maximum(law - factor * law[::-1], 0.0).sum()
+    assert exact <= Clones(epsilon, n).hockey_stick(at) <= 1.01 * exact
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 4.0, 20.0])
+def test_more_reports_never_give_more(epsilon: float) -> None:
+    numbers = [*range(1, 130, 3), *(round(10 ** (each / 12)) for each in range(25, 109))]
+    given = [shuffled_epsilon(epsilon, n) for n in numbers]
+    assert given == sorted(given, reverse=True)
+    assert given[0] == epsilon or epsilon <= 2 * DELTA
+    assert given[-1] == shuffled_epsilon(epsilon, MOST_REPORTS)
+    assert all(0 <= each <= epsilon for each in given)
+
+
+@pytest.mark.parametrize("n", [12_345, 12_000])
+def test_two_digits_of_n_count_downwards(n: int) -> None:
+    assert shuffled_epsilon(1.0, n) == shuffled_epsilon(1.0, 12_999)
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_no_shuffle_of_randomized_response_exceeds_the_bound(epsilon: float, n: int) -> None:
+    """All multisets of n reports of rr with two values, whatever the others hold, at several epsilon'."""
+    odds = Fraction(exp(epsilon))
+    truth, lie = odds / (odds + 1), 1 / (odds + 1)
+
+    def law(values: tuple[int, ...]) -> Law:
+        sums = {0: Fraction(1)}
+        for value in values:
+            ones = truth if value else lie
+            sums = {
+                at: sums.get(at, Fraction(0)) * (1 - ones) + sums.get(at - 1, Fraction(0)) * ones
+                for at in range(len(sums) + 1)
+            }
+        return {(at,): chance for at, chance in sums.items()}
+
+    bound = Clones(epsilon, n)
+    for others in product((0, 1), repeat=n - 1):
+        pairs = [(law((x, *others)), law((1 - x, *others))) for x in (0, 1)]
+        for part in (0.0, 0.3, 0.7, 0.99):
+            most = max(hockey_stick(*pair, Fraction(exp(part * epsilon))) for pair in pairs)
+            assert float(most) <= bound.hockey_stick(part * epsilon)
+
+
+# The reports that count, and the mechanisms that the theorem is about.
+
+SPECS = specs()
+ONE_PART = {
+    name: keys for name, keys in SPECS.items() if not {"record", "levels"} & {*keys["domain"], *keys["mechanism"]}
+}
+
+
+def serves(name: str) -> tuple[CollectionSpec, Mechanism]:
+    spec = build.spec(**SPECS[name])
+    return spec, build_protocol(spec).mechanism
+
+
+def revealed(mechanism: Mechanism, symbol: int, n: int) -> int | None:
+    """Of n reports of one symbol, how many count as outside of Y_P."""
+    return mechanism.revealed(mechanism.statistic(mechanism.perturb(np.full(n, symbol), np.random.default_rng(symbol))))
+
+
+@pytest.mark.parametrize("name", [name for name in ONE_PART if serves(name)[1].guarantee.privacy is Privacy.ULDP])
+def test_reports_of_a_protected_value_count_and_others_as_they_look(name: str) -> None:
+    mechanism, n = serves(name)[1], 2000
+    bare = mechanism.bare
+    assert isinstance(bare, PureMechanism | NestedResponse)
+    if bare.sensitive.sum() < 2:
+        assert revealed(mechanism, 0, n) is None
+        return
+    assert {revealed(mechanism, symbol, n) for symbol in np.flatnonzero(bare.sensitive).tolist()} == {0}
+    for symbol in np.flatnonzero(~bare.sensitive).tolist():
+        p, found = bare.channel.p[symbol], revealed(mechanism, symbol, n)
+        assert found == pytest.approx(n * p, abs=5 * (n * p * (1 - p)) ** 0.5)
+
+
+@pytest.mark.parametrize("name", ONE_PART)
+def test_what_has_no_ldp_for_two_values_has_no_promise(name: str) -> None:
+    spec, mechanism = serves(name)
+    cells = mechanism.statistic(mechanism.perturb(alternatives(mechanism)[0][:1].repeat(500), np.random.default_rng(1)))
+    found = list(shuffled(mechanism, (), cells, 500))
+    if mechanism.guarantee.privacy in (Privacy.NONE, Privacy.METRIC) or spec.mechanism.name == "mangat":
+        assert found == []
+        return
+    (promise,), epsilon = found, mechanism.guarantee.epsilon
+    assert epsilon is not None
+    assert (promise.of, promise.delta) == ((), DELTA)
+    assert promise.reports <= 500
+    assert promise.epsilon == shuffled_epsilon(epsilon, max(promise.reports, 1))
+
+
+def test_each_part_of_a_record_has_its_own_reports() -> None:
+    spec, mechanism = serves("record of bits")
+    rng = np.random.default_rng(1)
+    app, hours = np.zeros(3000, np.int64), np.full(700, mechanism.size - 1)
+    cells = mechanism.statistic(mechanism.perturb(np.append(app, hours), rng))
+    found = list(shuffled(mechanism, [*spec.mechanism.parts], cells, 3700))
+    assert [(each.of, each.reports) for each in found] == [(("app",), 3000), (("hours",), 700)]
+    assert [each.epsilon for each in found] == [shuffled_epsilon(1.0, 3000), shuffled_epsilon(1.0, 700)]
+
+
+def of_two_parts(name: str, first: int, second: int, min_reports: int) -> Estimate:
+    """The estimate of so many reports of the first part, and of the last."""
+    spec = build.spec(**SPECS[name] | {"limits": {"min_reports": min_reports}})
+    served, n = serve([spec])[spec.key], first + second
+    symbols = np.append(np.zeros(first, np.int64), np.full(second, served.mechanism.size - 1))
+    cells = served.mechanism.statistic(served.mechanism.perturb(symbols, np.random.default_rng(1)))
+    (estimate,) = estimates_of(served, build.pane(cells, accounting=Accounting(n, n)))
+    return estimate
+
+
+def test_levels_have_their_epsilons_and_all_users_the_weakest_promise() -> None:
+    estimate = of_two_parts("levels of seeds", 2000, 1000, 1)
+    strict, open_ = estimate.shuffle
+    assert (strict.epsilon, open_.epsilon) == (shuffled_epsilon(0.9, 2000), shuffled_epsilon(1.0, 1000))
+    assert (estimate.shuffled(("strict",)), estimate.shuffled(("open",))) == (strict, open_)
+    assert estimate.shuffled() == open_
+
+
+def test_a_table_that_is_withheld_has_no_promise() -> None:
+    estimate = of_two_parts("record of bits", 3000, 700, 1000)
+    assert [each.of for each in estimate.shuffle] == [("app",)]
+    assert estimate.shuffled(("hours",)) is None
