@@ -62,7 +62,11 @@ def _nests(of: Variable) -> list[Nest]:
     nests = []
     for tag in of.domain["tags"]:
         zones = sum(name == tag["name"] for name, _ in of.bots)
-        nests += [_nest(zones, tag["zone_epsilon"])] if "zone_epsilon" in tag else [Nest(1, 1, [], 1.0, 1.0)] * zones
+        nests += (
+            [_nest(zones, tag["zone_epsilon"], of.epsilon)]
+            if "zone_epsilon" in tag
+            else [Nest(1, 1, [], 1.0, 1.0)] * zones
+        )
     return nests
 
 
@@ -70,7 +74,7 @@ def _is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, number))
 
 
-def _nest(zones: int, zone_epsilon: float) -> Nest:
+def _nest(zones: int, zone_epsilon: float, epsilon: float) -> Nest:
     odds, most = exp(zone_epsilon), next(prime for prime in count(max(zones - 1, 2)) if _is_prime(prime))
     g = min(filter(_is_prime, range(2, most + 1)), key=lambda prime: (abs(prime - odds - 1), prime))
     m = next(m for m in count(2) if (g**m - 1) // (g - 1) >= zones)
@@ -80,5 +84,6 @@ def _nest(zones: int, zone_epsilon: float) -> Nest:
         for x in vectors[:zones]
     ]
     points, on_plane = len(vectors), len(planes[0])
-    total = on_plane * odds + points - on_plane
-    return Nest(zones, points, planes, odds * points / total, points / total)
+    far = (exp(-zone_epsilon) - exp(-epsilon)) / (1 - exp(-epsilon))
+    total = on_plane + (points - on_plane) * far
+    return Nest(zones, points, planes, points / total, far * points / total)

@@ -61,7 +61,7 @@ def _functions() -> Any:
     return written | {
         "version": VERSION,
         "hash": [each | _hash(each["seed"], each["symbol"], each["buckets"]) for each in written["hash"]],
-        "zones": [each | _zones(each["zones"], each["zone_epsilon"]) for each in written["zones"]],
+        "zones": [each | _zones(each["zones"], each["zone_epsilon"], each["epsilon"]) for each in written["zones"]],
         "strings": [each | _string(each) for each in written["strings"]],
     }
 
@@ -77,8 +77,8 @@ def _string(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"symbol": symbol.to_bytes(6, "little").hex(), "positions": positions.tolist()}
 
 
-def _zones(zones: int, zone_epsilon: float) -> dict[str, Any]:
-    response = ProjectiveResponse(zones, zone_epsilon)
+def _zones(zones: int, zone_epsilon: float, epsilon: float) -> dict[str, Any]:
+    response = ProjectiveResponse(zones, zone_epsilon, epsilon)
     return {
         "points": response.points,
         "last_plane": response.hyperplanes[-1].tolist(),

@@ -224,6 +224,12 @@ def test_permanent_responses_tell_as_much_as_the_lasting_epsilon_and_no_more(nam
         assert -ROUNDED <= Decimal(part.guarantee.lasting) - max(found.values()) <= may_spare(part.guarantee.lasting)
 
 
+def test_zones_behind_a_tag_differ_by_as_much_as_their_own_epsilon_and_no_more() -> None:
+    mechanism = mechanism_of("urr with nested zones")
+    found = spent(laws(mechanism.perturb, [*range(_EIGHT["size"], mechanism.size)]), Guarantee(Privacy.LDP, 0.8))
+    assert -ROUNDED <= Decimal("0.8") - max(found.values()) <= SPARED
+
+
 def test_a_report_without_privacy_is_the_symbol() -> None:
     of = laws(mechanism_of("identity").perturb, [0, 1, 2, 3])
     assert [*map(len, of)] == [1, 1, 1, 1]

@@ -129,7 +129,7 @@ def test_mechanisms_of_bits_take_zones_too(mechanism: str, tmp_path: Path) -> No
 def test_a_check_says_what_a_report_tells_of_the_zone(kind: str, tmp_path: Path) -> None:
     lines = [text for heading, text in protocol(tmp_path, kind).decoder.describe(N, "auto") if heading == "zones"]
     budgets = KINDS[kind]
-    odds = ["20.1" if budget is None else "2.5" for budget in budgets]
+    odds = ["20.1" if budget is None else "2.72" for budget in budgets]
     for line, times, budget in zip(lines, odds, budgets, strict=True):
         assert f"a report is up to {times} times as likely from one zone as from another" in line
         assert line.endswith("% of reports from behind it name the zone") == (budget is None)

@@ -22,8 +22,8 @@ class NestedResponse(Mechanism):
     the values and the bots. A payload is a symbol: a value, or one of the points of a bot; those of a bot follow those
     of the bots before it. A bot that is not nested has one point.
 
-    Noise has weights: 1 for a value of X_S and for a bot that is not nested, rho = E' P/D for a nested bot (E', P and D
-    of its ``ProjectiveResponse``), and 0 for a value of X_N. Let V be the sum of the weights. With probability
+    Noise has weights: 1 for a value of X_S and for a bot that is not nested, rho = P/D for a nested bot (P and D of
+    its ``ProjectiveResponse``), and 0 for a value of X_N. Let V be the sum of the weights. With probability
     V/(E-1+V) the device reports noise: an outer symbol drawn by weight, and behind a nested bot a uniform point.
     Otherwise it reports the truth: a value, or the bot with the point for its zone. So an outer symbol of weight w has
 
@@ -31,8 +31,8 @@ class NestedResponse(Mechanism):
 
     Guarantee: one report is (X_S and all zones, Y_P, epsilon)-ULDP, where Y_P are the reports but those that name a
     value of X_N. The probability of a point is largest from a zone whose hyperplane holds it, and least from any other
-    bot or value: their quotient is 1 + a V E'/D / ((1-a) rho/P) = E. Within a tag, two zones differ by at most the
-    factor E / (1 + (E-1)/E'), which is below E' = e^zone_epsilon. Without zones, this factor is 1.
+    bot or value: their quotient is 1 + a V/D / ((1-a) rho/P) = E. Within a tag, two zones differ by at most the factor
+    E / (1 + (E-1) c), which is e^zone_epsilon for c of ``ProjectiveResponse``. Without zones, this factor is 1.
 
     Attributes:
         channel: p and q of the outer symbols.

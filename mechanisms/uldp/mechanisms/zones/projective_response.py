@@ -23,48 +23,56 @@ class ProjectiveResponse:
         P = (g^m - 1) / (g - 1) points       s = (g^(m-1) - 1) / (g - 1) on a hyperplane
                                              t = (g^(m-2) - 1) / (g - 1) on any two hyperplanes
 
-    With E = e^epsilon and D = s E + P - s, a point on the hyperplane of the zone has probability E/D, any other 1/D.
-    So two zones differ by at most a factor E at each point. Both follow one rule: with probability P/D report a uniform
-    point, otherwise a uniform point of the hyperplane.
+    With D = s + (P - s) c, a point on the hyperplane of the zone has probability 1/D, any other c/D. So two zones
+    differ by at most a factor 1/c at each point. Both follow one rule: with probability P c/D report a uniform point,
+    otherwise a uniform point of the hyperplane.
 
-    g is the prime nearest to E + 1, the smaller one of two, but not above the first prime from G - 1 on, for G zones.
-    m is the least number from 2 with P >= G.
+    Where the answer is all of a report, c = e^-epsilon. Where it is a part of a report of ``NestedResponse``, some
+    reports have a uniform point whatever the zone. The answers of the others may differ by more, so that those of all
+    differ by e^epsilon:
+
+        c = (e^-epsilon - e^-report) / (1 - e^-report)
+
+    g is the prime nearest to e^epsilon + 1, the smaller one of two, but not above the first prime from G - 1 on, for G
+    zones. m is the least number from 2 with P >= G.
 
     Attributes:
         zones: G.
         points: P.
-        on_plane: E/D, the probability of a point on the hyperplane of the zone; that of any other point is 1/D.
-        uniform_probability: P/D, the probability that the report is a uniform point.
+        on_plane: 1/D, the probability of a point on the hyperplane of the zone; that of any other point is c/D.
+        uniform_probability: P c/D, the probability that the report is a uniform point.
         hyperplanes: Shape (G, s): the points on the hyperplane of each zone, in ascending order.
-        inside: Shape (): the probability that a report is on the hyperplane of its own zone, s E/D.
-        across: The probability that it is on the hyperplane of a given other zone, (t E + s - t)/D.
+        inside: Shape (): the probability that a report is on the hyperplane of its own zone, s/D.
+        across: The probability that it is on the hyperplane of a given other zone, (t + (s - t) c)/D.
     """
 
-    def __init__(self, zones: int, epsilon: float) -> None:
+    def __init__(self, zones: int, epsilon: float, report: float = math.inf) -> None:
         """Build the channel.
 
         Args:
             zones: G, at least 2.
             epsilon: The budget in nats.
+            report: The budget of the report that has the answer as a part; infinite if the answer is all of it.
 
         Raises:
-            ValueError: if there are fewer than two zones, or epsilon is not positive.
+            ValueError: if there are fewer than two zones, or epsilon is not positive, or above ``report``.
         """
         if zones < 2 or not epsilon > 0:
             raise ValueError(f"an answer about a zone needs two zones and a budget, got {zones} and {epsilon:g}")
+        if epsilon > report:
+            raise ValueError(f"the budget of an answer is {epsilon:g}, which is above that of the report, {report:g}")
         candidates = primes(2 * zones)
         candidates = candidates[: np.searchsorted(candidates, zones - 1) + 1]
         g = min(candidates.tolist(), key=lambda prime: (abs(prime - math.exp(epsilon) - 1), prime))
         m = next(m for m in range(2, zones + 2) if number_of_points(g, m) >= zones)
         space = ProjectiveSpace(g, m)
         s, t = space.on_hyperplane, number_of_points(g, m - 2)
-        odds = math.exp(epsilon)
+        far = (math.exp(-epsilon) - math.exp(-report)) / -math.expm1(-report)  # c
         self.zones, self.points = zones, space.points
-        denominator = s * odds + self.points - s
-        self.on_plane = odds / denominator
-        self.uniform_probability = self.points / denominator
-        self.inside = s * odds / denominator
-        self.across = (t * odds + s - t) / denominator
+        self.on_plane = 1 / (s + (self.points - s) * far)
+        self.uniform_probability = self.points * far * self.on_plane
+        self.inside = s * self.on_plane
+        self.across = (t + (s - t) * far) * self.on_plane
         vectors = space.digits(space.vectors(np.arange(space.points)))
         self.hyperplanes: Symbols = np.stack([np.flatnonzero(vectors @ vector % g == 0) for vector in vectors[:zones]])
 

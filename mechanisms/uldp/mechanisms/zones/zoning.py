@@ -50,7 +50,7 @@ class Zoning(Encoding):
     def of(cls, variable: Variable) -> Self:
         """Build the encoding of a variable from its sensitive values, tags and zones."""
         pairs = zip(variable.tags, variable.zones, strict=True)
-        nests = tuple(_nest(zones, tag.zone_epsilon) for tag, zones in pairs)
+        nests = tuple(_nest(zones, tag.zone_epsilon, variable.mechanism.epsilon) for tag, zones in pairs)
         return cls(Pum.of(variable), tuple(variable.zones), nests)
 
     @cached_property
@@ -124,5 +124,8 @@ class Zoning(Encoding):
         return [f"{self.pum.tags[tag]}/{label}" for label in zones.labels]
 
 
-def _nest(zones: Zones | None, epsilon: float | None) -> ProjectiveResponse | None:
-    return None if zones is None or epsilon is None else ProjectiveResponse(len(zones.labels), epsilon)
+def _nest(zones: Zones | None, epsilon: float | None, report: float | None) -> ProjectiveResponse | None:
+    if zones is None or epsilon is None:
+        return None
+    assert report is not None  # a tag has a budget for zones only where reports have one
+    return ProjectiveResponse(len(zones.labels), epsilon, report)
