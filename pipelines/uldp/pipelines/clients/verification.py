@@ -23,7 +23,7 @@ from uldp.schemas.specs.variable import Variable
 
 #: A right client fails in about this share of all runs.
 LEVEL = 1e-5
-#: Epsilon is at least the bound with this probability.
+#: All bounds on epsilon hold with this probability.
 COVERAGE = 0.95
 
 
@@ -182,14 +182,16 @@ def _losses(protocol: LdpProtocol, one: Tested, other: Tested) -> Iterator[Loss]
     of_one, of_other = (
         told(protocol.mechanism, one.inputs, other.inputs, tested.sent.payloads) for tested in (one, other)
     )
-    bound = lower_bound(of_one.codes[:, one.sent.rows(1)[:, 0]], of_other.codes[:, other.sent.rows(1)[:, 0]], COVERAGE)
+    coverage = 1 - (1 - COVERAGE) / (1 + protocol.mechanism.memory)  # of each bound, so that all hold together
     alike = np.array_equal(one.inputs, other.inputs)  # values behind one tag, which no report may tell apart
+    first, other_first = (of.codes[:, each.sent.rows(1)[:, 0]] for of, each in ((of_one, one), (of_other, other)))
     promise = promised(protocol.mechanism, one.inputs, other.inputs, protocol.guarantee)
-    yield Loss("one report", bound, 0.0 if alike else promise)
+    yield Loss("one report", lower_bound(first, other_first, coverage), 0.0 if alike else promise)
     if protocol.mechanism.memory:
         times = min(one.sent.times, other.sent.times)
-        bound = lower_bound(of_one.together(one.sent.rows(times)), of_other.together(other.sent.rows(times)), COVERAGE)
-        yield Loss(f"{times:,} reports of a device", bound, 0.0 if alike else protocol.guarantee.lasting)
+        all_of, all_of_other = of_one.together(one.sent.rows(times)), of_other.together(other.sent.rows(times))
+        lasting = 0.0 if alike else protocol.guarantee.lasting
+        yield Loss(f"{times:,} reports of a device", lower_bound(all_of, all_of_other, coverage), lasting)
 
 
 def _held(spec: CollectionSpec, given: Given, option: str) -> list[Held]:
