@@ -9,12 +9,14 @@ import pytest
 from numpy.random import default_rng
 
 from tests import build
+from tests.mechanisms.protocols import ZONES
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.protocol.encoding import Held
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
 from uldp.mechanisms.verification.privacy_loss import UNPROTECTED, Bound, Inputs, lower_bound, promised, told
+from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts
 
 
@@ -159,3 +161,15 @@ def test_the_promise_of_groups_is_the_smaller_epsilon_and_reached_by_no_other_pa
     assert 0.4 < strict <= 0.5
     assert 0.2 < mixed <= 0.5 + 1e-9
     assert 0.5 < loose <= 2.0
+
+
+def test_the_promise_of_two_zones_behind_a_tag_is_that_of_zones() -> None:
+    tag = {"name": "home", "zones": ZONES, "zone_epsilon": 0.8}
+    keys = {"domain": {"size": 8}, "sensitive": [0, 1, 2], "tags": [tag], "mechanism": {"name": "urr", "epsilon": 2.0}}
+    protocol = build_protocol(build.spec(**keys))
+    assert isinstance(protocol.mechanism, NestedResponse)
+    eye = np.eye(protocol.mechanism.size)
+    for pair, least, most in (((8, 9), 0.5, 0.8), ((0, 8), 2.0, 2.0), ((0, 1), 2.0, 2.0), ((9, 9), 0.0, 0.0)):
+        found = promised(protocol.mechanism, eye[pair[0]], eye[pair[1]], protocol.guarantee)
+        assert found is not None
+        assert least - 1e-9 <= found <= most + 1e-9

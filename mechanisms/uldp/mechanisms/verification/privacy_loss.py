@@ -17,6 +17,7 @@ from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.mechanism import Guarantee, Mechanism, PureMechanism
 from uldp.mechanisms.randomizers.strata import Strata
 from uldp.mechanisms.strings.string_mechanism import StringMechanism
+from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.schemas.arrays import Counts, Floats, Mask, Payloads, Symbols
 
 #: The distribution of the symbols of a device, shape (|Z|,), or its symbol, if strings are too many for that.
@@ -173,16 +174,25 @@ def told(mechanism: Mechanism, x: Inputs, other: Inputs, payloads: Payloads) -> 
 def promised(mechanism: Mechanism, x: Inputs, other: Inputs, guarantee: Guarantee) -> float | None:
     """Return the epsilon that one report promises to devices that hold one of two values; None without privacy.
 
-    It is that of the guarantee to them. Where that is only the largest of all pairs, as with distances or groups of
-    values, it is the largest likelihood ratio of these two.
+    It is that of the guarantee to them. Where that is only the largest of all pairs, as with distances, groups of
+    values or zones behind one tag, it is the largest log-likelihood ratio that the mechanism has between these two. It
+    is 0 for values with one symbol, as those behind one tag.
     """
     mechanism, most = mechanism.bare, guarantee.epsilon
-    if most is None or not guarantee.terms:
+    if most is None:
+        return None
+    if np.array_equal(x, other):
+        return 0.0
+    if isinstance(mechanism, Strata):
+        of_parts = _of_parts(mechanism, cast(Floats, x), cast(Floats, other))
+        epsilons = (promised(part, r, s, part.guarantee) for part, r, s in of_parts if r.any() and s.any())
+        return max(most if each is None else each for each in epsilons)
+    if not guarantee.terms and not isinstance(mechanism, NestedResponse):
         return most
     r, s = cast(Floats, x), cast(Floats, other)
     of_r, of_s = mechanism.law(r), mechanism.law(s)
     if of_r is not None and of_s is not None:
-        return min(most, float(np.abs(np.log(of_r / of_s)).max()))
+        return min(most, float(np.abs(_ratios(of_r, of_s)[0]).max()))
     if isinstance(mechanism, PureMechanism) and mechanism.channel.independent_bits:
         return min(most, _of_two_bits(mechanism.channel, int(r.argmax()), int(s.argmax())))
     return most
@@ -193,17 +203,24 @@ def _of_two_bits(channel: Channel, x: int, other: int) -> float:
     p, q = channel.p[[x, other]], channel.q[[x, other]]
     with np.errstate(divide="ignore"):
         set_, cleared = np.log(p / q), np.log((1 - q) / (1 - p))
-    return float((set_ + cleared[::-1]).max()) if x != other else 0.0
+    return float((set_ + cleared[::-1]).max())
 
 
-def _of_law(of_r: Floats, of_s: Floats, payloads: Payloads) -> Told:
-    """Tell symbols apart by their number, and by their place in the order of likelihood ratios.
+def _ratios(of_r: Floats, of_s: Floats) -> tuple[Floats, Mask]:
+    """Return the log-likelihood ratio of each payload, and which payloads a sensitive value can produce.
 
-    A payload that no sensitive value can produce is impossible under one of two values, and others under none.
+    One that no sensitive value can produce has no probability under one of two values, or under both; its ratio is 0.
     """
     protected = (of_r > 0) & (of_s > 0)
     ratios = np.zeros_like(of_r)
-    ratios[protected] = np.round(np.log(of_r[protected] / of_s[protected]), 9)
+    ratios[protected] = np.log(of_r[protected] / of_s[protected])
+    return ratios, protected
+
+
+def _of_law(of_r: Floats, of_s: Floats, payloads: Payloads) -> Told:
+    """Tell symbols apart by their number, and by their place in the order of likelihood ratios."""
+    exact, protected = _ratios(of_r, of_s)
+    ratios = np.round(exact, 9)  # those of one size, but for the rounding of floats
     codes = np.stack([np.arange(len(of_r)), np.unique(ratios, return_inverse=True)[1]])
     return Told(np.where(protected, codes, UNPROTECTED)[:, payloads], np.sign(ratios).astype(np.int64)[payloads])
 
@@ -226,10 +243,18 @@ def _of_supports(mechanism: Mechanism, x: int, other: int, payloads: Payloads) -
 def _of_strata(strata: Strata, r: Floats, s: Floats, payloads: Payloads) -> Told:
     n = len(payloads)
     codes, leaning = np.full((2, n), UNPROTECTED, dtype=np.int64), np.zeros(n, np.int64)
-    of_parts = zip(np.split(r, strata.first_symbols[1:]), np.split(s, strata.first_symbols[1:]), strict=True)
-    for (number, rows, own), (one, two) in zip(strata.split_payloads(payloads), of_parts, strict=True):
+    of_parts = _of_parts(strata, r, s)
+    for (number, rows, own), (part, one, two) in zip(strata.split_payloads(payloads), of_parts, strict=True):
         if len(rows) and one.any() and two.any():
-            found = told(strata.parts[number], one / one.sum(), two / two.sum(), own)
+            found = told(part, one, two, own)
             codes[:, rows] = np.where(found.codes == UNPROTECTED, UNPROTECTED, found.codes + number * _OF_PART)
             leaning[rows] = found.leaning
     return Told(codes, leaning)
+
+
+def _of_parts(strata: Strata, r: Floats, s: Floats) -> Iterator[tuple[Mechanism, Floats, Floats]]:
+    """Yield each part, and the distributions of its symbols; zeros if no device has it."""
+    of_parts = (np.split(each, strata.first_symbols[1:]) for each in (r, s))
+    for part, *own in zip(strata.parts, *of_parts, strict=True):
+        one, two = (each / (each.sum() or 1.0) for each in own)
+        yield part, one, two

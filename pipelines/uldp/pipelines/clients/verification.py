@@ -183,14 +183,13 @@ def _losses(protocol: LdpProtocol, one: Tested, other: Tested) -> Iterator[Loss]
         told(protocol.mechanism, one.inputs, other.inputs, tested.sent.payloads) for tested in (one, other)
     )
     coverage = 1 - (1 - COVERAGE) / (1 + protocol.mechanism.memory)  # of each bound, so that all hold together
-    alike = np.array_equal(one.inputs, other.inputs)  # values behind one tag, which no report may tell apart
     first, other_first = (of.codes[:, each.sent.rows(1)[:, 0]] for of, each in ((of_one, one), (of_other, other)))
     promise = promised(protocol.mechanism, one.inputs, other.inputs, protocol.guarantee)
-    yield Loss("one report", lower_bound(first, other_first, coverage), 0.0 if alike else promise)
+    yield Loss("one report", lower_bound(first, other_first, coverage), promise)
     if protocol.mechanism.memory:
         times = min(one.sent.times, other.sent.times)
         all_of, all_of_other = of_one.together(one.sent.rows(times)), of_other.together(other.sent.rows(times))
-        lasting = 0.0 if alike else protocol.guarantee.lasting
+        lasting = protocol.guarantee.lasting if promise else 0.0  # nothing tells two values behind one tag apart
         yield Loss(f"{times:,} reports of a device", lower_bound(all_of, all_of_other, coverage), lasting)
 
 
