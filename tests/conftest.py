@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.importing import not_imported
 from tests.warm import warm_processes
 from uldp.transforms.io.local.remembered_specs import remembered_specs
 
@@ -21,6 +22,13 @@ settings.load_profile("repeatable")
 
 #: Whether the environment asks for the tests of the nightly run.
 NIGHTLY = os.environ.get("ULDP_NIGHTLY") == "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """While a mechanism cannot be imported, run the test alone that names it: nearly all others would fail with it."""
+    here = Path(__file__).parent
+    if here in {config.invocation_params.dir / path for path in config.args} and not_imported():
+        config.args[:] = [f"{here / 'test_pieces_of_a_mechanism.py'}::test_each_mechanism_has_its_pieces"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,20 +1,25 @@
 """What a mechanism of this project has beside its folder: each missing piece is one sentence of one test."""
 
 import re
+from importlib.metadata import EntryPoint
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 from benchmarks.coverage_of_reports import SPECS
+from tests import importing
 from tests.conformance.client import NAMES
 from tests.conformance.responses import RESPONSES, SYMBOLS
+from tests.conformance.vectors import FOLDER, names
 from tests.docs.tables import COMMAND
+from tests.importing import not_imported, not_registered
 from tests.mechanisms.protocols import examples
-from uldp.schemas.specs.families import mechanism_names
+from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import family
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-VECTORS = ROOT / "schemas" / "uldp" / "schemas" / "vectors"
 
 
 def page(name: str) -> str:
@@ -29,25 +34,24 @@ def cells(name: str, column: int, heading: str = "") -> str:
     return "\n".join(row.split("|")[column] for row in text.splitlines() if row.startswith("|"))
 
 
-def test_each_mechanism_has_its_pieces() -> None:
-    tried_by = examples()
-    specs = [example.spec for example in tried_by.values()]
+def missing() -> list[str]:
+    """Say which pieces of which mechanisms are not there."""
+    tried_by = examples().values()
+    specs = [example.spec for example in tried_by]
     parts = chain.from_iterable(spec.variables.values() for spec in specs)
     tried = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
-    of_symbols = {
-        each.spec.mechanism.name for each in tried_by.values() if each.protocol.mechanism.form.symbols is not None
-    }
+    of_symbols = {each.spec.mechanism.name for each in tried_by if each.protocol.mechanism.form.symbols is not None}
     spec, client, literature = page("spec.md"), cells("client.md", 1, "Mechanism"), cells("mechanisms.md", 2)
     draws = cells("client.md", 1, "Mechanism of a vector")
     measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
-    missing = [
+    return [
         f"{name}: {piece}"
         for name in mechanism_names()
         for piece, there in (
             ("say in its spec.py what it is called on a page: title", bool(getattr(family(name), "title", ""))),
             ("add an example to _SPECS of tests/mechanisms/protocols.py", name in tried),
             (
-                "add a row for docs/spec.md to the tables.toml of its folder",
+                "say in docs/spec.md what its specs say, by a row in the tables.toml of its folder or in the text",
                 f"`{name}`" in spec or f"name: {name}" in spec,
             ),
             (
@@ -64,7 +68,7 @@ def test_each_mechanism_has_its_pieces() -> None:
             ),
             (
                 "write its vectors: python -m tests.conformance.vectors, after its example is there",
-                (VECTORS / f"{name}.json").exists(),
+                (FOLDER / f"{name}.json").exists(),
             ),
             (
                 "write a client of its row of docs/client.md in RESPONSES of tests/conformance/responses.py",
@@ -78,4 +82,60 @@ def test_each_mechanism_has_its_pieces() -> None:
         )
         if not there
     ]
-    assert not missing, "\n".join([*missing, f"{COMMAND} writes rows of tables.toml to the pages"])
+
+
+def test_each_mechanism_has_its_pieces() -> None:
+    assert not not_imported(), "\n".join(not_imported())
+    assert not not_registered(), "\n".join(not_registered())
+    strays = {path.name for path in FOLDER.iterdir()} - names()
+    assert not strays, f"remove from {FOLDER.relative_to(ROOT)}, or register the mechanism: {', '.join(strays)}"
+    assert not missing(), "\n".join([*missing(), f"{COMMAND} writes rows of tables.toml to the pages"])
+
+
+# Each piece is noticed. What is missing already is a matter of the test above.
+
+
+@pytest.mark.parametrize(
+    ("document", "heading", "piece"),
+    [
+        ("client.md", "Mechanism", "add a row of reports"),
+        ("client.md", "Mechanism of a vector", "add a row of draws"),
+        ("mechanisms.md", "", "add a row with the system of the literature"),
+    ],
+)
+def test_a_missing_row_is_named(document: str, heading: str, piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = cells
+
+    def without(name: str, column: int, of: str = "") -> str:
+        text = whole(name, column, of)
+        return text.replace("`geometric`", "") if (name, of) == (document, heading) else text
+
+    before = missing()
+    monkeypatch.setitem(globals(), "cells", without)
+    (line,) = {*missing()} - {*before}
+    assert line.startswith(f"geometric: {piece}")
+
+
+@pytest.mark.parametrize(
+    ("there", "piece"),
+    [(SYMBOLS, "write the number of its payloads in SYMBOLS"), (SPECS, "add a spec to SPECS of benchmarks")],
+)
+def test_a_missing_entry_is_named(there: dict[str, object], piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = missing()
+    monkeypatch.delitem(there, "geometric")
+    (line,) = {*missing()} - {*before}
+    assert line.startswith(f"geometric: {piece}")
+
+
+def test_a_mechanism_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("new", "uldp.mechanisms.families.new.spec:NewSpec", "uldp.families")
+    monkeypatch.setattr(importing, "registered", lambda: {**registered(), "new": point})
+    spec = "uldp.mechanisms.families.new.spec:NewSpec"
+    line = f"new: its spec, {spec}, cannot be imported: No module named 'uldp.mechanisms.families.new'"
+    assert line in not_imported()
+
+
+def test_a_mechanism_that_is_not_registered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "mechanism_names", lambda: {*mechanism_names()} - {"geometric"})
+    spec = "uldp.mechanisms.families.geometric.spec:GeometricSpec"
+    assert f"geometric: add a line with {spec} to schemas/uldp/schemas/specs/families.py" in not_registered()

@@ -21,6 +21,7 @@ from uldp.mechanisms.kernels.hashing import hash_symbols
 from uldp.mechanisms.strings.cohorts import hash_positions, string_symbol
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.schemas.specs.collection import CollectionSpec
+from uldp.schemas.specs.families import mechanism_names
 
 FOLDER = Path(__file__).parents[2] / "schemas" / "uldp" / "schemas" / "vectors"
 #: Numbers of a client may differ from those of a file by this share of them.
@@ -41,6 +42,11 @@ def documents() -> dict[str, Any]:
     }
     messages = messages_of(read("messages.json")) | {"version": VERSION}
     return found | {"messages.json": messages, "functions.json": _functions()}
+
+
+def names() -> set[str]:
+    """Return the names of all files that there may be."""
+    return {*(f"{name}.json" for name in mechanism_names()), "functions.json", "messages.json"}
 
 
 def read(name: str) -> Any:
