@@ -173,6 +173,13 @@ def test_the_part_of_a_window_round_trips(
         assert as_dense(read.cells).dtype == np.int64
 
 
+def test_the_ends_of_windows_round_trip() -> None:
+    whole = replace(part_of(10, 3), ends={0: np.array([5, 1 << 40])}).at(7) + part_of(10, 3).at(8)
+    (ends,) = PartialCoder().decode(PartialCoder().encode(whole)).ends.items()
+    assert (ends[0], ends[1].tolist(), ends[1].dtype) == (7, [5, 1 << 40], np.dtype(np.int64))
+    assert [partial.ends.keys() for _, partial in whole.slices()] == [{0}, set()]
+
+
 @given(PARTS)
 def test_parts_of_slices_round_trip(parts: list[tuple[int, Partial]]) -> None:
     written = span(parts)

@@ -1,5 +1,6 @@
 """Panes on a stream that the test writes event by event: no two public ones differ by fewer than ``min_reports``."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from apache_beam.testing.test_stream import TestStream as ScriptedStream
 from apache_beam.utils.timestamp import Timestamp
 
 from tests import build
-from tests.build import MINUTE, START
+from tests.build import HOUR, MINUTE, START
 from tests.differences import estimated, isolated
 from uldp.pipelines.audit.found import Found
 from uldp.pipelines.jobs.aggregate import JobAggregate
@@ -202,3 +203,51 @@ def test_prune_keeps_what_is_published_and_what_waits(late: int, kept: list[int]
     assert [pane.n for pane in ResultsFolder(tmp_path).estimates()] == kept[:1]
     found = Found.read(tmp_path, tmp_path, refuse)
     assert (found.lacking, [pane.n for pane in found.panes.values()]) == ([], kept[-1:])
+
+
+SLIDING = build.spec(
+    domain={"size": 1000},
+    mechanism={"name": "identity"},
+    window={"size": "6h", "period": "1h", "allowed_lateness": "1h"},
+    limits={"min_reports": 10},
+)
+
+
+def hours_of(out: Path) -> dict[int, tuple[str, ...]]:
+    """The flags of the newest pane of each window, by the hour at which it begins."""
+    return {(pane.window_start - START) // HOUR: pane.flags for pane in newest(ResultsFolder(out).panes())}
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize(("an_hour", "period"), [(4, 3), (10, 1), (1, 0)])
+def test_sliding_windows_isolate_no_few_reports(an_hour: int, period: int, live: bool, tmp_path: Path) -> None:
+    """The same windows are published of a stream and of a backfill: those that begin with enough reports."""
+    numbers = iter(range(1000))
+    hours = [
+        [build.message(build.report(n, n, START + hour * HOUR, SLIDING.key)) for n in islice(numbers, an_hour)]
+        for hour in range(24)
+    ]
+    if live:
+        stream: Any = ScriptedStream(coder=MessageCoder()).with_output_types(Message).advance_watermark_to(at(0))
+        for hour, messages in enumerate(hours):
+            stream = stream.add_elements(messages).advance_watermark_to(at(60 * hour + 59))
+        source = stream.advance_watermark_to_infinity()
+        runner, options = "BundleBasedDirectRunner", PipelineOptions(["--streaming"])
+    else:
+        source = beam.Create([each for messages in hours for each in messages])
+        runner, options = "FnApiRunner", PipelineOptions()
+    with beam.Pipeline(runner, options=options) as pipeline:
+        _ = pipeline | source | JobAggregate([SLIDING]) | WriteResults(str(tmp_path))
+    assert not isolated(tmp_path, 10)
+    flags = hours_of(tmp_path)
+    assert sorted(flags) == list(range(-5, 24))
+    first = (START // HOUR) % 6
+    # Windows of which a part is before the first report, or after the last, have no reports at an end. Those that begin
+    # every six hours share nothing with one another, and are published if they have enough.
+    public = [hour for hour in range(19) if period and (first + hour) % period == 0]
+    assert [hour for hour, raised in flags.items() if not raised and hour in range(19)] == public
+    assert {(first + hour) % 6 for hour, raised in flags.items() if not raised and hour not in range(19)} <= {0}
+    found = {(estimate.window_start - START) // HOUR: estimate.n for estimate in ResultsFolder(tmp_path).estimates()}
+    assert {hour: n for hour, n in found.items() if hour in range(19)} == dict.fromkeys(public, 6 * an_hour)
+    whole = newest(ResultsFolder(tmp_path, private=tmp_path).statistics())
+    assert sum(pane.n for pane in whole) == 6 * 24 * an_hour

@@ -19,7 +19,7 @@ from tests import build
 from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import add_cells, as_dense
 from uldp.schemas.pane import Accounting
-from uldp.schemas.specs.collection import WindowSpec
+from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedPartial, SumCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows, _CollectFn, slide
 from uldp.transforms.windows import at_time
@@ -112,10 +112,10 @@ def test_collected_slices_have_the_last_moment_of_the_oldest() -> None:
 
 
 @beam.ptransform_fn
-def slide_and_sum(counts: PCollection[KeyedPartial], window: WindowSpec) -> PCollection[KeyedPartial]:
+def slide_and_sum(counts: PCollection[KeyedPartial], specs: list[CollectionSpec]) -> PCollection[KeyedPartial]:
     """What a stream does, which leaves the sum to the runner."""
     sums: PCollection[KeyedPartial] = (
-        counts | "Slide" >> SlideWindows(window) | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
+        counts | "Slide" >> SlideWindows(specs[0].window, specs) | "Sum" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
     )
     return sums
 
@@ -138,13 +138,13 @@ def test_the_transform_gives_what_beams_sliding_windows_give(bounded: bool) -> N
             WindowFn.AssignContext(Timestamp(micros=slot * quarter * 1000))
         ):
             wanted[(name, 1), window.start.micros, window.end.micros] += n
-    spec = WindowSpec.model_validate({"size": "1h", "period": "15m"})
+    specs = [build.spec(collection=name, window={"size": "1h", "period": "15m"}) for name in "cd"]
     elements: list[Any] = [((name, 1), part(n)) for name, _, n in slots]
-    transform: Any = slide_and_sum(spec)
+    transform: Any = slide_and_sum(specs)
     date = beam.Map(dated)
     if bounded:
         elements = [((name, 1), span(slot * quarter, n)) for name, slot, n in slots]
-        transform, date = SumSlidingWindows(spec), beam.FlatMap(dated_windows, hour)
+        transform, date = SumSlidingWindows(specs[0].window, specs), beam.FlatMap(dated_windows, hour)
     timed = [at_time(slot * quarter + quarter - 1, each) for (_, slot, _), each in zip(slots, elements, strict=True)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         sums = (

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from typing import TypeVar
 
 import numpy as np
 
@@ -56,12 +57,14 @@ class Partial:
         cells: The cells of all slices, one slice behind the other; None if no report was counted in any of them. They
             are 0 for a slice in which none was.
         senders: Number of reports by sender for the slices that have it, by slot.
+        ends: Number of reports at the ends of sliding windows, by slot; see ``SliceReports.at_ends``.
     """
 
     slots: Times = field(default_factory=lambda: _ONE_SLOT[:0])
     numbers: Counts = field(default_factory=lambda: numbers_of(0))
     cells: Cells | None = None
     senders: Mapping[int, SenderCounts] = field(default_factory=dict)
+    ends: Mapping[int, Counts] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -76,10 +79,8 @@ class Partial:
             cells = other.cells if self.cells is None else self.cells
         else:
             cells = add_cells(self.cells, other.cells)
-        senders = dict(self.senders)
-        for slot, each in other.senders.items():
-            senders[slot] = senders[slot] + each if slot in senders else each
-        return Partial(self.slots, self.numbers + other.numbers, cells, senders)
+        senders, ends = _sum_by_slot(self.senders, other.senders), _sum_by_slot(self.ends, other.ends)
+        return Partial(self.slots, self.numbers + other.numbers, cells, senders, ends)
 
     def _spread(self, slots: Times) -> "Partial":
         """Return the same parts among the same slices or more."""
@@ -89,7 +90,7 @@ class Partial:
         numbers = np.zeros((len(slots), NUMBERS), dtype=np.int64)
         numbers[at] = self.numbers
         cells = None if self.cells is None else spread_rows(self.cells, at, len(slots))
-        return Partial(slots, numbers, cells, self.senders)
+        return Partial(slots, numbers, cells, self.senders, self.ends)
 
     @property
     def accounting(self) -> Accounting:
@@ -110,10 +111,11 @@ class Partial:
     def at(self, slot: int) -> "Partial":
         """Return the part of a slice, whose slot is 0, with another slot."""
         senders = {slot: self.senders[0]} if self.senders else {}
-        return Partial(_ONE_SLOT + slot, self.numbers, self.cells, senders)
+        ends = {slot: self.ends[0]} if self.ends else {}
+        return Partial(_ONE_SLOT + slot, self.numbers, self.cells, senders, ends)
 
     def cut(self, size: int) -> Iterator[tuple[int, "Partial"]]:
-        """Cut slices of one collection at the multiples of ``size`` milliseconds.
+        """Cut slices of one collection, not windows, at the multiples of ``size`` milliseconds.
 
         Yields:
             Each multiple below a slice, and its slices.
@@ -150,5 +152,16 @@ class Partial:
                     self.numbers[row : row + 1],
                     cells[row] if cells is not None and counted[row] else None,
                     {0: self.senders[slot]} if slot in self.senders else {},
+                    {0: self.ends[slot]} if slot in self.ends else {},
                 ),
             )
+
+
+#: What slots have: numbers of reports by sender, or of the ends of windows.
+_OfSlot = TypeVar("_OfSlot", SenderCounts, Counts)
+
+
+def _sum_by_slot(one: Mapping[int, _OfSlot], other: Mapping[int, _OfSlot]) -> Mapping[int, _OfSlot]:
+    if not one or not other:
+        return one or other
+    return {**one, **{slot: one[slot] + each if slot in one else each for slot, each in other.items()}}

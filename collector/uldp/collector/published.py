@@ -15,6 +15,7 @@ import numpy as np
 from uldp.collector.partial import Partial
 from uldp.mechanisms.protocol.cells import as_dense
 from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.schemas.arrays import Counts
 from uldp.schemas.pane import Superseded
 
 #: The number of reports behind each table of a pane; none for a pane without counted reports.
@@ -49,6 +50,20 @@ def differs(before: Reports, after: Reports, least: int, *, or_equals: bool) -> 
     return all(not n or now - n >= least or (or_equals and now == n) for n, now in pairs)
 
 
+def has_few_at_ends(ends: Counts | None, reports: Reports, least: int) -> bool:
+    """Return whether a window would show few reports in the difference to another window, of any of its tables.
+
+    Args:
+        ends: See ``SliceReports.at_ends``; None if no other window shares reports with this one.
+        reports: The reports behind each table of the window; one with few of them is not published anyway.
+        least: The fewest reports that a difference may be about.
+    """
+    if ends is None:
+        return False
+    levels = ends.reshape(-1, 2, len(reports))
+    return not ((levels >= least) | (np.array(reports) < least)).all(axis=(1, 2)).any()
+
+
 class EarlyStep(NamedTuple):
     """What an early firing publishes, if anything, and what a later one may publish."""
 
@@ -68,7 +83,7 @@ def early_step(decoder: Decoder, waiting: Partial | None, total: Partial, least:
         least: The fewest reports that a difference may be about.
     """
     reports = reports_of(decoder, total)
-    if not is_whole(reports, least):
+    if not is_whole(reports, least) or has_few_at_ends(total.ends.get(0), reports, least):
         return EarlyStep(None, waiting)
     if waiting is None:
         return EarlyStep(None, total)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from uldp.collector.ends import coarser
 from uldp.mechanisms.catalog import build_variable
 from uldp.pipelines.costs import costly
 from uldp.schemas.pane import PaneHeader
@@ -36,6 +37,7 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
             f"window.early_every: an early pane needs {2 * least:,} reports in its window, twice limits.min_reports, "
             f"and there are {users:,} users; leave it out"
         )
+    yield from _few_at_ends(spec, users)
     if window.exact_late and window.allowed_lateness and least > 1:
         yield (
             "window.exact_late: each late pane may differ from the one before by a single report, so whoever reads the "
@@ -47,6 +49,22 @@ def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
     for attribute, variable in spec.variables.items():
         of = f"{attribute}: " if attribute else ""
         yield from (of + line for line in _caveats_of(variable, users, spec.estimators[0]))
+
+
+def _few_at_ends(spec: CollectionSpec, users: int) -> Iterator[str]:
+    """Yield a line if slices of sliding windows have too few reports for most windows to be published."""
+    window, least = spec.window, spec.limits.min_reports
+    slices = window.size // window.slice
+    means = {length: users * length / slices for length in coarser(slices)}
+    # Numbers of reports vary from slice to slice; 93 % have no more than 1.5 standard deviations less than the mean.
+    enough = [length for length, mean in means.items() if mean - 1.5 * math.sqrt(mean) >= least]
+    length = min(enough, default=slices)
+    if least > 1 and users >= least and length > 1:
+        yield (
+            f"window.period, {format_duration(window.slice)}: at {users:,} users in each window, a slice has about "
+            f"{means[1]:,.0f} reports, and a window needs limits.min_reports, {least:,}, in its first and its last; "
+            f"most that are published begin every {format_duration(length * window.slice)}; make period longer"
+        )
 
 
 def _in_clear(spec: CollectionSpec) -> str:

@@ -12,6 +12,7 @@ class Flag(StrEnum):
     FEW_REPORTS = "few_reports"
     FEW_OF_VARIABLE = "few_of_variable"
     FEW_MORE = "few_more"
+    FEW_AT_ENDS = "few_at_ends"
     REJECTED_RATIO = "rejected_ratio"
     DUPLICATE_RATIO = "duplicate_ratio"
     INCOMPLETE = "incomplete"
@@ -31,6 +32,8 @@ MEANING: dict[Flag, str] = {
     "tables",
     Flag.FEW_MORE: "fewer late reports than limits.min_reports came since the newest pane with an estimate; that "
     "estimate stays",
+    Flag.FEW_AT_ENDS: "the first or the last time slice of a sliding window has fewer reports than "
+    "limits.min_reports; no estimate is published",
     Flag.REJECTED_RATIO: "a larger share of the reports was rejected than limits.max_rejected_ratio",
     Flag.DUPLICATE_RATIO: "a larger share of the reports were duplicates than limits.max_duplicate_ratio",
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
@@ -46,7 +49,7 @@ MEANING: dict[Flag, str] = {
 def withheld(limits: Limits, flags: Collection[str]) -> bool:
     """Return whether a window with these flags gets no published estimate."""
     stopped = limits.when_exceeded == "stop" and Flag.REJECTED_RATIO in flags
-    return stopped or Flag.FEW_REPORTS in flags
+    return stopped or not {Flag.FEW_REPORTS, Flag.FEW_AT_ENDS}.isdisjoint(flags)
 
 
 def held_back(flags: Collection[str]) -> bool:

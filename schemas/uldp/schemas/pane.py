@@ -54,6 +54,8 @@ class PaneKind(StrEnum):
     LATE = "late"
 
 
+#: The flags of a pane whose cells are not for readers of results.
+_APART = {Flag.FEW_REPORTS, Flag.FEW_OF_VARIABLE, Flag.FEW_MORE, Flag.FEW_AT_ENDS}
 _KINDS = tuple(PaneKind)  # in the order in which they fire
 
 
@@ -160,8 +162,8 @@ class PaneHeader:
 
     @property
     def apart(self) -> bool:
-        """Whether its cells, or what they have more than those of a pane before, are of too few reports to publish."""
-        return self.n > 0 and not {Flag.FEW_REPORTS, Flag.FEW_OF_VARIABLE, Flag.FEW_MORE}.isdisjoint(self.flags)
+        """Whether its cells, or how they differ from those of another pane, are of too few reports to publish."""
+        return self.n > 0 and not _APART.isdisjoint(self.flags)
 
     def header(self) -> dict[str, Any]:
         """Return the fields of the header by name, for another record of the same pane."""

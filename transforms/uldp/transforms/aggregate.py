@@ -137,12 +137,12 @@ class CountWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[Statis
             )
             if parts.is_bounded:
                 sums = (
-                    kept | f"Slide{label}" >> SumSlidingWindows(window)
+                    kept | f"Slide{label}" >> SumSlidingWindows(window, self.specs)
                     if window.period is not None
                     else kept | f"Sum{label}" >> SumFixedWindows(window)
                 )
             else:
-                into = window_into(window, bounded=False) if window.period is None else SlideWindows(window)
+                into = window_into(window, bounded=False) if window.period is None else SlideWindows(window, self.specs)
                 sums = (
                     kept | f"Window{label}" >> into | f"Sum{label}" >> beam.CombinePerKey(SumCounts())  # type: ignore[no-untyped-call]
                 )

@@ -197,7 +197,7 @@ class MixedColumnsCoder(DeterministicCoder):
 
 
 class PartialCoder(DeterministicCoder):
-    """Encodes a version, then slots, numbers, cells and senders.
+    """Encodes a version, then slots, numbers, cells, senders and the ends of windows.
 
     The bytes are state: an updated job reads the bytes of the job before it. A changed layout needs a new version.
 
@@ -208,6 +208,7 @@ class PartialCoder(DeterministicCoder):
     _VERSION = 3
     _HEAD = struct.Struct("<BII")
     _SENDERS = struct.Struct("<qI")
+    _END = struct.Struct("<q")
 
     def encode(self, value: Partial) -> bytes:
         """Write the version and all parts."""
@@ -218,6 +219,9 @@ class PartialCoder(DeterministicCoder):
         for slot, senders in sorted(value.senders.items(), key=itemgetter(0)):
             out += self._SENDERS.pack(slot, len(senders.digests))
             out += senders.digests.tobytes() + senders.reports.tobytes()
+        for slot, ends in sorted(value.ends.items(), key=itemgetter(0)):
+            out += self._END.pack(slot)
+            _write_counts(out, ends)
         return bytes(out)
 
     def decode(self, encoded: bytes) -> Partial:
@@ -241,8 +245,14 @@ class PartialCoder(DeterministicCoder):
             digests = np.frombuffer(encoded, np.uint64, n, at)
             senders[slot] = SenderCounts(digests, np.frombuffer(encoded, np.int64, n, at + 8 * n))
             at += 16 * n
+        ends = {}
+        while at < len(encoded):
+            (slot,) = self._END.unpack_from(encoded, at)
+            counts, at = _read_counts(encoded, at + self._END.size)
+            assert counts is not None
+            ends[slot] = as_dense(counts)
         assert numbers is not None
-        return Partial(slots, as_dense(numbers).reshape(k, NUMBERS), cells, senders)
+        return Partial(slots, as_dense(numbers).reshape(k, NUMBERS), cells, senders, ends)
 
     def estimate_size(self, value: Partial) -> int:
         """Return about the encoded size without encoding; Beam would encode the value to sample its size."""

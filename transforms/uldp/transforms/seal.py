@@ -15,7 +15,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
-from uldp.collector.published import History, differs, early_step, public, reports_of
+from uldp.collector.published import History, differs, early_step, has_few_at_ends, public, reports_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.mechanisms.protocol.cells import as_dense
@@ -35,17 +35,22 @@ from uldp.transforms.windows import expires, in_window, pane_of
 
 
 class WindowSum(NamedTuple):
-    """The sum of a window, as its pane publishes it: all cells, or None if no report was counted."""
+    """The sum of a window, as its pane publishes it: all cells, or None if no report was counted.
+
+    Attributes:
+        ends: See ``SliceReports.at_ends``.
+    """
 
     cells: Counts | None
     accounting: Accounting
     signals: Signals
+    ends: Counts | None = None
 
     @classmethod
     def of(cls, partial: Partial, start: int) -> "WindowSum":
         """Return the sum of the window that starts at ``start``, in milliseconds."""
         cells = None if partial.cells is None else as_dense(partial.cells)
-        return cls(cells, partial.accounting, partial.signals(start))
+        return cls(cells, partial.accounting, partial.signals(start), partial.ends.get(0))
 
 
 def p_values_of(decoder: Decoder, sums: Sequence[WindowSum]) -> list[Mapping[Flag, float]]:
@@ -63,12 +68,14 @@ def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag,
         total: The sum of the window.
         p_values: See ``p_values_of``.
     """
-    limits, (cells, accounting, signals) = served.spec.limits, total
+    limits, (cells, accounting, signals, ends) = served.spec.limits, total
     reports = (accounting.counted,) if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
     if max(reports) < limits.min_reports:
         yield Flag.FEW_REPORTS
     elif any(0 < each < limits.min_reports for each in reports):  # a variable without reports has no table to withhold
         yield Flag.FEW_OF_VARIABLE
+    if has_few_at_ends(ends, reports, limits.min_reports):
+        yield Flag.FEW_AT_ENDS
     if _exceeds(limits.max_rejected_ratio, accounting.rejected, accounting.received):
         yield Flag.REJECTED_RATIO
     if _exceeds(limits.max_duplicate_ratio, accounting.duplicate, accounting.received):
@@ -282,7 +289,7 @@ class _SealPanesFn(_Sealer):
             return held, past.after_held(now) if newest else past
         if not newest:  # a later pane has superseded this one already
             return sealed, past
-        published = public(reports, least)
+        published = () if Flag.FEW_AT_ENDS in sealed.flags else public(reports, least)
         return replace(sealed, supersedes=past.last), past.after(now, published, closed=pane.kind is not PaneKind.EARLY)
 
     @on_timer(EXPIRY)

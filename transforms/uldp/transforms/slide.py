@@ -18,8 +18,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from uldp.collector.collections import ServedCollection
+from uldp.collector.ends import SliceReports
 from uldp.collector.partial import Partial, numbers_of
-from uldp.schemas.specs.collection import CollectionKey, WindowSpec
+from uldp.collector.shared_specs import SharedSpecs
+from uldp.schemas.specs.collection import CollectionKey, CollectionSpec, WindowSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.transforms.count import KeyedPartial, SpanKey
 from uldp.transforms.internals import Given, WindowedValue
@@ -97,15 +100,15 @@ class SlideWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[KeyedP
     """
 
     window: WindowSpec
+    specs: Iterable[CollectionSpec]
 
     def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Send the slices of a key together, so that the runner assigns windows once; then replace these windows."""
-        size, period = _milliseconds(self.window)
         windowed: PCollection[KeyedPartial] = (
             counts
-            | "CollectSlices" >> beam.ParDo(_CollectFn(period))
+            | "CollectSlices" >> beam.ParDo(_CollectFn(milliseconds(self.window.slice)))
             | "Window" >> window_into(self.window, bounded=False)
-            | "SlideSlices" >> beam.ParDo(_SlideSlicesFn(size, period))
+            | "SlideSlices" >> beam.ParDo(_SlideSlicesFn(SharedSpecs.of(self.specs)))
         )
         return windowed
 
@@ -119,25 +122,20 @@ class SumSlidingWindows(beam.PTransform[PCollection[KeyedPartial], PCollection[K
     """
 
     window: WindowSpec
+    specs: Iterable[CollectionSpec]
 
     def expand(self, counts: PCollection[KeyedPartial]) -> PCollection[KeyedPartial]:
         """Sum by span, so that no element is larger than the slices of two spans, however long the job's input is."""
-        size, period = _milliseconds(self.window)
+        size = milliseconds(self.window.size)
         sums: PCollection[KeyedPartial] = (
             counts
             | "CutBlocks" >> beam.FlatMap(_cut_spans, size).with_output_types(tuple[SpanKey, Partial])
             | "GroupBlocks" >> beam.GroupByKey()
             | "SumSlices" >> beam.Map(_sum_slices).with_output_types(SpanSlices)
             | "Window" >> window_into(self.window, bounded=True)
-            | "SlideBlocks" >> beam.ParDo(_SlideSpansFn(size, period))
+            | "SlideBlocks" >> beam.ParDo(_SlideSpansFn(SharedSpecs.of(self.specs)))
         )
         return sums
-
-
-def _milliseconds(window: WindowSpec) -> tuple[int, int]:
-    """Return the size and the period of sliding windows."""
-    assert window.period is not None
-    return milliseconds(window.size), milliseconds(window.period)
 
 
 def _add(slices: Slices, start: int, partial: Partial) -> None:
@@ -179,8 +177,11 @@ def _is_last(window: Any, timestamp: Any, period: int) -> bool:
 class _SlideSlicesFn(beam.DoFn):
     """Puts the slices of a key into their windows."""
 
-    def __init__(self, size: int, period: int) -> None:
-        self._size, self._period = size, period
+    def __init__(self, specs: SharedSpecs) -> None:
+        self._specs = specs
+
+    def setup(self) -> None:
+        self._served = self._specs.served
 
     def process(
         self,
@@ -189,25 +190,38 @@ class _SlideSlicesFn(beam.DoFn):
         timestamp: Given = beam.DoFn.TimestampParam,
     ) -> Iterator[WindowedValue]:
         key, slices = element
-        if _is_last(window, timestamp, self._period):
-            for start, total in slide(slices, self._size, self._period):
-                yield in_window(start, start + self._size, (key, total))
+        served = self._served[key]
+        if _is_last(window, timestamp, served.slice_size):
+            ends = _reports_in(slices, served)
+            for start, total in slide(slices, served.window_size, served.slice_size):
+                yield in_window(start, start + served.window_size, (key, ends.ended(start, total)))
 
 
 @beam.typehints.with_output_types(KeyedPartial)
 class _SlideSpansFn(beam.DoFn):
     """Sums the slices of a span by window, one after the other: a large domain leaves no room for all of them."""
 
-    def __init__(self, size: int, period: int) -> None:
-        self._size, self._period = size, period
+    def __init__(self, specs: SharedSpecs) -> None:
+        self._specs = specs
+
+    def setup(self) -> None:
+        self._served = self._specs.served
 
     def process(
         self, element: SpanSlices, window: Given = beam.DoFn.WindowParam, timestamp: Given = beam.DoFn.TimestampParam
     ) -> Iterator[KeyedPartial]:
         (key, span), slices = element
-        if _is_last(window, timestamp, self._period):
-            for start, total in slide_span(slices, span, self._size, self._period):
-                yield key, total.at(start)
+        served = self._served[key]
+        if _is_last(window, timestamp, served.slice_size):
+            ends = _reports_in(slices, served)
+            for start, total in slide_span(slices, span, served.window_size, served.slice_size):
+                yield key, ends.ended(start, total).at(start)
+
+
+def _reports_in(slices: Slices, served: ServedCollection) -> SliceReports:
+    """Return the reports in slices; none if windows may differ by a single report."""
+    wanted = slices if served.spec.limits.min_reports > 1 else {}
+    return SliceReports(wanted, served.protocol.decoder, served.window_size, served.slice_size)
 
 
 def _cut_spans(element: KeyedPartial, size: int) -> Iterator[tuple[SpanKey, Partial]]:

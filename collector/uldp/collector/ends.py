@@ -1,0 +1,85 @@
+"""The ends of sliding windows: the difference of two windows is about the beginning of one and the end of the other.
+
+Two windows that overlap share all but the first slices of the earlier one and the last slices of the later one. So a
+window is published if its first and its last slice have enough reports each. If slices have too few, coarser ones may
+do: several slices each, of which the window begins with one. The lengths of coarser slices divide one another. So of
+two windows, the one with the finer slices has its first or its last one, with enough reports, outside of the other.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from uldp.collector.partial import Partial
+from uldp.collector.published import Reports, reports_of
+from uldp.mechanisms.protocol.decoder import Decoder
+from uldp.schemas.arrays import Counts
+
+
+@lru_cache
+def coarser(slices: int) -> tuple[int, ...]:
+    """Return the lengths of coarser and coarser slices of a window, in slices; the last is the window.
+
+    Each is a multiple of the one before, by the large prime factors first, so that most steps are small.
+
+    >>> coarser(24), coarser(6), coarser(1)
+    ((1, 3, 6, 12, 24), (1, 3, 6), (1,))
+    """
+    factors, left, factor = [], slices, 2
+    while left > 1:
+        while left % factor:
+            factor += 1
+        factors.append(factor)
+        left //= factor
+    return tuple(accumulate([1, *reversed(factors)], int.__mul__))
+
+
+class SliceReports:
+    """The reports of each table in the slices of one collection, or in their parts.
+
+    Args:
+        slices: Parts of slices, by their starts in milliseconds.
+        decoder: Reads the numbers of reports.
+        size: Milliseconds of a window.
+        period: Milliseconds of a slice.
+    """
+
+    def __init__(self, slices: Mapping[int, Partial], decoder: Decoder, size: int, period: int) -> None:
+        self._size, self._lengths = size, [period * slices for slices in coarser(size // period)]
+        counted = [(start, each) for start in sorted(slices) if (each := reports_of(decoder, slices[start]))]
+        self._starts = [start for start, _ in counted]
+        none = (0,) * len(counted[0][1]) if counted else ()
+        self._until = list(accumulate((reports for _, reports in counted), _plus, initial=none))
+
+    def ended(self, start: int, total: Partial) -> Partial:
+        """Return the sum of the window from ``start`` on, whose slot is 0, with the reports at its ends, if any."""
+        if not self._starts:
+            return total
+        return Partial(total.slots, total.numbers, total.cells, total.senders, {0: self.at_ends(start)})
+
+    def at_ends(self, start: int) -> Counts:
+        """Return the reports at the ends of the window from ``start`` on.
+
+        Returns:
+            Shape (2 levels tables,): for each length of slices of which one begins with the window, the reports of each
+            table in the first such slice of the window, and then in the last.
+        """
+        end, reports = start + self._size, list[int]()
+        for length in self._lengths:
+            if start % length:
+                break  # so it is with the other lengths, which are multiples of this one
+            reports += self._between(start, start + length)
+            reports += self._between(end - length, end)
+        return np.array(reports, dtype=np.int64)
+
+    def _between(self, start: int, end: int) -> Reports:
+        first = bisect_left(self._starts, start)
+        last = bisect_left(self._starts, end, first)
+        return tuple(until - before for before, until in zip(self._until[first], self._until[last], strict=True))
+
+
+def _plus(one: Reports, other: Reports) -> Reports:
+    return tuple(a + b for a, b in zip(one, other, strict=True))

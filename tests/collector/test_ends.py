@@ -1,0 +1,114 @@
+"""Sliding windows that are published: the difference of two of them is never about few reports."""
+
+from collections.abc import Iterable
+from itertools import combinations, pairwise
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests import build
+from uldp.collector.ends import SliceReports, coarser
+from uldp.collector.partial import Partial
+from uldp.collector.published import has_few_at_ends, reports_of
+from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.pane import Accounting
+
+PERIOD, LEAST = 10, 5
+PLAIN = build_protocol(build.spec(domain={"size": 2}, mechanism={"name": "identity"})).decoder
+RECORD = build_protocol(
+    build.spec(
+        domain={"record": {"a": {"size": 2}, "b": {"size": 2}}},
+        mechanism={"name": "sample-one", "epsilon": 20.0, "of": {"a": {"name": "rr"}, "b": {"name": "rr"}}},
+    )
+).decoder
+
+
+def part(*cells: int) -> Partial:
+    n = sum(cells)
+    return build.part(np.array(cells), Accounting(n, n))
+
+
+@pytest.mark.parametrize("slices", [1, 2, 6, 7, 24, 96, 288, 9973, 10_000])
+def test_coarser_slices_divide_one_another_and_the_window(slices: int) -> None:
+    lengths = coarser(slices)
+    assert (lengths[0], lengths[-1]) == (1, slices)
+    steps = [after // before for before, after in pairwise(lengths)]
+    assert prod(steps) == slices
+    assert all(after % before == 0 for before, after in pairwise(lengths))
+    assert steps == sorted(steps, reverse=True)
+
+
+def published(slices: dict[int, int], length: int) -> dict[int, set[int]]:
+    """The slices with reports of each window that is published."""
+    parts = {slot * PERIOD: part(n, 0) for slot, n in slices.items() if n}
+    reports, found = SliceReports(parts, PLAIN, length * PERIOD, PERIOD), {}
+    for first in range(min(slices) - length, max(slices) + 1):
+        held = {slot for slot in range(first, first + length) if slices.get(slot)}
+        n = sum(slices[slot] for slot in held)
+        if n >= LEAST and not has_few_at_ends(reports.at_ends(first * PERIOD), (n,), LEAST):
+            found[first] = held
+    return found
+
+
+@given(
+    st.dictionaries(st.integers(0, 30), st.integers(0, 7), min_size=1, max_size=30),
+    st.sampled_from([1, 2, 3, 4, 6, 8, 12]),
+)
+@example(dict.fromkeys(range(24), 2), 6)
+@example({n: 3 if n == 6 else 9 * (n != 12) for n in range(24)}, 6)
+def test_no_difference_of_two_windows_is_about_few_reports(slices: dict[int, int], length: int) -> None:
+    for one, other in combinations(published(slices, length).values(), 2):
+        n = sum(slices[slot] for slot in one ^ other)
+        assert n == 0 or n >= LEAST
+
+
+def test_slices_of_few_reports_leave_windows_of_coarser_slices() -> None:
+    """Two reports a slice, and six a slice of three."""
+    assert sorted(published(dict.fromkeys(range(24), 2), 6)) == [0, 3, 6, 9, 12, 15, 18]
+    assert len(published(dict.fromkeys(range(24), LEAST), 6)) == 19
+
+
+def test_the_parts_of_a_window_add_up_to_its_ends() -> None:
+    slices = {slot * PERIOD: part(slot, 1) for slot in range(-3, 12)}
+    halves: list[dict[int, Partial]] = [{}, {}]
+    for number, (start, each) in enumerate(slices.items()):
+        halves[number % 2][start] = each
+    whole, *parts = (SliceReports(each, PLAIN, 6 * PERIOD, PERIOD) for each in (slices, *halves))
+    for start in range(0, 60, PERIOD):
+        one, other = (each.at_ends(start) for each in parts)
+        assert (one + other).tolist() == whole.at_ends(start).tolist()
+
+
+def test_a_record_has_ends_of_each_variable() -> None:
+    slices = {0: part(9, 0, 5, 0), 10: part(1, 0, 0, 0), 20: part(9, 0, 4, 0)}
+    at_ends = SliceReports(slices, RECORD, 30, PERIOD).at_ends(0)
+    assert at_ends.tolist() == [9, 5, 9, 4, 19, 9, 19, 9]
+    total = sum(slices.values(), Partial())
+    assert not has_few_at_ends(
+        at_ends, reports_of(RECORD, total), LEAST
+    )  # as a window that shares no slice with others
+    assert has_few_at_ends(at_ends[:4], reports_of(RECORD, total), LEAST)
+
+
+def test_fixed_windows_have_no_ends() -> None:
+    assert not has_few_at_ends(None, (3,), LEAST)
+    none = SliceReports({}, PLAIN, 30, PERIOD)
+    assert none.ended(0, part(3, 4)).ends == {}
+
+
+def solved(windows: Iterable[set[int]], hours: int) -> int:
+    """How many hours are sums of windows, with any coefficients."""
+    sums = np.array([[hour in held for hour in range(hours)] for held in windows], dtype=np.float64)
+    rank = np.linalg.matrix_rank(sums)
+    return sum(int(np.linalg.matrix_rank(np.vstack([sums, unit])) == rank) for unit in np.eye(hours))
+
+
+def test_windows_of_six_hours_do_not_say_what_each_hour_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, a window was published if it had enough reports itself."""
+    hours = dict.fromkeys(range(60), 2)
+    assert solved(published(hours, 6).values(), 60) == 0
+    monkeypatch.setattr("tests.collector.test_ends.has_few_at_ends", lambda *_: False)
+    assert solved(published(hours, 6).values(), 60) == 60
