@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from uldp.collector.tables import tables_of
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.mechanism import Privacy
 from uldp.pipelines.aside import written_aside
@@ -40,7 +41,6 @@ from uldp.schemas.specs.kinds import holds, is_listed
 from uldp.schemas.specs.mistakes import printable
 from uldp.schemas.statistic import Statistic
 from uldp.schemas.table import Table, TableName
-from uldp.transforms.estimate import tables_of
 
 
 @dataclass(frozen=True)
