@@ -122,7 +122,7 @@ def _resident_megabytes() -> float:
 def rows(*, quick: bool = False) -> Iterator[Row]:
     """Measure each; ``quick`` takes a tenth of the windows."""
     windows = WINDOWS // (10 if quick else 1)
-    lateness_of = {"ids are forgotten": "1h", "ids are kept a day": "24h", "ids are kept for good": f"{windows}h"}
+    lateness_of = {"ids are forgotten": "1h", "ids are held a day": "24h", "ids are held for good": f"{windows}h"}
     for label, lateness in lateness_of.items():
         (seconds, kept), megabytes = alone(run, windows, lateness)
         remark = "at each quarter: " + "; ".join(f"{at.ids:,} ids, {at.megabytes:,.0f} MB" for at in kept)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import fastavro
 
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import known_attributes
 from uldp.schemas.codec import stored
 from uldp.schemas.codec.blocks import Container, ContainerError
 from uldp.schemas.codec.columnar import write_varint
@@ -204,7 +204,7 @@ def _as_message(layout: Layout, record: Mapping[str, Any]) -> Message:
             message = message._replace(publish_time=parse_time(value))
         elif role is Role.ATTRIBUTES and value:
             texts = {name: str(each) for name, each in value.items() if isinstance(each, str | int)}
-            message = message._replace(attributes=kept_attributes(texts))
+            message = message._replace(attributes=known_attributes(texts))
     return message
 
 
@@ -213,7 +213,7 @@ def _as_messages(container: Container, records: Iterator[dict[str, Any]]) -> lis
     if container.name != "message":
         return list(records)
     return [
-        Message(each["data"], each["publish_time"] // container.units, kept_attributes(each["attributes"]))
+        Message(each["data"], each["publish_time"] // container.units, known_attributes(each["attributes"]))
         for each in records
     ]
 

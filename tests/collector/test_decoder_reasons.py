@@ -24,7 +24,7 @@ from tests.collector.decoding import (
 )
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.plain import MAX_MESSAGE_BYTES
-from uldp.collector.reader import KEPT_BYTES
+from uldp.collector.reader import STORED_BYTES
 from uldp.schemas.framing import HEADER_SIZE, MAGIC, header, load_schema, report_store
 from uldp.schemas.pane import Accounting
 from uldp.schemas.reasons import Reason
@@ -169,7 +169,7 @@ def test_each_reason(reason: Reason, data: bytes, detail: str) -> None:
         stage="decode",
         reason=reason,
         detail=rejected.detail,
-        bodies=(data[:KEPT_BYTES] if reason is Reason.TOO_LARGE else data,),
+        bodies=(data[:STORED_BYTES] if reason is Reason.TOO_LARGE else data,),
         attributes={"k": "v"},
         publish_times=(START,),
         source="segment:7",

@@ -25,9 +25,9 @@ from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import held_twice
-from uldp.transforms.io.kept_files import left
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, opened, packed_messages
+from uldp.transforms.io.stored_files import left
 
 #: A command that takes longer hangs.
 HANGS_AFTER_SECONDS = 120

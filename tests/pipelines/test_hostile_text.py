@@ -12,7 +12,7 @@ from uldp.schemas.rejected import Rejected
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.mistakes import printable
 from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import estimate_file, kept_file, statistic_file
+from uldp.transforms.io.results import estimate_file, statistic_file, stored_file
 
 #: Escape, C1's control sequence introducer, bell, delete, overrides, isolates, marks, and separators of lines.
 HOSTILE = (
@@ -38,7 +38,7 @@ def out(tmp_path: Path) -> Path:
     for name, content in (
         statistic_file(counts),
         estimate_file(estimate),
-        kept_file("rejected", [encode_record("rejected", rejected.to_avro())], "rejected"),
+        stored_file("rejected", [encode_record("rejected", rejected.to_avro())], "rejected"),
         (f"counts/c-v1/{NAME}/000000.avro", b"damaged"),
         (f"rejected/{NAME}.avro", b"damaged"),
         estimate_file(replace(estimate, collection=NAME)),

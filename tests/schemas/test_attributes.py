@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.attributes import KEPT_ATTRIBUTES, MAX_VALUE_BYTES, kept_attributes
+from uldp.schemas.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, known_attributes
 from uldp.schemas.records import ATTEMPT, NO_ATTRIBUTES, SENDER
 
 
@@ -28,21 +28,21 @@ class Hostile(Mapping[str, str]):
 
 @pytest.mark.parametrize("attributes", [{}, {"trace": "0af7"}, {SENDER.upper(): "x"}])
 def test_other_attributes_are_dropped(attributes: dict[str, str]) -> None:
-    assert kept_attributes(attributes) is NO_ATTRIBUTES
+    assert known_attributes(attributes) is NO_ATTRIBUTES
 
 
-@given(st.dictionaries(st.text() | st.sampled_from(KEPT_ATTRIBUTES), st.text(max_size=MAX_VALUE_BYTES // 4)))
+@given(st.dictionaries(st.text() | st.sampled_from(KNOWN_ATTRIBUTES), st.text(max_size=MAX_VALUE_BYTES // 4)))
 def test_short_values_are_kept_as_they_are(attributes: dict[str, str]) -> None:
-    assert kept_attributes(attributes) == {name: attributes[name] for name in KEPT_ATTRIBUTES if name in attributes}
+    assert known_attributes(attributes) == {name: attributes[name] for name in KNOWN_ATTRIBUTES if name in attributes}
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=MAX_VALUE_BYTES // 4))
 def test_long_values_are_cut_behind_a_character(value: str) -> None:
-    kept = kept_attributes({SENDER: value})[SENDER]
+    kept = known_attributes({SENDER: value})[SENDER]
     size = len(kept.encode())
     assert value.startswith(kept)
     assert kept == value if len(value.encode()) <= MAX_VALUE_BYTES else MAX_VALUE_BYTES - 4 < size <= MAX_VALUE_BYTES
 
 
 def test_the_work_does_not_grow_with_the_attributes() -> None:
-    assert kept_attributes(Hostile()) == dict.fromkeys((ATTEMPT, SENDER), "x" * MAX_VALUE_BYTES)
+    assert known_attributes(Hostile()) == dict.fromkeys((ATTEMPT, SENDER), "x" * MAX_VALUE_BYTES)

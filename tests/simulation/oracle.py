@@ -11,7 +11,7 @@ from uldp.schemas.reasons import Reason
 #: Minutes by which a device's clock may be ahead; the default of the spec.
 SKEW = 10
 #: How much of a rejected message is kept, if it is too large.
-KEPT_BYTES = 4_096
+STORED_BYTES = 4_096
 
 #: (version, start of a window)
 Window = tuple[int, int]
@@ -53,7 +53,7 @@ def expect(schedule: Schedule, collection: str, segment: int) -> Expected:
         message = schedule.encode(collection, delivery)
         if delivery.damage is not None and not _looked_into(delivery):
             out.reports += 1
-            out.rejections[delivery.damage, message.data[:KEPT_BYTES], message.publish_time] += 1
+            out.rejections[delivery.damage, message.data[:STORED_BYTES], message.publish_time] += 1
             if delivery.batched and delivery.damage is Reason.MALFORMED:  # all that is known is what it names
                 windows = _windows(policy, delivery, policy.slice_of(delivery.published))
                 out.received.update(windows)

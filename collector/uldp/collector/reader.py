@@ -45,7 +45,7 @@ from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 
 #: How many bytes of a message that is too large its rejected record keeps.
-KEPT_BYTES = 4096
+STORED_BYTES = 4096
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ class ReportReader:
         for each in unparsed:
             data = bodies.at(each.origins)
             if each.reason is Reason.TOO_LARGE:
-                data = [body[:KEPT_BYTES] for body in data]
+                data = [body[:STORED_BYTES] for body in data]
             out.received += len(data)
             detail = partial(self._detail_of, each, messages)
             out.rejected += rejected_records(self._why(each.reason, 1), messages, each.origins, data, detail)

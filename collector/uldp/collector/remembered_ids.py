@@ -39,12 +39,12 @@ def ids_by_expiry(
     all_fresh = fresh.all()
     for (slice_size, remembered_for), of_policy in policies.items():
         slices = np.concatenate([slices for slices, _ in of_policy])
-        of_these, kept = ids, fresh
+        of_these, rows = ids, fresh
         if len(policies) > 1:
             of_these = np.concatenate([ids[rows] for _, rows in of_policy])
-            kept = np.concatenate([fresh[rows] for _, rows in of_policy])
+            rows = np.concatenate([fresh[part] for _, part in of_policy])
         if not all_fresh:
-            slices, of_these = slices.compress(kept), of_these.compress(kept, axis=0)
+            slices, of_these = slices.compress(rows), of_these.compress(rows, axis=0)
         if len(slices):
             for start_of_slice, expiring in ids_by_slice(of_these, slices, slice_size):
                 yield start_of_slice + remembered_for, expiring

@@ -79,13 +79,13 @@ class SeenIds:
             self._add(block[:, 0].copy(), block[:, 1].copy(), new[start : start + _BLOCK])
         return new
 
-    def keep(self, kept: Mask) -> None:
+    def keep(self, staying: Mask) -> None:
         """Forget all other ids, in place: a second set beside this one would leave holes in memory.
 
         Args:
-            kept: Shape (len(self),): which ids stay, in the order in which they were added.
+            staying: Shape (len(self),): which ids stay, in the order in which they were added.
         """
-        rows = np.flatnonzero(kept) + 1
+        rows = np.flatnonzero(staying) + 1
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
             self._count = start  # rows move towards the front, so none is overwritten before it has moved

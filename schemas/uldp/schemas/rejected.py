@@ -48,8 +48,8 @@ class Rejected:
         return len(self.bodies) if len(self.bodies) > 1 else size(self.runs) or 1
 
     @property
-    def kept(self) -> bool:
-        """Whether the data of the messages is kept."""
+    def stored(self) -> bool:
+        """Whether the data of the messages is stored."""
         return bool(self.bodies)
 
     @property
@@ -71,9 +71,9 @@ class Rejected:
         return found[0], self.runs or ((found[1], found[1] + 1),)
 
     def each(self) -> Iterator[tuple[bytes, int]]:
-        """Return the body and the publish time of each message; of none if they are not kept."""
-        kept = zip(self.bodies, self.publish_times, strict=False)
-        return repeat(next(kept), self.messages) if len(self.bodies) == 1 else kept
+        """Return the body and the publish time of each message; of none if they are not stored."""
+        stored = zip(self.bodies, self.publish_times, strict=False)
+        return repeat(next(stored), self.messages) if len(self.bodies) == 1 else stored
 
     def at(self, runs: Runs) -> Self:
         """Return the part of these messages that has some of the numbers; ``runs`` is not empty."""
@@ -159,7 +159,7 @@ def joined_rejected(records: Iterable[Rejected]) -> list[Rejected]:
             continue
         attributes = tuple(sorted(record.attributes.items())) if record.attributes else ()
         each = record.reports // record.messages
-        members[prefix, record.reason, record.kept, attributes, each, record.stage, record.software].append(record)
+        members[prefix, record.reason, record.stored, attributes, each, record.stage, record.software].append(record)
     return alone + [record for of_key in members.values() for record in _joined(of_key)]
 
 
@@ -228,7 +228,7 @@ def each_once(records: Iterable[Rejected]) -> Iterator[Rejected]:
         prefix, runs = record.place
         if not runs:
             yield record
-        elif not record.kept:
+        elif not record.stored:
             counted.append(record)
         elif new := seen[prefix, record.reason].add(runs, record.bodies):
             yield record if new == runs else record.at(new)

@@ -84,7 +84,7 @@ COLUMNS: Mapping[str, Kind] = {
 #: of the spec. If a window has several panes, the pane with the highest age is valid; ages sort as text.
 PANE_COLUMNS: Mapping[str, Kind] = {"device_digest": Kind.TEXT, "age": Kind.TEXT, "table_name": Kind.TEXT}
 #: All columns of such a place.
-KEPT_COLUMNS: Mapping[str, Kind] = {**PANE_COLUMNS, **COLUMNS}
+STORED_COLUMNS: Mapping[str, Kind] = {**PANE_COLUMNS, **COLUMNS}
 #: The columns that name a window's estimate. Only its newest pane is valid.
 WINDOW_KEY = ("collection", "version", "device_digest", "window_start", "window_end", "estimator")
 #: The columns that name a row among those of all panes. No other row has the same ones.
@@ -96,7 +96,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an estimate: for each of ``KEPT_COLUMNS`` a text, a number, a time, a truth, or None.
+    """Yield the rows of an estimate: for each of ``STORED_COLUMNS`` a text, a number, a time, a truth, or None.
 
     Args:
         estimate: The estimate.
@@ -107,8 +107,8 @@ def rows(estimate: Estimate, spec: CollectionSpec) -> Iterator[dict[str, Any]]:
         columns = _columns(estimate, table) | {"position": np.arange(size), "label": _labels(table, spec)}
         for start in range(0, size, MAX_ROWS):
             part = slice(start, min(start + MAX_ROWS, size))
-            values = (_values(kind, columns[name], part) for name, kind in KEPT_COLUMNS.items())
-            yield from (dict(zip(KEPT_COLUMNS, row, strict=True)) for row in zip(*values, strict=True))
+            values = (_values(kind, columns[name], part) for name, kind in STORED_COLUMNS.items())
+            yield from (dict(zip(STORED_COLUMNS, row, strict=True)) for row in zip(*values, strict=True))
 
 
 def _values(kind: Kind, column: _Column, part: slice) -> Sequence[Any]:
@@ -219,7 +219,7 @@ class Rows:
     """Makes columns of the rows of estimates; a context of one file or table, whose batches share their codes of texts.
 
     Args:
-        columns: The columns to make, of ``KEPT_COLUMNS``.
+        columns: The columns to make, of ``STORED_COLUMNS``.
 
     Attributes:
         columns: These.

@@ -67,9 +67,9 @@ def itemsize_of(cells: Counts) -> int:
 def pack_cells(cells: Counts) -> dict[str, Any]:
     """Return cells as ``statistic.avsc`` describes them. The bytes follow from the cells alone."""
     itemsize = itemsize_of(cells)
-    kept = np.flatnonzero(cells)
-    if len(kept) * (4 + itemsize) < len(cells) * itemsize:
-        indices, values = kept.astype("<u4").tobytes(), cells[kept]
+    filled = np.flatnonzero(cells)
+    if len(filled) * (4 + itemsize) < len(cells) * itemsize:
+        indices, values = filled.astype("<u4").tobytes(), cells[filled]
     else:
         indices, values = None, cells
     return {

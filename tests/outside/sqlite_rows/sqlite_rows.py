@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from uldp.schemas import CollectionSpec, Estimate
-from uldp.schemas.rows import KEPT_COLUMNS, KEY, rows
+from uldp.schemas.rows import KEY, STORED_COLUMNS, rows
 from uldp.transforms import RowSink
 
-CREATE = f"CREATE TABLE IF NOT EXISTS panes ({', '.join(KEPT_COLUMNS)}, PRIMARY KEY ({', '.join(KEY)}))"
-INSERT = f"INSERT OR REPLACE INTO panes VALUES ({', '.join('?' * len(KEPT_COLUMNS))})"
+CREATE = f"CREATE TABLE IF NOT EXISTS panes ({', '.join(STORED_COLUMNS)}, PRIMARY KEY ({', '.join(KEY)}))"
+INSERT = f"INSERT OR REPLACE INTO panes VALUES ({', '.join('?' * len(STORED_COLUMNS))})"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tests import build
 from tests.build import HOUR, START
 from uldp.schemas.errors import RequestError
 from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import estimate_file, kept_file, statistic_file
+from uldp.transforms.io.results import estimate_file, statistic_file, stored_file
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -320,7 +320,7 @@ class TestContents:
         records = [Missing("t/1", 5, 9, 0, 0), Missing("t/0", 1, 1200, 0, 0), Missing("t/1", 7, 11, 0, 0)]
         (out / "missing").mkdir()
         for record in records:
-            name, content = kept_file("missing", [encode_record("missing", record.to_avro())], "missing")
+            name, content = stored_file("missing", [encode_record("missing", record.to_avro())], "missing")
             write_file(str(out / name), content)
         words = page(out).words
         assert "Source Messages t/0 1,200 t/1 7" in words

@@ -20,7 +20,7 @@ from uldp.schemas.pane import Accounting, Superseded
 from uldp.schemas.records import Message
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.durable_files import encode_record, write_file
-from uldp.transforms.io.results import estimate_file, kept_file, shared_folder, statistic_file
+from uldp.transforms.io.results import estimate_file, shared_folder, statistic_file, stored_file
 
 HOUR, DAY = 3_600_000, 86_400
 NOW = 1_800_000_000.0
@@ -47,12 +47,12 @@ def save_pane(out: Path, support: Statistic) -> None:
 
 def save_uncounted(out: Path, *panes: Statistic) -> Path:
     encoded = [encode_record("statistic", replace(each, cells=np.array([0])).to_avro()) for each in panes]
-    return save(out, *kept_file(shared_folder("counts", panes[0]), encoded, "statistic"))
+    return save(out, *stored_file(shared_folder("counts", panes[0]), encoded, "statistic"))
 
 
 def save_late(out: Path, number: int, *, days: float, folder: str = "late") -> Path:
     encoded = [encode_record("message", Message(b"%d" % number, 1).to_avro())]
-    return save(out, *kept_file(folder, encoded, "message"), days=days)
+    return save(out, *stored_file(folder, encoded, "message"), days=days)
 
 
 def files(out: Path) -> dict[Path, bytes]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import known_attributes
 from uldp.schemas.codec import stored
 from uldp.schemas.codec.blocks import ContainerError
 from uldp.schemas.codec.container import EncodedMessages
@@ -76,7 +76,7 @@ def reference(records: int, block: bytes) -> list[Message]:
     found = []
     for number in range(records):
         record = cast(dict[str, Any], fastavro.schemaless_reader(body, load_schema("message"), None))
-        kept = kept_attributes(record["attributes"])
+        kept = known_attributes(record["attributes"])
         found.append(Message(record["data"], record["publish_time"], kept, f"f:{number}"))
     assert body.tell() == len(block)
     return found
@@ -113,7 +113,7 @@ def decoded(records: int, block: bytes, file: str = "f", first: int = 0) -> list
 @given(st.lists(messages, max_size=5), st.integers(0, 10**6))
 def test_messages_are_read_back_with_their_positions(sent: list[Message], first: int) -> None:
     expected = [
-        message._replace(attributes=kept_attributes(message.attributes), source=f"f:{number}")
+        message._replace(attributes=known_attributes(message.attributes), source=f"f:{number}")
         for number, message in enumerate(sent, first)
     ]
     assert decoded(len(sent), block_of(*sent), "f", first) == expected

@@ -23,7 +23,7 @@ from uldp.collector.shared_specs import SharedSpecs
 from uldp.pipelines.results.newest import newest
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.schemas.rows import COLUMNS, KEPT_COLUMNS, rows
+from uldp.schemas.rows import COLUMNS, STORED_COLUMNS, rows
 from uldp.transforms.io.bigquery import endpoint
 from uldp.transforms.io.bigquery.endpoint import BigQueryEndpoint, insert_id
 from uldp.transforms.io.bigquery.table import BigQueryError, columns, new_client, parse_table
@@ -115,7 +115,7 @@ def bigquery(whole: BigQuery) -> BigQuery:
 def test_the_table_that_is_shipped_has_the_columns_of_rows() -> None:
     shipped = json.loads((DEPLOY / "estimate_panes.json").read_text(encoding="utf-8"))
     assert [{name: each[name] for name in ("name", "type", "mode")} for each in shipped] == columns()
-    assert [each["name"] for each in columns()] == list(KEPT_COLUMNS)
+    assert [each["name"] for each in columns()] == list(STORED_COLUMNS)
 
 
 @pytest.mark.parametrize("one", [FULL, estimate(), NO_PRIVACY])

@@ -13,7 +13,7 @@ from tests.pipelines.results.test_export import WITH_TAGS
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.schemas.rows import KEPT_COLUMNS, rows
+from uldp.schemas.rows import STORED_COLUMNS, rows
 from uldp.transforms.io.json_rows import keyed_rows
 
 HOSTILE = "</script>'\"\\=1+1"
@@ -35,7 +35,7 @@ def test_messages_are_the_rows() -> None:
         for row in bodies(WITH_TAGS)
     ]
     assert read == list(rows(WITH_TAGS, SPEC))
-    assert [list(row) for row in read] == [list(KEPT_COLUMNS)] * 5
+    assert [list(row) for row in read] == [list(STORED_COLUMNS)] * 5
 
 
 def test_json_alone_escapes_labels() -> None:

@@ -24,8 +24,8 @@ from uldp.transforms.io.results import (
     WriteResults,
     estimate_file,
     filing,
-    kept_file,
     statistic_file,
+    stored_file,
     window_folder,
 )
 
@@ -51,11 +51,11 @@ def rejected(number: int) -> Rejected:
 
 
 def late_file(messages: list[Message]) -> tuple[str, bytes]:
-    return kept_file("late", [encode_record("message", message.to_avro()) for message in messages], "message")
+    return stored_file("late", [encode_record("message", message.to_avro()) for message in messages], "message")
 
 
 def rejected_file(records: list[Rejected]) -> tuple[str, bytes]:
-    return kept_file("rejected", [encode_record("rejected", record.to_avro()) for record in records], "rejected")
+    return stored_file("rejected", [encode_record("rejected", record.to_avro()) for record in records], "rejected")
 
 
 def read(content: bytes) -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ def test_writing_twice_gives_the_same_files(tmp_path: Path) -> None:
         f"estimates/{FOLDER}/000003.empirical.avro",
         f"counts/{FOLDER}/000000.avro",
         f"counts/{FOLDER}/000001.avro",
-        kept_file("missing", [encode_record("missing", MISSING.to_avro())], "missing")[0],
+        stored_file("missing", [encode_record("missing", MISSING.to_avro())], "missing")[0],
     }
     assert sum(name.startswith("rejected/") for name in once) == 1
     assert write(tmp_path) == once

@@ -22,7 +22,7 @@ from uldp.pipelines.jobs.publishing import PublishEstimates, Publishing
 from uldp.schemas.errors import EndpointError
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.schemas.rows import COLUMNS, KEPT_COLUMNS, rows
+from uldp.schemas.rows import COLUMNS, STORED_COLUMNS, rows
 from uldp.transforms.io import row_sink
 from uldp.transforms.io.duckdb import endpoint as duckdb_endpoint
 from uldp.transforms.io.endpoints import Endpoint, parse_endpoint
@@ -115,7 +115,7 @@ def expected(names: Sequence[str], *estimates: Estimate) -> list[Row]:
 
 
 def kept(query: Query) -> list[Row]:
-    return sorted(query(f"SELECT {', '.join(KEPT_COLUMNS)} FROM {TABLE}"), key=repr)
+    return sorted(query(f"SELECT {', '.join(STORED_COLUMNS)} FROM {TABLE}"), key=repr)
 
 
 def newest(query: Query) -> list[Row]:
@@ -134,7 +134,7 @@ def test_each_row_is_there_once_however_often_it_is_written(sink: tuple[Endpoint
     for _ in range(2):
         publish(endpoint, ALL)
         publish(endpoint, [ON_TIME, ON_TIME])
-        assert in_utc(kept(query)) == expected(list(KEPT_COLUMNS), *ALL)
+        assert in_utc(kept(query)) == expected(list(STORED_COLUMNS), *ALL)
     assert {row[0] for row in query(f"SELECT label FROM {TABLE}")} == {"red", "green", "blue", "\ufffd[2Jhome"}
 
 
@@ -150,14 +150,14 @@ def test_a_pane_that_is_written_again_is_replaced(sink: tuple[Endpoint, Query]) 
     other = replace(ON_TIME, tables=(replace(SHARE, values=SHARE.values[::-1].copy()), HIDDEN))
     publish(endpoint, [ON_TIME])
     publish(endpoint, [other])
-    assert in_utc(kept(query)) == expected(list(KEPT_COLUMNS), other)
+    assert in_utc(kept(query)) == expected(list(STORED_COLUMNS), other)
 
 
 def test_a_check_changes_nothing_that_is_there(sink: tuple[Endpoint, Query]) -> None:
     endpoint, query = sink
     publish(endpoint, ALL)
     Publishing(endpoint).check(here=True)
-    assert in_utc(kept(query)) == expected(list(KEPT_COLUMNS), *ALL)
+    assert in_utc(kept(query)) == expected(list(STORED_COLUMNS), *ALL)
 
 
 def test_a_bundle_holds_few_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

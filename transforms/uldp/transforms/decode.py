@@ -27,9 +27,9 @@ from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.count import KeyedPartial, at_their_times
 from uldp.transforms.internals import no_annotations, typed
 from uldp.transforms.io.chunks import Chunk
-from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
 from uldp.transforms.parse import NOT_MESSAGES
+from uldp.transforms.per_process import PerProcess
 from uldp.transforms.windows import at_time, globally
 
 
@@ -127,7 +127,7 @@ class _DecodeFn(beam.DoFn):
     ) -> None:
         checked = checked_sender_key(specs, sender_key)
         self._specs = specs
-        self._kept_decoder = Kept(
+        self._reader = PerProcess(
             functools.partial(
                 ReportReader, specs, judge_lateness=judge_lateness, sender_key=checked, registry_ids=registry_ids
             )
@@ -140,7 +140,7 @@ class _DecodeFn(beam.DoFn):
         self._missing_messages = counter("missing")
 
     def setup(self) -> None:
-        self._served, self._decoder = self._specs.served, self._kept_decoder.value
+        self._served, self._decoder = self._specs.served, self._reader.value
         # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
         # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time, and
         # a backfill 25 to 45 % less of the processor's. Freeze once in a process, because the garbage of that moment is

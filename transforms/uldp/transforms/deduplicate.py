@@ -36,8 +36,8 @@ from uldp.schemas.arrays import Mask
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.count import KeyedPartial, at_their_times
 from uldp.transforms.internals import Given, Timestamp, no_annotations, typed
-from uldp.transforms.kept import Kept
 from uldp.transforms.metrics import counter
+from uldp.transforms.per_process import PerProcess
 from uldp.transforms.remembered import BAGS, Remembered
 from uldp.transforms.windows import globally
 
@@ -96,12 +96,12 @@ class _DeduplicateFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs, *, forgets: bool) -> None:
         self._specs = specs
         self._duplicate = counter("duplicate")
-        self._kept_ids = Kept[OrderedDict[int, tuple[bytes, Remembered]]](OrderedDict)
+        self._ids = PerProcess[OrderedDict[int, tuple[bytes, Remembered]]](OrderedDict)
         self._forgets = forgets
 
     def setup(self) -> None:
         self._served = self._specs.served
-        self._cache = self._kept_ids.value
+        self._cache = self._ids.value
 
     def process(
         self,
@@ -167,20 +167,20 @@ class _DeduplicateFn(beam.DoFn):
         if fresh.all():
             yield parts
             return
-        kept, start = [], 0
+        others, start = [], 0
         for part in parts:
             of_part = fresh[start : start + len(part)]
             start += len(part)
             if of_part.all():
-                kept.append(part)
+                others.append(part)
                 continue
             copies = part.take(~of_part)
             self._duplicate.inc(len(copies))
             yield from _account(self._served[part.collection, part.version], copies)
             if of_part.any():
-                kept.append(part.take(of_part))
-        if kept:
-            yield MixedColumns(tuple(kept))
+                others.append(part.take(of_part))
+        if others:
+            yield MixedColumns(tuple(others))
 
     def _remembered(self, shard: int, written: bytes, bags: Iterable[Any]) -> Remembered:
         """Return the ids of a shard, from memory if the state is still what this worker last wrote."""

@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp.collector.collections import YEAR_9000
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import known_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message, as_body, as_milliseconds
 from uldp.transforms.internals import Given, Timestamp
 from uldp.transforms.io.chunks import Chunk
@@ -74,7 +74,7 @@ def parse_message(element: object, element_time: int | None = None) -> Message |
         raise TypeError(_NOT_PARSED.format(type(element).__name__))
     own = getattr(element, "publish_time", getattr(element, "timestamp", None))
     attributes = getattr(element, "attributes", None) or _headers(getattr(element, "headers", None) or ())
-    return Message(as_body(data or b""), _published(element_time, own), kept_attributes(attributes), _source(element))
+    return Message(as_body(data or b""), _published(element_time, own), known_attributes(attributes), _source(element))
 
 
 def _parse(element: Any, timestamp: Given = beam.DoFn.TimestampParam) -> Message | Chunk:

@@ -32,12 +32,12 @@ def unpack_ids(entry: bytes) -> tuple[int, ReportIds]:
 
 def unexpired(entries: Iterable[bytes], now: int) -> dict[int, ReportIds]:
     """Join the entries that expire after ``now``, by expiry."""
-    kept: dict[int, list[ReportIds]] = {}
+    left: dict[int, list[ReportIds]] = {}
     for entry in entries:
         expiry, ids = unpack_ids(entry)
         if expiry > now:
-            kept.setdefault(expiry, []).append(ids)
-    return {expiry: np.concatenate(parts) for expiry, parts in sorted(kept.items())}
+            left.setdefault(expiry, []).append(ids)
+    return {expiry: np.concatenate(parts) for expiry, parts in sorted(left.items())}
 
 
 def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
@@ -51,11 +51,11 @@ def forget_expired(bag: Any, expiring: Counter[int], now: int) -> Counter[int]:
     expired = sum(ids for until, ids in expiring.items() if until <= now)
     if not expired or expired * 16 < expiring.total():
         return expiring
-    kept = unexpired(bag.read(), now) if expired < expiring.total() else {}
+    left = unexpired(bag.read(), now) if expired < expiring.total() else {}
     bag.clear()
-    for until, ids in kept.items():
+    for until, ids in left.items():
         bag.add(pack_ids(until, ids))
-    return Counter({until: len(ids) for until, ids in kept.items()})
+    return Counter({until: len(ids) for until, ids in left.items()})
 
 
 class Remembered:

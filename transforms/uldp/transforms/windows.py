@@ -21,7 +21,7 @@ from uldp.schemas.specs.collection import WindowSpec
 from uldp.schemas.specs.durations import format_duration, milliseconds
 from uldp.transforms.internals import Duration, PaneInfo, Timestamp, WindowedValue, Windowing
 
-#: State is kept for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
+#: State is held for this much longer, so that nothing is dropped if the watermark is this far ahead of a publish time.
 _SPARE = timedelta(hours=1)
 
 
@@ -60,7 +60,7 @@ def in_window(start: int, end: int, value: object) -> WindowedValue:
 
 @lru_cache(maxsize=1 << 12)
 def _interval(start: int, end: int) -> tuple[Timestamp, IntervalWindow]:
-    """Return a window and its last millisecond; kept, since Beam takes 10 us for them and collections share windows."""
+    """Return a window and its last millisecond; cached: Beam takes 10 us for them, and collections share them."""
     window = IntervalWindow(Timestamp(micros=start * 1000), Timestamp(micros=end * 1000))
     return Timestamp(micros=end * 1000 - 1000), window
 
@@ -90,7 +90,7 @@ def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
     """Return the windowing of a bounded job (one pane) or of a stream (early, on-time and late panes, accumulating).
 
     A pane fires on time even when nothing arrived since the last early one, so that every window has its on-time
-    pane. The state of a window is kept for more than ``AMENDABLE_FOR`` after the window closes: late reports are not
+    pane. The state of a window is held for more than ``AMENDABLE_FOR`` after the window closes: late reports are not
     counted, but the accounting of their window records them.
     """
     if bounded:
@@ -102,12 +102,12 @@ def window_into(window: WindowSpec, *, bounded: bool) -> beam.WindowInto:
         # A late processing-time trigger stalls the BundleBasedDirectRunner at the end of its input.
         trigger=trigger.AfterWatermark(early=early, late=trigger.AfterCount(1)),
         accumulation_mode=trigger.AccumulationMode.ACCUMULATING,
-        allowed_lateness=Duration(micros=milliseconds(_kept_for(window)) * 1000),
+        allowed_lateness=Duration(micros=milliseconds(_held_for(window)) * 1000),
     )
 
 
-def _kept_for(window: WindowSpec) -> timedelta:
-    """Return for how long the state of a window is kept after the window's end."""
+def _held_for(window: WindowSpec) -> timedelta:
+    """Return for how long the state of a window is held after the window's end."""
     # A slice of a sliding window can be counted until the last window that holds it closes.
     sliding = window.size if window.period is not None else timedelta(0)
     return window.allowed_lateness + AMENDABLE_FOR + _SPARE + sliding
@@ -115,7 +115,7 @@ def _kept_for(window: WindowSpec) -> timedelta:
 
 def expires(window: WindowSpec, last: Timestamp) -> Timestamp:
     """Return when the state of a window is freed; ``last`` is the last moment of the window."""
-    return last + Duration(micros=milliseconds(_kept_for(window)) * 1000)
+    return last + Duration(micros=milliseconds(_held_for(window)) * 1000)
 
 
 def pane_of(info: PaneInfo) -> Pane:

@@ -19,8 +19,8 @@ from uldp.schemas.records import missing_messages
 from uldp.schemas.rejected import count_reasons
 from uldp.transforms.io.archive import held_twice
 from uldp.transforms.io.folders import JOB
-from uldp.transforms.io.kept_files import left
 from uldp.transforms.io.message_files import StreamError, opened, packed_messages
+from uldp.transforms.io.stored_files import left
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Found:
         job: The identity of the job.
         panes: The newest pane of each window.
         lacking: The windows and estimators without an estimate of the newest pane that is not held back.
-        late: Number of late reports that are kept.
-        rejected: Number of rejected reports that are kept, by reason.
+        late: Number of late reports that are stored.
+        rejected: Number of rejected reports that are stored, by reason.
         missing: Number of messages that the job knows to be lost.
     """
 

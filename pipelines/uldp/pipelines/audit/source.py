@@ -17,9 +17,9 @@ from uldp.transforms.io.files import FilesEndpoint
 from uldp.transforms.io.folders import Kind, kind_of
 from uldp.transforms.io.kafka.endpoint import KafkaEndpoint
 from uldp.transforms.io.kafka.source import KafkaSource
-from uldp.transforms.io.kept_files import left
 from uldp.transforms.io.local.stream import LocalStream, number_of
 from uldp.transforms.io.message_files import StreamError, opened, packed_messages
+from uldp.transforms.io.stored_files import left
 
 #: Takes the error about a part that cannot be read.
 Damaged = Callable[[ValueError], object]

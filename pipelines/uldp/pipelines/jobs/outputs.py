@@ -15,7 +15,7 @@ from uldp.collector.signals import limits_senders
 from uldp.pipelines.jobs.abandoned import clear, has_panes, is_abandoned
 from uldp.pipelines.jobs.identity import JobIdentity, name_of
 from uldp.pipelines.jobs.locks import locked
-from uldp.pipelines.jobs.sender_key import kept_sender_key, read_sender_key
+from uldp.pipelines.jobs.sender_key import read_sender_key, stored_sender_key
 from uldp.pipelines.results.files import ResultsError
 from uldp.pipelines.results.folder import ResultsFolder
 from uldp.pipelines.results.newest import newest
@@ -81,30 +81,30 @@ def claimed_both(
         is_over: Returns whether a backfill that has failed writes no more, so that it gives back what has no pane.
 
     Raises:
-        ResultsError, EndpointError: as ``claimed``; and as ``read_sender_key`` and ``kept_sender_key``.
+        ResultsError, EndpointError: as ``claimed``; and as ``read_sender_key`` and ``stored_sender_key``.
     """
     place = out if private is None else private
     needed = limits_senders(specs)
     key = read_sender_key(sender_key) if sender_key is not None else None
     if needed and key is None and is_remote(place):
-        kept_sender_key(place)  # refuse before anything is written
-    left = None if is_remote(out) else _kept_identity(Path(out))
+        stored_sender_key(place)  # refuse before anything is written
+    left = None if is_remote(out) else _stored_identity(Path(out))
     with ExitStack() as stack:
         results, begun = stack.enter_context(claimed(out, specs, job, from_savepoint=from_savepoint))
         new = [results] if begun.shard_key == job.shard_key else []
-        kept = results
+        local = results
         if not _same_place(out, place):
             if not is_remote(place):
                 Path(place).parent.mkdir(parents=True, exist_ok=True)
                 Path(place).mkdir(mode=0o700, exist_ok=True)
             left_key = left.shard_key if left is not None and new else None
             claim = claimed(place, (), begun, option="--private-to", left_key=left_key)
-            kept, of_private = stack.enter_context(claim)
-            new += [kept] if new and of_private.shard_key == begun.shard_key else []
+            local, of_private = stack.enter_context(claim)
+            new += [local] if new and of_private.shard_key == begun.shard_key else []
         if needed and key is None:
-            key = kept_sender_key(kept)
+            key = stored_sender_key(local)
         try:
-            yield Claim(results, kept, begun.shard_key, key if needed else None)
+            yield Claim(results, local, begun.shard_key, key if needed else None)
         except Exception:
             with suppress(Exception):  # report the error that ended the job instead
                 if job.command == "backfill" and is_over() and not has_panes(results):
@@ -153,31 +153,31 @@ def claimed(
         EndpointError: if the URL's file system returns an error.
     """
     with ExitStack() as stack:
-        kept = Path(out)
+        local = Path(out)
         if is_remote(out):
             check_scheme(out)
-            kept = Path(stack.enter_context(TemporaryDirectory()))
-            _fetch(out, kept)
+            local = Path(stack.enter_context(TemporaryDirectory()))
+            _fetch(out, local)
         else:
-            _refuse_others(kept, option)
-            stack.enter_context(locked(kept, option))
+            _refuse_others(local, option)
+            stack.enter_context(locked(local, option))
         try:
-            _refuse_other_results(out, kept, job, specs, option)
+            _refuse_other_results(out, local, job, specs, option)
             if from_savepoint:
-                _refuse_other_state(out, kept, job)
+                _refuse_other_state(out, local, job)
         except ResultsError:
-            left = _kept_identity(kept)
+            left = _stored_identity(local)
             its_own = option == "--to" or (left is not None and left.shard_key == left_key)
-            if is_remote(out) or from_savepoint or not (its_own and is_abandoned(kept, left)):
+            if is_remote(out) or from_savepoint or not (its_own and is_abandoned(local, left)):
                 raise
             clear(out)
         if not is_remote(out):
-            remove_aside(kept)  # the lock keeps out every other writer
-        begun = _joined(kept, job)
+            remove_aside(local)  # the lock keeps out every other writer
+        begun = _joined(local, job)
         # Write the identity before the specs, because specs alone do not name their job. It holds the job's key.
         write_file(FileSystems.join(out, JOB), begun.encode(), private=True)
         keep_specs(out, specs)
-        yield (out if is_remote(out) else str(kept.absolute())), begun
+        yield (out if is_remote(out) else str(local.absolute())), begun
 
 
 def _fetch(out: str, folder: Path) -> None:
@@ -195,19 +195,21 @@ def _refuse_others(out: Path, option: str) -> None:
         raise ResultsError(f"{out}: holds {kind}; choose a new or empty directory for {option}{or_restore(out)}")
 
 
-def _refuse_other_results(out: str, kept: Path, job: JobIdentity, specs: Sequence[CollectionSpec], option: str) -> None:
+def _refuse_other_results(
+    out: str, local: Path, job: JobIdentity, specs: Sequence[CollectionSpec], option: str
+) -> None:
     """Refuse the results of another job, or of another device half."""
-    before = _kept_identity(kept)
-    if before is None and any(kept.glob("specs/*")):
+    before = _stored_identity(local)
+    if before is None and any(local.glob("specs/*")):
         raise ResultsError(f"{out}: holds results, but no {JOB} that names their job; choose another {option}")
     difference = None if before is None else before.difference(job)
     if difference is not None:
         raise ResultsError(f"{out}: {difference}. Choose another {option}, or remove {out}")
-    _refuse_other_device_halves(out, kept, specs)
+    _refuse_other_device_halves(out, local, specs)
 
 
-def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:
-    before = _kept_identity(kept)
+def _refuse_other_state(out: str, local: Path, job: JobIdentity) -> None:
+    before = _stored_identity(local)
     if before is None:
         raise ResultsError(
             f"{out}: has no {JOB} with the key of the job that wrote the savepoint, so copies of its reports would be"
@@ -220,13 +222,13 @@ def _refuse_other_state(out: str, kept: Path, job: JobIdentity) -> None:
         )
 
 
-def _joined(kept: Path, job: JobIdentity) -> JobIdentity:
-    before = _kept_identity(kept)
+def _joined(local: Path, job: JobIdentity) -> JobIdentity:
+    before = _stored_identity(local)
     return job if before is None else before.join(job)
 
 
-def _kept_identity(kept: Path) -> JobIdentity | None:
-    path = kept / JOB
+def _stored_identity(local: Path) -> JobIdentity | None:
+    path = local / JOB
     try:
         return JobIdentity.read(path) if path.exists() else None
     except ValueError as error:
@@ -235,8 +237,8 @@ def _kept_identity(kept: Path) -> JobIdentity | None:
 
 def _refuse_other_device_halves(out: str, folder: Path, specs: Sequence[CollectionSpec]) -> None:
     for spec in specs:
-        kept = _folder(folder, spec) / "spec.yaml"
-        key = changed_key(CollectionSpec.load(kept).device_half, spec.device_half) if kept.exists() else None
+        before = _folder(folder, spec) / "spec.yaml"
+        key = changed_key(CollectionSpec.load(before).device_half, spec.device_half) if before.exists() else None
         if key is not None:
             raise ResultsError(
                 f"{out}: holds results of {spec.collection} version {spec.version} with another {key}; raise the spec's"

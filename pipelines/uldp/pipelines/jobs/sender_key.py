@@ -1,4 +1,4 @@
-"""The key with which a job digests the keys of senders: from a file of the operator, or drawn once and kept."""
+"""The key with which a job digests the keys of senders: from a file of the operator, or drawn once and stored."""
 
 import os
 import secrets
@@ -40,7 +40,7 @@ def read_sender_key(path: Path) -> bytes:
     return key
 
 
-def kept_sender_key(private: str) -> bytes:
+def stored_sender_key(private: str) -> bytes:
     """Return the key that a job keeps in its private directory; the first time, draw it.
 
     Raises:

@@ -140,8 +140,8 @@ def pooled(out: Path, spec: CollectionSpec, since: int | None, damaged: Damaged)
     panes = [pane for pane in newest(ResultsFolder(out, damaged).statistics()) if pane.key[:2] == spec.key]
     for lost in Signed.read(out).lost_panes(out, ResultsFolder(out, _passed).panes(), selection, frozenset()):
         damaged(lost)
-    kept = selection.windows(pane.key for pane in panes)
-    chosen = list(_apart([pane for pane in panes if pane.n and pane.device_digest == digest and pane.key in kept]))
+    windows = selection.windows(pane.key for pane in panes)
+    chosen = list(_apart([pane for pane in panes if pane.n and pane.device_digest == digest and pane.key in windows]))
     if not chosen:
         raise ResultsError(
             f"{out}: no window of {spec.collection} version {spec.version} counts a report"

@@ -1,7 +1,7 @@
 """Remove files of a results directory that nobody reads again.
 
 These are panes that a newer pane replaces; old late and rejected reports, which hold what clients sent; and old panes
-of few reports, whose cells are kept apart.
+of few reports, whose cells are stored apart.
 
 This is safe beside a running job and beside readers. A job reads no pane back except the newest. A writer renames each
 new file into place, and a file that was replaced since it was read is not removed.
@@ -24,7 +24,7 @@ from uldp.transforms.io.durable_files import write_file
 from uldp.transforms.io.folders import COUNTS, FEW, Kind, kind_of, mismatch
 
 #: Files that a job writes into ``late`` and ``rejected``; a job that was killed leaves some under temporary names.
-_KEPT = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
+_STORED = re.compile(r"\.?[0-9a-f]{32}\.avro(\.[0-9a-f]{16}\.tmp)?")
 #: Files that a job, or ``uldp compact``, writes into ``few``, likewise.
 _FEW = re.compile(r"\.?([0-9]{6,}|([0-9]{8}-)?[0-9a-f]{32})\.avro(\.[0-9a-f]{16}\.tmp)?")
 
@@ -85,7 +85,7 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
         [
             file
             for file in listed((out / kind).glob("*"))
-            if _KEPT.fullmatch(file.path.name) and file.status.st_mtime < before
+            if _STORED.fullmatch(file.path.name) and file.status.st_mtime < before
         ]
         for kind in ("late", "rejected")
     )
@@ -104,8 +104,8 @@ def prune(out: Path, *, before: float, dry_run: bool = False, damaged: Damaged =
     return Pruned(len(panes), len(late), len(rejected), len(few), sum(file.status.st_size for file in files))
 
 
-class _Kept(NamedTuple):
-    """What panes share of which the newest is kept.
+class _Alike(NamedTuple):
+    """What panes share of which the newest stays.
 
     Attributes:
         pane: The window, and the estimator.
@@ -122,7 +122,7 @@ def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
     """Yield each file if all of its panes have a newer pane in another file."""
     # List the files before reading them: if a file is replaced in between, it is not the listed file any more.
     there = {file.path: file for kind in (COUNTS, FEW, "estimates") for file in listed(out.glob(f"{kind}/*/*/*.avro"))}
-    newest: dict[_Kept, tuple[tuple[object, ...], Path]] = {}
+    newest: dict[_Alike, tuple[tuple[object, ...], Path]] = {}
     read: list[Path] = []
     for files in ResultsFolder(out, damaged).pane_files():
         read += files
@@ -130,9 +130,9 @@ def _superseded(out: Path, damaged: Damaged) -> Iterator[ListedFile]:
             for pane in panes:
                 # The header in ``counts`` and the cells in ``few`` are of one pane, and none replaces the other.
                 few = path.relative_to(out).parts[0] == FEW
-                key, found = _Kept(estimate_key(pane), few, held_back(pane.flags)), (pane.age, path)
+                key, found = _Alike(estimate_key(pane), few, held_back(pane.flags)), (pane.age, path)
                 newest[key] = max(newest.get(key, found), found)
     published = {key.pane: age for key, (age, _) in newest.items() if not (key.few or key.held)}
     # What is held back goes too when a published pane replaces it.
-    kept = {path for key, (age, path) in newest.items() if not key.held or age > published.get(key.pane, ())}
-    yield from (there[path] for path in read if path in there and path not in kept)
+    staying = {path for key, (age, path) in newest.items() if not key.held or age > published.get(key.pane, ())}
+    yield from (there[path] for path in read if path in there and path not in staying)

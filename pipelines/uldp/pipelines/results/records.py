@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from uldp.pipelines.results.files import Damaged, ResultsError, finished, read_container, refuse
 from uldp.schemas.rejected import Rejected, each_once
 from uldp.transforms.io.folders import SOURCE_DIGITS, Kind, kind_of, mismatch
-from uldp.transforms.io.kept_files import copies
 from uldp.transforms.io.message_files import opened
+from uldp.transforms.io.stored_files import copies
 
 R = TypeVar("R")
 

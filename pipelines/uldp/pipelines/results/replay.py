@@ -26,7 +26,7 @@ class Replayed:
     Attributes:
         sent: They are in the stream again.
         exhausted: They had been tried as often as is allowed, and were left alone.
-        cut: Only the beginning of them was kept, because they were too large, or nothing, because they were many and
+        cut: Only the beginning of them was stored, because they were too large, or nothing, because they were many and
             none that a client sends.
         copies: They are equal to others that were sent, and a report counts once. A file that claims to stand for any
             number of messages is as large as one.
@@ -41,7 +41,7 @@ class Replayed:
         copies = f", {self.copies:,} not sent because they are copies of others" if self.copies else ""
         return (
             f"{self.sent:,} sent again, {self.exhausted:,} not sent after too many attempts, "
-            f"{self.cut:,} not sent because only their beginning or their number was kept{copies}"
+            f"{self.cut:,} not sent because only their beginning or their number was stored{copies}"
         )
 
 
@@ -65,7 +65,7 @@ def replay(rejected: Iterable[Rejected], stream: Writer, *, max_attempts: int) -
         nonlocal sent, exhausted, cut, copies
         now = stream.now()
         for record in rejected:
-            if record.reason == Reason.TOO_LARGE or not record.kept:
+            if record.reason == Reason.TOO_LARGE or not record.stored:
                 cut += record.reports
             elif record.attempt >= max_attempts:
                 exhausted += record.reports

@@ -68,16 +68,16 @@ class Selection:
 
     def windows(self, keys: Iterable[Key]) -> set[Key]:
         """Return the selected windows."""
-        kept = {
+        chosen = {
             key for key in keys if self.collection in (None, key[0]) and (self.since is None or self.since < key[3])
         }
         if self.last is None:
-            return kept
+            return chosen
         times: dict[str, set[tuple[int, int]]] = {}
-        for collection, _, start, end in kept:
+        for collection, _, start, end in chosen:
             times.setdefault(collection, set()).add((end, start))
         last = {collection: sorted(found)[-self.last :] for collection, found in times.items()}
-        return {key for key in kept if (key[3], key[2]) in last[key[0]]}
+        return {key for key in chosen if (key[3], key[2]) in last[key[0]]}
 
     def folders(self, folders: Iterable[str]) -> list[str]:
         """Return the selected folders, sorted; includes folders with other names, because only their files can tell."""

@@ -1,4 +1,4 @@
-"""Messages of archivers: records of a known layout, read one by one, of which only what a message has is kept."""
+"""Messages of archivers: records of a known layout, read one by one, of which only what a message has is read."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from uldp.schemas.attributes import KEPT_ATTRIBUTES, kept_attributes
+from uldp.schemas.attributes import KNOWN_ATTRIBUTES, known_attributes
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.layouts import Layout, Role, Type
 from uldp.schemas.codec.scalars import read_bytes, read_entries, read_long, read_text
@@ -24,7 +24,7 @@ NO_TIME = -1
 def mapped_messages(
     layout: Layout, records: int, block: bytes, file: str, first: int, published: int
 ) -> Iterator[Message]:
-    """Yield the messages of a block, with the attributes that are kept.
+    """Yield the messages of a block, with the known attributes.
 
     Args:
         layout: The layout of their records.
@@ -50,7 +50,7 @@ def mapped_messages(
                 elif role is Role.TIME_TEXT:
                     time = _time_of(value)
                 elif role is Role.ATTRIBUTES and value:
-                    attributes = kept_attributes(value)
+                    attributes = known_attributes(value)
         except ContainerError:
             raise
         except (IndexError, ValueError) as error:
@@ -126,7 +126,7 @@ def _read_map(block: bytes, at: int, kind: Type) -> tuple[Mapping[str, str], int
         for _ in range(entries):
             name, at = read_text(block, at)
             value, at = _read(block, at, kind)
-            if name in KEPT_ATTRIBUTES:
+            if name in KNOWN_ATTRIBUTES:
                 found[name] = value
         entries, at = read_entries(block, at)
     return {name: str(value) for name, value in found.items() if isinstance(value, str | int)}, at

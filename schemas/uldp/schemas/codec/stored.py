@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.arrays import Rows
-from uldp.schemas.attributes import KEPT_ATTRIBUTES, kept_attributes
+from uldp.schemas.attributes import KNOWN_ATTRIBUTES, known_attributes
 from uldp.schemas.codec.blocks import ContainerError, check_end
 from uldp.schemas.codec.columnar import fields_at, read_varints, unzigzag, words_at
 from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
@@ -40,7 +40,7 @@ _FIRST = np.zeros(1, dtype=np.int64)
 
 
 def decode_messages(records: int, block: bytes, file: str, first: int) -> Iterator[PackedMessages]:
-    """Yield the messages of a block in parts of bounded size, with the attributes that are kept.
+    """Yield the messages of a block in parts of bounded size, with the known attributes.
 
     Args:
         records: The number of messages in the block.
@@ -104,8 +104,8 @@ class _Part:
         start, end = read_bytes(self._block, self.at)
         attributes, at = _read_map(self._block, end)
         time, self.at = read_long(self._block, at)
-        if attributes and (kept := kept_attributes(attributes)):
-            self._attributes[self.rows] = kept
+        if attributes and (known := known_attributes(attributes)):
+            self._attributes[self.rows] = known
         self._columns[:, self.rows] = start - self._begin, end - self._begin, time
         self.rows += 1
 
@@ -193,6 +193,6 @@ def _read_map(block: bytes, at: int) -> tuple[Mapping[str, str], int]:
         for _ in range(entries):
             name, at = read_text(block, at)
             value, at = read_text(block, at)
-            if name in KEPT_ATTRIBUTES:
+            if name in KNOWN_ATTRIBUTES:
                 found[name] = value
     return found, at + 1

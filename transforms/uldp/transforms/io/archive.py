@@ -28,12 +28,12 @@ from uldp.transforms.internals import Given
 from uldp.transforms.io.archive_files import ArchiveFiles, left_out_text, listed, walked
 from uldp.transforms.io.chunks import Chunk, joined
 from uldp.transforms.io.folders import SOURCE_DIGITS, STREAM_FILES, Kind, is_remote, kind_of, mismatch
-from uldp.transforms.io.kept_files import held_before, left
 from uldp.transforms.io.local.events import LISTENING
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.message_files import StreamError, count_messages, opened, packed_messages
 from uldp.transforms.io.publish_times import bounded_messages
 from uldp.transforms.io.remote import fetched, matching
+from uldp.transforms.io.stored_files import held_before, left
 
 LOGGER = logging.getLogger(__name__)
 

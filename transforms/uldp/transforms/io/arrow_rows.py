@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uldp.schemas.estimate import Estimate
-from uldp.schemas.rows import KEPT_COLUMNS, Batch, Kind, Rows, Texts
+from uldp.schemas.rows import STORED_COLUMNS, Batch, Kind, Rows, Texts
 from uldp.schemas.specs.collection import CollectionSpec
 
 
@@ -95,14 +95,14 @@ class ParquetRows(ArrowRows):
 
 def arrow_batches(estimates: Iterable[tuple[Estimate, CollectionSpec]]) -> Iterator[Any]:
     """Yield the rows of estimates, with all columns, as batches of Arrow."""
-    rows = Rows(KEPT_COLUMNS)
+    rows = Rows(STORED_COLUMNS)
     arrow = ArrowRows(rows)
     return map(arrow.record_batch, rows.batches(estimates))
 
 
 def parquet_bytes(estimate: Estimate, spec: CollectionSpec) -> bytes:
     """Return a Parquet file of the rows of one estimate, with all columns; equal rows give equal bytes."""
-    rows, content = Rows(KEPT_COLUMNS), io.BytesIO()
+    rows, content = Rows(STORED_COLUMNS), io.BytesIO()
     file = ParquetRows(content, rows)
     for batch in rows.batches([(estimate, spec)]):
         file.write(batch)

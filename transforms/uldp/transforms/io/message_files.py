@@ -7,7 +7,7 @@ from itertools import chain, starmap
 from pathlib import Path
 from typing import IO, Any
 
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import known_attributes
 from uldp.schemas.codec.blocks import Container, ContainerError, open_file
 from uldp.schemas.codec.container import EncodedMessages
 from uldp.schemas.codec.mapped import NO_TIME, mapped_messages
@@ -78,7 +78,7 @@ def packed_messages(
 ) -> Iterator[PackedMessages]:
     """Read an open container file of messages, in parts of bounded size.
 
-    Messages come with their kept attributes only, because whoever wrote the file may have sent any others.
+    Messages come with their known attributes only, because whoever wrote the file may have sent any others.
 
     Args:
         file: The file.
@@ -166,4 +166,4 @@ def _decode(container: Container, name: str, published: int | None) -> Iterator[
 
 def _of_record(name: str, units: int, number: int, record: Mapping[str, Any]) -> Message:
     time = record["publish_time"] // units
-    return Message(record["data"], time, kept_attributes(record["attributes"]), f"{name}:{number}")
+    return Message(record["data"], time, known_attributes(record["attributes"]), f"{name}:{number}")

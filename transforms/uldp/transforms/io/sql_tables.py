@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.rows import COLUMNS, KEPT_COLUMNS, KEY, WINDOW_KEY, Kind
+from uldp.schemas.rows import COLUMNS, KEY, STORED_COLUMNS, WINDOW_KEY, Kind
 
 #: The table of all panes.
 TABLE = "estimate_panes"
@@ -17,7 +17,7 @@ def create_table(types: Mapping[Kind, str]) -> str:
     Args:
         types: The type of each kind of column.
     """
-    columns = [f"{name} {types[kind]}{' NOT NULL' * (name in KEY)}" for name, kind in KEPT_COLUMNS.items()]
+    columns = [f"{name} {types[kind]}{' NOT NULL' * (name in KEY)}" for name, kind in STORED_COLUMNS.items()]
     return f"CREATE TABLE IF NOT EXISTS {TABLE} ({', '.join(columns)}, PRIMARY KEY ({', '.join(KEY)}))"
 
 
@@ -35,5 +35,5 @@ def check_columns(name: str, found: Iterable[str], remedy: str) -> None:
         EndpointError: if not.
     """
     there = set(found)
-    if missing := [column for column in KEPT_COLUMNS if column not in there]:
+    if missing := [column for column in STORED_COLUMNS if column not in there]:
         raise EndpointError(f"{name}: the table {TABLE} has no column {missing[0]}; {remedy}")

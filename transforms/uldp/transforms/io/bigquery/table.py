@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.rows import KEPT_COLUMNS, KEY, Kind
+from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind
 from uldp.transforms.io.json_rows import JsonRow
 
 #: Seconds to wait for an answer when a person waits.
@@ -74,7 +74,7 @@ def columns() -> list[dict[str, str]]:
     """Return the columns of the table, in the form that BigQuery's API and ``bq mk --schema`` accept."""
     return [
         {"name": name, "type": _TYPES[kind], "mode": "REQUIRED" if name in KEY else "NULLABLE"}
-        for name, kind in KEPT_COLUMNS.items()
+        for name, kind in STORED_COLUMNS.items()
     ]
 
 
@@ -107,7 +107,7 @@ def check_table(table: str) -> None:
         with _answers(table):
             found = client.get_table(table, **asking)
         there = {field.name for field in found.schema}
-        if missing := [name for name in KEPT_COLUMNS if name not in there]:
+        if missing := [name for name in STORED_COLUMNS if name not in there]:
             raise BigQueryError(
                 f"bigquery:{table}: has no column {missing[0]}; create the table from"
                 " deploy/bigquery/estimate_panes.json, or name another table"

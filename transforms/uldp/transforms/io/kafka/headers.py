@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from uldp.schemas.attributes import KEPT_ATTRIBUTES, MAX_VALUE_BYTES, kept_attributes
+from uldp.schemas.attributes import KNOWN_ATTRIBUTES, MAX_VALUE_BYTES, known_attributes
 from uldp.schemas.records import NO_ATTRIBUTES
 
 #: A message with more headers is hostile; all of them would cost as much as thousands of messages.
@@ -11,7 +11,7 @@ MAX_HEADERS = 100
 
 
 def attributes(raw: Any) -> Mapping[str, str]:
-    """Return the headers of a client's message that are kept as attributes; if several have one name, the last of them.
+    """Return the headers of a client's message that become attributes; if several have one name, the last of them.
 
     Bytes of a value that are not text are escaped. If a name is not text, the client cannot read the headers, and the
     message has no attributes. Of more than ``MAX_HEADERS``, only the last ones are read.
@@ -22,7 +22,7 @@ def attributes(raw: Any) -> Mapping[str, str]:
         return NO_ATTRIBUTES
     if not headers:
         return NO_ATTRIBUTES
-    named = {name: value or b"" for name, value in headers[-MAX_HEADERS:] if name in KEPT_ATTRIBUTES}
-    # A cut may fall into a character, so it is behind the bytes that are kept.
+    named = {name: value or b"" for name, value in headers[-MAX_HEADERS:] if name in KNOWN_ATTRIBUTES}
+    # A cut may fall into a character, so it is behind the bytes that are stored.
     read = {name: value[: 2 * MAX_VALUE_BYTES].decode("utf-8", "backslashreplace") for name, value in named.items()}
-    return kept_attributes(read)
+    return known_attributes(read)

@@ -1,7 +1,7 @@
 """The point at which a job of a local stream goes on after a restart, in a file beside its results.
 
 The local runner keeps its state in memory, so a job that is started again reads segments again: not all of them, but
-those from the first that a window needs which can still change. The state is not kept; it follows from these segments.
+those from the first that a window needs which can still change. No file has the state; it follows from these segments.
 
 The runner takes an event of its ``TestStream`` only when it has nothing else to do. So when the reader begins with the
 segments of an event, all segments before these are counted, and their panes, late and rejected reports are written.

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from uldp.schemas.errors import EndpointError
-from uldp.schemas.rows import KEPT_COLUMNS, KEY, Kind, rows
+from uldp.schemas.rows import KEY, STORED_COLUMNS, Kind, rows
 from uldp.transforms.io.row_sink import Made, RowSink
 from uldp.transforms.io.sql_tables import TABLE, VIEW, check_columns, create_table, create_view
 
@@ -23,10 +23,10 @@ _TYPES = {
 #: Seconds until a server that does not answer is given up.
 ANSWER_SECONDS = 9
 
-_NAMES = ", ".join(KEPT_COLUMNS)
+_NAMES = ", ".join(STORED_COLUMNS)
 _STAGE = f"CREATE TEMPORARY TABLE batch (LIKE {TABLE}) ON COMMIT DROP"
 _COPY = f"COPY batch ({_NAMES}) FROM STDIN"
-_VALUES = ", ".join(f"{name} = excluded.{name}" for name in KEPT_COLUMNS if name not in KEY)
+_VALUES = ", ".join(f"{name} = excluded.{name}" for name in STORED_COLUMNS if name not in KEY)
 _UPSERT = (
     f"INSERT INTO {TABLE} ({_NAMES}) SELECT {_NAMES} FROM batch"  # noqa: S608 (all names are constants)
     f" ON CONFLICT ({', '.join(KEY)}) DO UPDATE SET {_VALUES}"

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from uldp.collector.collections import YEAR_9000
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import known_attributes
 from uldp.schemas.records import Message
 from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.pubsub.checkpoint import Unavailable
@@ -86,7 +86,7 @@ class Puller:
         published = received.publish_time.seconds * 1000 + received.publish_time.nanos // 1_000_000
         if self._timestamp_attribute is not None:
             published = publish_time(received.attributes.get(self._timestamp_attribute), published)
-        attributes = kept_attributes(received.attributes)
+        attributes = known_attributes(received.attributes)
         return Message(received.data, published, attributes, f"{self.subscription.name}:{received.message_id}")
 
 

@@ -1,4 +1,4 @@
-"""A subscription that is kept in a local stream, so that a job on one machine follows it and can be killed.
+"""A subscription that is stored in a local stream, so that a job on one machine follows it and can be killed.
 
 Beam's local runners have no checkpoints with which a message could be acknowledged in time. So what is pulled is
 written to a local stream first, and acknowledged when it is on the disk. The job follows that stream, and resumes in

@@ -14,7 +14,7 @@ from apache_beam.coders import Coder
 from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.pvalue import PBegin, PCollection
 
-from uldp.schemas.attributes import kept_attributes
+from uldp.schemas.attributes import known_attributes
 from uldp.schemas.records import NO_ATTRIBUTES, Message
 from uldp.transforms.internals import CheckpointMark, Given, Timestamp
 from uldp.transforms.io.chunks import Chunk
@@ -123,8 +123,8 @@ class PubSubReader(ChunkReader):
         self._clock, self._pause = clock, pause
         self._recovered = clock() + EXTENSION_SECONDS + POLL_SECONDS if recovering else 0.0
         stamped = source.timestamp_attribute is not None
-        kept = UNKNOWN if stamped else int(clock() * 1000) - RETENTION_MS
-        self._watermark = kept if mark is None else max(kept, mark.watermark)
+        earliest = UNKNOWN if stamped else int(clock() * 1000) - RETENTION_MS
+        self._watermark = earliest if mark is None else max(earliest, mark.watermark)
         self._idle_at: int | None = None
 
     def advance(self) -> bool:
@@ -211,7 +211,7 @@ class ReadSubscription(beam.PTransform[PBegin, PCollection[Message | Chunk]]):
 
 def to_message(message: PubsubMessage, name: str, published: Given = beam.DoFn.TimestampParam) -> Message:
     """Make our message from Beam's; the element time is the publish time."""
-    attributes = kept_attributes(message.attributes or NO_ATTRIBUTES)
+    attributes = known_attributes(message.attributes or NO_ATTRIBUTES)
     return Message(message.data or b"", published.micros // 1000, attributes, f"{name}:{message.message_id}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from uldp.transforms.io.durable_files import encode_record
-from uldp.transforms.io.results.names import kept_file
+from uldp.transforms.io.results.names import stored_file
 
 #: The maximum number of records that a bundle holds for files of several records, such as late reports.
 MAX_RECORDS = 10_000
@@ -84,7 +84,7 @@ class Joined:
     def rest(self) -> Iterator[File]:
         """Yield a file for each folder."""
         for (folder, ending), encoded in self._held.clear().items():
-            yield File(*kept_file(folder, encoded, self._schema, ending, deflated=self._deflated))
+            yield File(*stored_file(folder, encoded, self._schema, ending, deflated=self._deflated))
 
 
 class TogetherFiling(Filing[R]):

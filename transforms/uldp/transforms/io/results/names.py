@@ -61,7 +61,7 @@ def shared_folder(kind: str, pane: PaneHeader) -> str:
     return FileSystems.join(kind, f"{pane.collection}-v{pane.version}", "shared")
 
 
-def kept_file(
+def stored_file(
     folder: str, encoded: Sequence[bytes], schema: str, ending: str = ".avro", *, deflated: bool = False
 ) -> tuple[str, bytes]:
     """Return the name of a file of several records, below the results' folder, and its content."""

@@ -17,9 +17,9 @@ from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected, joined_rejected
 from uldp.transforms.io.durable_files import container_bytes, digest_of, encode_record
 from uldp.transforms.io.folders import SOURCE_DIGITS
-from uldp.transforms.io.kept_files import KeptFile, numbers_of
 from uldp.transforms.io.results.filing import File, Filing, Held
 from uldp.transforms.io.results.sample import RARE_RATIO, REPORT_BYTES, parts, sampled
+from uldp.transforms.io.stored_files import StoredFile, numbers_of
 
 #: About what Python adds to a body in a record, and to a run.
 BODY_OVERHEAD, RUN_OVERHEAD = 48, 128
@@ -44,7 +44,7 @@ class SourceFiling(Filing[R]):
         """Return about how many bytes a record takes."""
 
     @abstractmethod
-    def file_of(self, source: str, records: Sequence[R]) -> tuple[KeptFile, bytes]:
+    def file_of(self, source: str, records: Sequence[R]) -> tuple[StoredFile, bytes]:
         """Return what the header of a file of these records says, and its content."""
 
     def add(self, record: R) -> Iterator[File]:
@@ -55,8 +55,8 @@ class SourceFiling(Filing[R]):
     def rest(self) -> Iterator[File]:
         """Yield a file for each source."""
         for source, records in self._held.clear().items():
-            kept, content = self.file_of(source, records)
-            yield File(f"{self.folder}/{kept.name}.avro", content)
+            stored, content = self.file_of(source, records)
+            yield File(f"{self.folder}/{stored.name}.avro", content)
 
 
 class LateFiling(SourceFiling[Message]):
@@ -73,13 +73,13 @@ class LateFiling(SourceFiling[Message]):
         """Return the size of a message."""
         return message_bytes(message)
 
-    def file_of(self, source: str, messages: Sequence[Message]) -> tuple[KeptFile, bytes]:
+    def file_of(self, source: str, messages: Sequence[Message]) -> tuple[StoredFile, bytes]:
         """Name messages by their places, their bytes and their times."""
         ordered = sorted(messages, key=lambda each: (numbered(each.source) or ("", 0), each.source, each.data))
         encoded = [encode_record("message", each.to_avro()) for each in ordered]
         places = [each.source.encode("utf-8", "surrogatepass") for each in ordered]
-        kept = KeptFile(_file_name(source, [*encoded, *places]), source, numbers_of(ordered))
-        return kept, container_bytes("message", encoded, deflated=True, metadata=kept.to_metadata())
+        stored = StoredFile(_file_name(source, [*encoded, *places]), source, numbers_of(ordered))
+        return stored, container_bytes("message", encoded, deflated=True, metadata=stored.to_metadata())
 
 
 class RejectedFiling(SourceFiling[Rejected]):
@@ -96,29 +96,29 @@ class RejectedFiling(SourceFiling[Rejected]):
         """Return about what a record takes: of many messages, the data is less than what Python adds to each."""
         return record.nbytes + BODY_OVERHEAD * len(record.bodies) + RUN_OVERHEAD * len(record.runs)
 
-    def file_of(self, source: str, records: Sequence[Rejected]) -> tuple[KeptFile, bytes]:
+    def file_of(self, source: str, records: Sequence[Rejected]) -> tuple[StoredFile, bytes]:
         """Name records by places, reasons and bodies alone: another version of this software says the rest otherwise.
 
         Of messages without a place, the time is in the name too: two of equal data would replace each other.
         """
-        kept = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
-        file, content = _rejected_file(source, kept)
-        if RARE_RATIO * len(content) < sum(sum(map(len, each.bodies)) for each in kept):
-            file, content = _rejected_file(source, sampled(kept, smaller_than=sys.maxsize))
+        sample = sampled(joined_rejected(records), smaller_than=REPORT_BYTES)
+        file, content = _rejected_file(source, sample)
+        if RARE_RATIO * len(content) < sum(sum(map(len, each.bodies)) for each in sample):
+            file, content = _rejected_file(source, sampled(sample, smaller_than=sys.maxsize))
         return file, content
 
 
 def _identity(record: Rejected) -> bytes:
     time = "" if record.place[1] else record.publish_time
-    known = f"{record.source} {record.runs} {record.reason} {record.kept} {record.reports} {time} "
+    known = f"{record.source} {record.runs} {record.reason} {record.stored} {record.reports} {time} "
     lengths = np.fromiter(map(len, record.bodies), np.int64, len(record.bodies)).tobytes()
     return b"".join([known.encode("utf-8", "surrogatepass"), lengths, *record.bodies])
 
 
-def _rejected_file(source: str, records: Sequence[Rejected]) -> tuple[KeptFile, bytes]:
-    kept = KeptFile(_file_name(source, [_identity(each) for each in records]))
+def _rejected_file(source: str, records: Sequence[Rejected]) -> tuple[StoredFile, bytes]:
+    stored = StoredFile(_file_name(source, [_identity(each) for each in records]))
     encoded = [encode_record("rejected", part.to_avro()) for each in records for part in parts(each)]
-    return kept, container_bytes("rejected", encoded, deflated=True, metadata=kept.to_metadata())
+    return stored, container_bytes("rejected", encoded, deflated=True, metadata=stored.to_metadata())
 
 
 def _file_name(source: str, identity: Sequence[bytes]) -> str:

@@ -36,16 +36,16 @@ def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]
 
     Args:
         records: Records of one source.
-        smaller_than: The size of the data of which all messages are kept, in bytes.
+        smaller_than: The size of the data of which all messages are stored, in bytes.
     """
     ordered = sorted(records, key=lambda each: (each.place, each.reason, each.bodies))
     seen: Counter[str] = Counter()
     nbytes: Counter[str] = Counter()
-    kept, counted = [], []
+    full, counted = [], []
     for record in ordered:
         runs = record.place[1]
         if not runs:
-            kept.append(record)
+            full.append(record)
             continue
         sizes = np.fromiter(map(len, record.bodies), np.int64, len(record.bodies))
         before = nbytes[record.reason] + np.cumsum(sizes)
@@ -54,14 +54,14 @@ def sampled(records: Iterable[Rejected], *, smaller_than: int) -> list[Rejected]
         nbytes[record.reason] += int(sizes.sum())
         whole = few | (sizes >= smaller_than)
         if len(whole) and whole.all():
-            kept.append(record)
+            full.append(record)
         elif not whole.any():
             counted.append(_counted(record))
         else:
             numbers = numbers_in(runs)
-            kept.append(record.at(runs_of(numbers[whole])))
+            full.append(record.at(runs_of(numbers[whole])))
             counted.append(_counted(record.at(runs_of(numbers[~whole]))))
-    return sorted([*kept, *joined_rejected(counted)], key=lambda each: (each.place, each.reason, each.bodies))
+    return sorted([*full, *joined_rejected(counted)], key=lambda each: (each.place, each.reason, each.bodies))
 
 
 def _counted(record: Rejected) -> Rejected:

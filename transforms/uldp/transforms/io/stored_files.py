@@ -33,7 +33,7 @@ _ALL: Runs = ((0, 1 << 62),)
 Open = Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
-class KeptFile(NamedTuple):
+class StoredFile(NamedTuple):
     """What the header of a file of late or rejected reports says.
 
     Attributes:
@@ -56,7 +56,7 @@ class KeptFile(NamedTuple):
         return {_FILE: self.name, _PLACES: base64.b64encode(packed).decode()}
 
     @classmethod
-    def of(cls, metadata: Mapping[str, bytes]) -> "KeptFile | None":
+    def of(cls, metadata: Mapping[str, bytes]) -> "StoredFile | None":
         """Read the entries of a header; None if it has none of these. Damaged places are no places."""
         if _FILE not in metadata:
             return None
@@ -85,25 +85,25 @@ def numbers_of(messages: Iterable[Message]) -> Runs:
     return runs if size(runs) == len(found) else ()
 
 
-def read_kept(path: str, opened: Open) -> KeptFile | None:
+def read_stored(path: str, opened: Open) -> StoredFile | None:
     """Return what the header of a file says; None of another or a damaged file, for whoever reads it says why."""
     try:
         with opened(path) as file:
-            return KeptFile.of(Container.open(file).metadata)
+            return StoredFile.of(Container.open(file).metadata)
     except (OSError, ValueError):
         return None
 
 
-def copies(paths: Iterable[str], opened: Open) -> tuple[dict[str, KeptFile], set[str]]:
+def copies(paths: Iterable[str], opened: Open) -> tuple[dict[str, StoredFile], set[str]]:
     """Return what the headers of files say, and which files are copies of the ones before them, to the byte."""
-    headers: dict[str, KeptFile] = {}
+    headers: dict[str, StoredFile] = {}
     by_name: dict[str, list[str]] = defaultdict(list)
     found: set[str] = set()
     for path in paths:
-        if (kept := read_kept(path, opened)) is None:
+        if (header := read_stored(path, opened)) is None:
             continue
-        headers[path] = kept
-        before = by_name[kept.name]
+        headers[path] = header
+        before = by_name[header.name]
         if before and _digest(path, opened) in {_digest(other, opened) for other in before}:
             found.add(path)
         else:
@@ -129,15 +129,15 @@ def held_before(paths: Iterable[str], opened: Open) -> dict[str, Runs]:
     found = dict.fromkeys(copied, _ALL)
     by_source: dict[str, list[tuple[str, Runs]]] = defaultdict(list)
     indices: dict[str, RunIndex] = defaultdict(RunIndex)
-    for path, kept in headers.items():
-        if path in copied or not kept.runs:
+    for path, header in headers.items():
+        if path in copied or not header.runs:
             continue
-        files, index = by_source[kept.source], indices[kept.source]
-        before = [files[each] for each in index.overlapping(kept.runs)]
-        if before and (rows := _rows_held(path, kept.runs, before, opened)):
+        files, index = by_source[header.source], indices[header.source]
+        before = [files[each] for each in index.overlapping(header.runs)]
+        if before and (rows := _rows_held(path, header.runs, before, opened)):
             found[path] = rows
-        files.append((path, kept.runs))
-        index.add(kept.runs)
+        files.append((path, header.runs))
+        index.add(header.runs)
     return found
 
 
@@ -167,10 +167,10 @@ def left(parts: Iterable[PackedMessages], held: Runs) -> Iterator[PackedMessages
     first = 0
     for part in parts:
         end = first + len(part)
-        kept = without(((first, end),), held)
-        rows = [np.arange(*run) - first for run in kept]
-        if size(kept) == len(part):
+        rest = without(((first, end),), held)
+        rows = [np.arange(*run) - first for run in rest]
+        if size(rest) == len(part):
             yield part
-        elif kept:
+        elif rest:
             yield part.take(np.concatenate(rows))
         first = end

@@ -16,18 +16,18 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.pipelines.jobs import local as jobs
 from uldp.transforms.io.local.stream import LocalStream
 from uldp.transforms.io.local.waiting import Waiting
-from uldp.transforms.kept import Kept
+from uldp.transforms.per_process import PerProcess
 
 
 def test_a_copy_in_this_process_is_the_original() -> None:
-    original = Kept(object)
+    original = PerProcess(object)
     assert original.value is original.value
     assert pickler.roundtrip(original) is original
-    assert Kept(object).value is not original.value
+    assert PerProcess(object).value is not original.value
 
 
 def test_the_value_is_forgotten_with_the_last_copy() -> None:
-    original = Kept[list[int]](list)
+    original = PerProcess[list[int]](list)
     pickled = pickle.dumps(original)
     original.value.append(1)
     copied = pickle.loads(pickled)
@@ -40,7 +40,7 @@ def test_the_value_is_forgotten_with_the_last_copy() -> None:
 
 
 def test_all_copies_in_another_process_are_one() -> None:
-    pickled = pickle.dumps(Kept(list))
+    pickled = pickle.dumps(PerProcess(list))
     program = f"import pickle; p = {pickled!r}; a, b = pickle.loads(p), pickle.loads(p); print(a is b, a.value)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout == "True []\n"

@@ -1,4 +1,4 @@
-"""Values that a process keeps for a step, however often a runner copies the step.
+"""Values that a process holds for a step, however often a runner copies the step.
 
 Beam's local runner copies a step for each bundle, and so would derive everything from the specs anew for each.
 """
@@ -12,11 +12,11 @@ from weakref import WeakValueDictionary
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class PerProcess(Generic[T]):
     """A value that a process makes once for a step, when the step asks for it first.
 
-    Pickling keeps only how to make the value. A copy in the same process as the original is the original itself; in
-    another process, all copies are one. The process keeps the value as long as any copy of the step.
+    Pickling writes only how to make the value. A copy in the same process as the original is the original itself; in
+    another process, all copies are one. The process holds the value as long as any copy of the step.
 
     Threads of a process share the value, so it must not change, or bear that several threads change it.
     """
@@ -24,20 +24,20 @@ class Kept(Generic[T]):
     def __init__(self, make: Callable[[], T], name: str | None = None) -> None:
         self._make = make
         self._name = name or uuid.uuid4().hex
-        _KEPT[self._name] = self
+        _OF_PROCESS[self._name] = self
 
     @cached_property
     def value(self) -> T:
         """The value."""
         return self._make()
 
-    def __reduce__(self) -> tuple[Callable[[Callable[[], T], str], "Kept[T]"], tuple[Callable[[], T], str]]:
+    def __reduce__(self) -> tuple[Callable[[Callable[[], T], str], "PerProcess[T]"], tuple[Callable[[], T], str]]:
         return _copied, (self._make, self._name)
 
 
-_KEPT: "WeakValueDictionary[str, Kept[Any]]" = WeakValueDictionary()
+_OF_PROCESS: "WeakValueDictionary[str, PerProcess[Any]]" = WeakValueDictionary()
 
 
-def _copied(make: Callable[[], T], name: str) -> Kept[T]:
-    kept = _KEPT.get(name)
-    return Kept(make, name) if kept is None else kept
+def _copied(make: Callable[[], T], name: str) -> PerProcess[T]:
+    found = _OF_PROCESS.get(name)
+    return PerProcess(make, name) if found is None else found

@@ -17,10 +17,10 @@ from uldp.schemas.records import Message
 from uldp.schemas.rejected import Rejected
 from uldp.schemas.statistic import Statistic
 from uldp.transforms.io.archive import held_twice
-from uldp.transforms.io.kept_files import KeptFile, left
 from uldp.transforms.io.message_files import opened, packed_messages
 from uldp.transforms.io.results.private import LateFiling, RejectedFiling
 from uldp.transforms.io.results.write import write_private
+from uldp.transforms.io.stored_files import StoredFile, left
 
 SPEC = spec(window={"size": "1h"}, limits={"max_age": "3d"})
 N = 60
@@ -106,10 +106,10 @@ def test_a_copy_of_a_file_of_rejected_reports_is_not_read(name: str, tmp_path: P
 
 @pytest.mark.parametrize("places", [b"", b"!", b"AAAA", b"q1YqzkjMS1eyUkpUqgUA"])
 def test_places_that_are_none_are_left_out_of_the_header(places: bytes) -> None:
-    assert KeptFile.of({"uldp.file": b"a", "uldp.places": places}) == KeptFile("a")
-    assert KeptFile.of({}) is None
+    assert StoredFile.of({"uldp.file": b"a", "uldp.places": places}) == StoredFile("a")
+    assert StoredFile.of({}) is None
 
 
 def test_a_header_is_read_as_it_was_written() -> None:
-    kept = KeptFile("name", "s.avro:", ((0, 3), (10**15, 10**15 + 9)))
-    assert KeptFile.of({key: text.encode() for key, text in kept.to_metadata().items()}) == kept
+    kept = StoredFile("name", "s.avro:", ((0, 3), (10**15, 10**15 + 9)))
+    assert StoredFile.of({key: text.encode() for key, text in kept.to_metadata().items()}) == kept
