@@ -1,6 +1,7 @@
 """What a mechanism of this project has beside its folder: each missing piece is one sentence of one test."""
 
 import re
+from functools import cache
 from importlib.metadata import EntryPoint
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests import importing
 from tests.conformance.client import NAMES
 from tests.conformance.responses import RESPONSES, SYMBOLS
 from tests.conformance.vectors import FOLDER, names
-from tests.docs.tables import COMMAND
+from tests.docs.tables import COMMAND, PAGES, written
 from tests.importing import not_imported, not_registered
 from tests.mechanisms.protocols import examples
 from uldp.schemas.specs.families import mechanism_names, registered
@@ -20,10 +21,12 @@ from uldp.schemas.specs.mechanism_family import family
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+EXAMPLES = cache(examples)
 
 
 def page(name: str) -> str:
-    return (DOCS / name).read_text(encoding="utf-8")
+    """A page with the rows of all folders, whether or not they have been written to it."""
+    return written((DOCS / name).read_text(encoding="utf-8"))
 
 
 def cells(name: str, column: int, heading: str = "") -> str:
@@ -36,7 +39,7 @@ def cells(name: str, column: int, heading: str = "") -> str:
 
 def missing() -> list[str]:
     """Say which pieces of which mechanisms are not there."""
-    tried_by = examples().values()
+    tried_by = EXAMPLES().values()
     specs = [example.spec for example in tried_by]
     parts = chain.from_iterable(spec.variables.values() for spec in specs)
     tried = {spec.mechanism.name for spec in specs} | {part.mechanism.name for part in parts}
@@ -90,6 +93,8 @@ def test_each_mechanism_has_its_pieces() -> None:
     strays = {path.name for path in FOLDER.iterdir()} - names()
     assert not strays, f"remove from {FOLDER.relative_to(ROOT)}, or register the mechanism: {', '.join(strays)}"
     assert not missing(), "\n".join([*missing(), f"{COMMAND} writes rows of tables.toml to the pages"])
+    unlike = [path.name for path in PAGES if path.read_text(encoding="utf-8") != page(path.name)]
+    assert not unlike, f"{COMMAND} writes the rows of each tables.toml to {', '.join(unlike)}"
 
 
 # Each piece is noticed. What is missing already is a matter of the test above.

@@ -1,17 +1,8 @@
-"""The tables of pages have the rows that the folders of mechanisms have."""
+"""The tables of pages are those of the folders of mechanisms; ``tests/test_pieces_of_a_mechanism.py`` has the rows."""
 
-import pytest
-
-from tests.docs.tables import COMMAND, PAGES, TABLE, rows_of_files, written
+from tests.docs.tables import PAGES, TABLE, rows_of_files
 
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
-
-
-@pytest.mark.parametrize("page", TEXTS)
-def test_a_page_has_the_rows_of_the_folders(page: str) -> None:
-    lines = zip(TEXTS[page].splitlines(), written(TEXTS[page]).splitlines(), strict=False)
-    differs = next((line for line in lines if line[0] != line[1]), None)
-    assert written(TEXTS[page]) == TEXTS[page], f"{COMMAND} writes the tables of docs/{page} anew: {differs}"
 
 
 def test_each_table_of_a_folder_is_on_a_page_with_as_many_columns() -> None:
