@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.estimators.ems import BinChannel, EmsErrors, ems
+from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS, Distribution
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table, output_moments
@@ -18,8 +17,6 @@ from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
 
 #: The estimator "ems" needs a number of bins up to this: its errors take a matrix of that many rows and columns.
 MAX_EMS_BINS = 1024
-#: The levels of the published quantiles.
-QUANTILE_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class BlockDecoder(NumberDecoder):
@@ -27,14 +24,7 @@ class BlockDecoder(NumberDecoder):
 
     - "auto" and "empirical": the table ``mean``, unbiased, with its normal interval. Not cut to [low, high].
     - "ems": also the table ``share``, of the G bins of the range in ascending order, and the table ``quantile``, both
-      from the shares of ``ems``. The intervals of shares are normal. Those of quantiles map the interval of the share
-      below the quantile through the estimated distribution (Woodruff, "Confidence Intervals for Medians and Other
-      Position Measures", JASA 47, 1952), and the standard error is that which a normal interval of this length has.
-      Both contain the measured part of the bias of EMS. The other part makes intervals too short where the numbers
-      have peaks that EMS widens, and with few bins, because smoothing then reaches farther. 95 % intervals of quantiles
-      of a beta(2, 5) distribution covered .90 to 1.00 with 256 and 1024 bins, but .84 in the worst case with 128 (level
-      0.1, epsilon 1, 10^4 reports). With a peak whose standard deviation is .03 of the range, 256 bins and epsilon 1,
-      they covered .5 near the peak.
+      of ``Distribution``.
 
     Numbers are drawn i.i.d.: errors contain the spread of the numbers themselves.
     """
@@ -126,45 +116,34 @@ class BlockDecoder(NumberDecoder):
             names = ", ".join(self.estimators)
             raise ValueError(f"a block of {self.block.grid} bins has the estimators {names}, not {estimator!r}")
         table = mean_table(self.linear(cells, n), n, Basis.NORMAL)
-        return (table, *self._ems_tables(cells, n)) if estimator == "ems" else (table,)
+        return (table, *self._distribution_tables(cells, n)) if estimator == "ems" else (table,)
 
-    def _ems_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
-        channel = BinChannel(self.block.grid, self.block.width, self.block.noise)
-        fit = ems(channel, cells, n)
-        errors = EmsErrors(channel, cells, n, fit)
-        z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
-
-        error = errors.root_mean_square(np.eye(channel.bins))
+    def _distribution_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
+        distribution = Distribution(self.block, cells, n)
+        bins = distribution.shares()
+        quantiles = distribution.quantiles(bins.values)
         share = Table(
             name=TableName.SHARE,
-            values=fit.shares,
-            stderr=error,
+            values=bins.values,
+            stderr=bins.stderr,
             n=n,
-            shape=(channel.bins,),
-            low=np.maximum(fit.shares - z * error, 0),
-            high=fit.shares + z * error,
+            shape=bins.values.shape,
+            low=bins.low,
+            high=bins.high,
             level=INTERVAL_LEVEL,
             whole=True,
             basis=Basis.NORMAL,
         )
-
-        ends = np.linspace(self.low, self.high, channel.bins + 1)
-        below = np.concatenate([[0], np.cumsum(fit.shares)])
-        levels = np.array(QUANTILE_LEVELS)
-        values = np.interp(levels, below, ends)
-        # The part of each bin that is below each quantile.
-        parts = np.clip((values[:, None] - ends[:-1]) / np.diff(ends), 0, 1)
-        half = z * errors.root_mean_square(parts)
-        low, high = np.interp(levels - half, below, ends), np.interp(levels + half, below, ends)
+        width = self.high - self.low
         quantile = Table(
             name=TableName.QUANTILE,
-            values=values,
-            stderr=(high - low) / (2 * z),
+            values=self.low + width * quantiles.values,
+            stderr=width * quantiles.stderr,
             n=n,
-            shape=levels.shape,
+            shape=quantiles.values.shape,
             keys=tuple(map(str, QUANTILE_LEVELS)),
-            low=low,
-            high=high,
+            low=self.low + width * quantiles.low,
+            high=self.low + width * quantiles.high,
             level=INTERVAL_LEVEL,
             basis=Basis.NORMAL,
         )
