@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from uldp.mechanisms.estimators.ems import BinChannel
+from uldp.mechanisms.estimators.grid_channels import BinChannel
 from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, QUANTILE_LEVELS, BlockDecoder
 from uldp.mechanisms.families.block.randomizer import Block, Width
 from uldp.mechanisms.numbers.number import NumberEncoding
@@ -116,14 +116,10 @@ def test_ems_publishes_a_mean_a_distribution_and_quantiles() -> None:
     assert np.interp(quantile.values, np.linspace(LOW, HIGH, 65), below) == pytest.approx(QUANTILE_LEVELS)
     assert (np.diff(quantile.values) > 0).all()
     z = NormalDist().inv_cdf(0.975)
-    low, high = ends(share)
-    np.testing.assert_allclose(high, share.values + z * share.stderr)
-    np.testing.assert_allclose(low, np.maximum(share.values - z * share.stderr, 0))
-    # The share below a quantile is as far from the share below its low end as from that below its high end.
-    low, high = ends(quantile)
-    np.testing.assert_allclose(high - low, 2 * z * quantile.stderr)
-    shares_below = np.interp([low, high], np.linspace(LOW, HIGH, 65), below)
-    np.testing.assert_allclose(shares_below.sum(axis=0), 2 * np.array(QUANTILE_LEVELS))
+    for table, whole in ((share, (0, 1)), (quantile, (LOW, HIGH))):
+        low, high = ends(table)
+        np.testing.assert_allclose(high - low, 2 * z * table.stderr)
+        assert ((whole[0] <= low) & (low <= table.values) & (table.values <= high) & (high <= whole[1])).all()
     (alone,) = decode.tables(cells, n, "empirical")
     assert (alone.values[0], alone.stderr[0]) == (mean.values[0], mean.stderr[0])
 
@@ -134,20 +130,14 @@ def test_equal_cells_give_equal_bytes() -> None:
     assert one == other
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "n"), [(1.0, 10**4), (4.0, 10**5)])
-def test_intervals_of_a_smooth_distribution_cover(epsilon: float, n: int) -> None:
-    bins, repetitions = 256, 100
-    decode, truth, rng = decoder(epsilon, bins), hump(bins), np.random.default_rng(6)
-    ends = np.linspace(LOW, HIGH, bins + 1)
-    quantiles = np.interp(QUANTILE_LEVELS, np.concatenate([[0], np.cumsum(truth)]), ends)
-    mean = np.array([truth @ (ends[:-1] + ends[1:]) / 2])
-    covered = np.zeros(6)
-    for _ in range(repetitions):
-        tables = decode.tables(rng.multinomial(n, law(decode.block, truth)), n, "ems")
-        covered += np.concatenate([covers(tables[0], mean), covers(tables[2], quantiles)])
-    # The standard error of a coverage of .95 is .022 over 100 repetitions. It may be more, for errors contain a bias.
-    assert (covered / repetitions > 0.95 - 4 * 0.022).all(), covered / repetitions
+@pytest.mark.parametrize("n", [5, 15, 50])
+@pytest.mark.parametrize("far", [0.0, 0.02, 0.1])
+def test_means_of_few_reports_are_covered_though_few_numbers_are_far(n: int, far: float) -> None:
+    decode, truth = decoder(4.0), LOW + far * (HIGH - LOW)
+    cells = np.random.default_rng(9).multinomial(n, decode.block.law(np.r_[1 - far, np.zeros(63), far]), 500)
+    covered = [covers(decode.tables(each, n, "empirical")[0], np.array([truth])) for each in cells]
+    # A coverage of .95 has a standard error of .01 over 500 windows.
+    assert np.mean(covered) > 0.95 - 3 * 0.01
 
 
 @pytest.mark.parametrize("n", [1, 100, 10**5])

@@ -1,9 +1,20 @@
-"""EMS: steps against brute force, errors against repetition and against a full bootstrap, and the bias."""
+"""EMS: steps against brute force, fixed points, the choice of smoothing, and errors against repetition."""
 
 import numpy as np
 import pytest
 
-from uldp.mechanisms.estimators.ems import TOLERANCE, BinChannel, EmsErrors, em_step, ems, smooth
+from uldp.mechanisms.estimators.ems import (
+    SMOOTHINGS,
+    TOLERANCE,
+    choose_smoothing,
+    em_step,
+    ems,
+    responses,
+    smooth,
+    smooth_partly,
+    stderr,
+)
+from uldp.mechanisms.estimators.grid_channels import BinChannel, PointChannel
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 
@@ -18,6 +29,11 @@ def brute_laws(channel: BinChannel) -> Floats:
         points[i, i : i + W] += (1 - channel.noise) / W
     laws: Floats = (points[:-1] + points[1:]) / 2
     return laws
+
+
+def fit(channel: PointChannel, cells: Counts, smoothing: float) -> Floats:
+    (shares,) = ems(channel, cells[np.newaxis], np.array([smoothing]))
+    return np.asarray(shares)
 
 
 def channel_of(epsilon: float, bins: int) -> BinChannel:
@@ -73,72 +89,76 @@ def test_smoothing_is_the_binomial_kernel_and_keeps_the_sum() -> None:
     assert smooth(np.array([4.0])).tolist() == [4]
 
 
+def test_a_part_of_smoothing_is_between_none_and_all() -> None:
+    values = np.random.default_rng(13).random((2, 8))
+    np.testing.assert_allclose(smooth_partly(values, 0.3), 0.7 * values + 0.3 * smooth(values), rtol=1e-12)
+
+
+@pytest.mark.parametrize("channel", [PointChannel(4, 3, 0.5), PointChannel(4, 9, 0.7), PointChannel(4, 1, 0.2)])
+def test_the_operators_are_the_laws_of_points(channel: PointChannel) -> None:
+    G, W = channel.bins, channel.width
+    laws = np.array(
+        [[channel.floor + (1 - channel.noise) / W * (i <= j < i + W) for j in range(G + W)] for i in range(G + 1)]
+    )
+    w = np.random.default_rng(14).random((3, G + W))
+    np.testing.assert_allclose(channel.outputs(np.eye(G + 1)), laws, atol=1e-15)
+    np.testing.assert_allclose(channel.averages(w), w @ laws.T, rtol=1e-13)
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 50.0])
-def test_ems_alternates_em_and_smoothing_until_the_likelihood_rests(epsilon: float) -> None:
+def test_ems_ends_where_a_step_of_em_and_smoothing_changes_nothing(epsilon: float, smoothing: float) -> None:
     channel, n = channel_of(epsilon, 16), 5000
-    cells = draw(channel, hump(16), n, np.random.default_rng(4))
-    fit = ems(channel, cells, n)
-    laws, x, likelihoods = brute_laws(channel), np.full(16, 1 / 16), []
-    for _ in range(fit.steps):
-        likelihoods.append(cells @ np.log(x @ laws))
-        x = smooth(x * (laws @ (cells / n / (x @ laws))))
-    likelihoods.append(cells @ np.log(x @ laws))
-    assert fit.converged
-    np.testing.assert_allclose(fit.shares, x, rtol=1e-6, atol=1e-12)
-    assert fit.shares.sum() == pytest.approx(1, abs=1e-12)
-    changes = np.abs(np.diff(likelihoods))
-    assert changes[-1] < TOLERANCE
-    assert (changes[:-1] >= TOLERANCE).all()
+    laws, cells = brute_laws(channel), draw(channel, hump(16), n, np.random.default_rng(4))
+    shares = fit(channel, cells, smoothing)
+    again = smooth_partly(shares * (laws @ (cells / n / (shares @ laws))), smoothing)
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
+    assert abs(cells @ np.log((again @ laws) / (shares @ laws))) < 2 * TOLERANCE
+
+
+def test_without_smoothing_nothing_is_more_probable() -> None:
+    channel = channel_of(1.0, 16)
+    laws, cells = brute_laws(channel), draw(channel, hump(16), 5000, np.random.default_rng(4))
+    shares = fit(channel, cells, 0.0)
+    # By duality, no distribution gains more than the largest of these nats.
+    assert np.max(laws @ (cells / (shares @ laws))) - 5000 < 3
+
+
+def test_fits_at_once_are_those_alone() -> None:
+    channel, rng = channel_of(1.0, 24), np.random.default_rng(15)
+    cells = np.array([draw(channel, hump(24), n, rng) for n in (10, 1000, 10**5)])
+    at_once = ems(channel, cells, np.array([0.0, 0.03, 1.0]))
+    for shares, each, smoothing in zip(at_once, cells, (0.0, 0.03, 1.0), strict=True):
+        np.testing.assert_allclose(shares, fit(channel, each, smoothing), rtol=1e-9, atol=1e-15)
+
+
+def test_a_peak_is_smoothed_less_than_a_hump() -> None:
+    channel, rng = channel_of(1.0, 64), np.random.default_rng(16)
+    chosen = [choose_smoothing(channel, draw(channel, truth, 10**5, rng)) for truth in (np.eye(64)[20], hump(64))]
+    assert chosen[0] == 0 < chosen[1]
 
 
 def test_more_reports_give_a_better_estimate() -> None:
     channel, rng, truth = channel_of(1.0, 256), np.random.default_rng(5), hump(256)
-    errors = [np.abs(ems(channel, draw(channel, truth, n, rng), n).shares - truth).sum() for n in (10**3, 10**7)]
+    errors = [np.abs(fit(channel, draw(channel, truth, n, rng), 1.0) - truth).sum() for n in (10**3, 10**7)]
     assert errors[1] < errors[0] / 4
 
 
 @pytest.mark.parametrize("n", [1, 2, 10])
-def test_a_few_reports_have_finite_errors(n: int) -> None:
+def test_a_few_reports_have_a_choice_and_finite_errors(n: int) -> None:
     channel = channel_of(1.0, 64)
     cells = draw(channel, hump(64), n, np.random.default_rng(6))
-    errors = EmsErrors(channel, cells, n, ems(channel, cells, n))
-    assert np.isfinite(errors.root_mean_square(np.eye(64))).all()
+    assert choose_smoothing(channel, cells) in SMOOTHINGS
+    assert np.isfinite(stderr(responses(channel, cells / n, fit(channel, cells, 0.003), 0.003), cells / n, n)).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_stderr_is_the_spread_of_repetitions(epsilon: float) -> None:
-    channel, n, rng, repetitions = channel_of(epsilon, 32), 10**5, np.random.default_rng(7), 200
-    functions = np.tril(np.ones((32, 32)))[[5, 10, 16, 22]]  # shares below four numbers
-    estimates, stderrs = [], []
-    for _ in range(repetitions):
-        cells = draw(channel, hump(32), n, rng)
-        fit = ems(channel, cells, n)
-        estimates.append(functions @ fit.shares)
-        stderrs.append(EmsErrors(channel, cells, n, fit).stderr(functions))
+    channel, n, rng, smoothing = channel_of(epsilon, 32), 10**5, np.random.default_rng(7), 0.03
+    below = np.tril(np.ones((32, 32)))[[5, 10, 16, 22]]  # shares below four numbers
+    cells = np.array([draw(channel, hump(32), n, rng) for _ in range(200)])
+    fits = ems(channel, cells, np.full(200, smoothing))
+    errors = [stderr(below @ responses(channel, f, x, smoothing), f, n) for f, x in zip(cells / n, fits, strict=True)]
     # The spread of 200 normal numbers has a relative standard error of 1/sqrt(400) = .05.
-    assert np.std(estimates, axis=0) / np.mean(stderrs, axis=0) == pytest.approx(np.ones(4), abs=4 * 0.05)
-
-
-@pytest.mark.slow
-def test_stderr_is_that_of_a_bootstrap_that_repeats_all_of_ems() -> None:
-    channel, n, rng = channel_of(1.0, 32), 10**5, np.random.default_rng(8)
-    cells = draw(channel, hump(32), n, rng)
-    functions = np.tril(np.ones((32, 32)))[[5, 10, 16, 22]]
-    stderr = EmsErrors(channel, cells, n, ems(channel, cells, n)).stderr(functions)
-    again = [functions @ ems(channel, resample, n).shares for resample in rng.multinomial(n, cells / n, size=200)]
-    # As above.
-    assert np.std(again, axis=0) / stderr == pytest.approx(np.ones(4), abs=4 * 0.05)
-
-
-def test_bias_is_a_part_of_the_bias_at_a_narrow_peak() -> None:
-    bins, n = 64, 10**9
-    channel = channel_of(1.0, bins)
-    truth = np.exp(-((np.arange(bins) - 20.0) ** 2) / 2 / 2**2)
-    truth /= truth.sum()
-    cells = draw(channel, truth, n, np.random.default_rng(9))
-    fit = ems(channel, cells, n)
-    peak = np.eye(bins)[[20]]
-    bias, true_bias = EmsErrors(channel, cells, n, fit).bias(peak)[0], (fit.shares - truth)[20]
-    # Smoothing takes from the peak. At 1e9 reports, chance is a hundredth of that.
-    assert true_bias < bias < 0
+    assert np.std(fits @ below.T, axis=0) / np.mean(errors, axis=0) == pytest.approx(np.ones(4), abs=4 * 0.05)

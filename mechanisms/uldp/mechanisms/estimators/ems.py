@@ -1,9 +1,9 @@
 """EMS: expectation maximization with smoothing, for the distribution of a number from the cells of ``Block``.
 
-Sources: Li et al., "Estimating Numerical Distributions under Local Differential Privacy" (SIGMOD 2020), section 5, where
-each step of EM is smoothed by the kernel (1/4, 1/2, 1/4), whatever the bins and the reports; Varadhan & Roland, "Simple
-and Globally Convergent Methods for Accelerating the Convergence of Any EM Algorithm" (Scandinavian Journal of Statistics
-35, 2008), whose extrapolation takes a tenth of the steps.
+Sources: Li et al., "Estimating Numerical Distributions under Local Differential Privacy" (SIGMOD 2020), section 5,
+where the kernel (1/4, 1/2, 1/4) smooths each step of EM, whatever the bins and the reports; Varadhan & Roland, "Simple
+and Globally Convergent Methods for Accelerating the Convergence of Any EM Algorithm" (Scandinavian Journal of
+Statistics 35, 2008), whose extrapolation takes a tenth of the steps.
 """
 
 import numpy as np
@@ -108,7 +108,7 @@ def responses(channel: PointChannel, f: Floats, shares: Floats, smoothing: float
     return np.asarray(np.linalg.solve(np.eye(channel.size) - smoothed[0], smoothed[1]))
 
 
-def stderr(moves: Floats, f: Floats, n: int) -> Floats:
+def stderr(moves: Floats, f: Floats, n: float) -> Floats:
     """Return the standard errors of numbers that move by ``moves @ df``, shape (j, G+W), when n reports are drawn."""
     centered = moves - (moves @ f)[:, np.newaxis]
     error: Floats = np.sqrt(centered**2 @ f / n)

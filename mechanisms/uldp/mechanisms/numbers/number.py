@@ -111,10 +111,10 @@ class NumberDecoder(Decoder):
             )
 
 
-def output_moments(cells: Counts, n: int) -> tuple[float, float]:
+def output_moments(cells: Counts | Floats, n: float) -> tuple[float, float]:
     """Return the mean of n outputs 0, 1, ..., of which the cells are the counts, and their sample variance."""
     outputs = np.arange(len(cells))
-    mean = int(cells @ outputs) / n
+    mean = (cells @ outputs).item() / n
     return mean, float(cells @ (outputs - mean) ** 2) / max(n - 1, 1)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from statistics import NormalDist
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from uldp.mechanisms.families.block.randomizer import Block
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.numbers.number import NumberDecoder, check_range, mean_table, output_moments
 from uldp.mechanisms.protocol.decoder import require_output_counts, require_reports
-from uldp.mechanisms.protocol.linear import LowRankLinear, mean_of
+from uldp.mechanisms.protocol.linear import LowRankLinear
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import INTERVAL_LEVEL, Basis, Table, TableName
@@ -22,7 +23,7 @@ MAX_EMS_BINS = 1024
 class BlockDecoder(NumberDecoder):
     """Estimates the mean, or the mean, the distribution and the quantiles of a number in [low, high].
 
-    - "auto" and "empirical": the table ``mean``, unbiased, with its normal interval. Not cut to [low, high].
+    - "auto" and "empirical": the table ``mean``, unbiased, with its interval. Not cut to [low, high].
     - "ems": also the table ``share``, of the G bins of the range in ascending order, and the table ``quantile``, both
       of ``Distribution``.
 
@@ -51,17 +52,38 @@ class BlockDecoder(NumberDecoder):
     def linear(self, cells: Counts, n: int) -> LowRankLinear:
         """Return the unbiased estimate of the mean.
 
+        Its interval is the normal one of the reports and of a few that nobody sent. As Agresti and Coull do (The
+        American Statistician 52, 1998) for two numbers, it adds z^2 reports, half of the largest output and half of
+        the least. Without these, few reports of which none is of a rare number seem to have too little spread.
+
         Raises:
             ValueError: if ``n`` is not positive, or the cells do not fit.
         """
         self.check(cells, n)
         require_reports(n)
         mean, sample = output_moments(cells, n)
-        sample /= (1 - self.block.noise) ** 2
+
+        def interval(coverage: float) -> tuple[Floats, Floats]:
+            z = NormalDist().inv_cdf((1 + coverage) / 2)
+            more = cells.astype(np.float64)
+            more[[0, -1]] += z**2 / 2
+            centre, spread = output_moments(more, n + z**2)
+            half = z * math.sqrt(self._variance(spread) / (n + z**2))
+            return np.array([self._number(centre) - half]), np.array([self._number(centre) + half])
+
+        values, variance = np.array([self._number(mean)]), np.array([self._variance(sample) / n])
+        return LowRankLinear(values, variance, np.array([n]), interval)
+
+    def _number(self, output: float) -> float:
+        """Return the mean number of reports with this mean output."""
+        return self.low + (self.high - self.low) / self.block.grid * self.block.input_at(output)
+
+    def _variance(self, outputs: float) -> float:
+        """Return the variance of the number that one report counts as, for this sample variance of the outputs."""
         # The noise alone has at least the variance at the middle of the range, though a small sample may have less.
         least = float(self.block.variance(np.array(self.block.grid / 2)))
         step = (self.high - self.low) / self.block.grid
-        return mean_of(self.low + step * self.block.input_at(mean), step**2 * max(sample, least) / n, n)
+        return step**2 * max(outputs / (1 - self.block.noise) ** 2, least)
 
     def p_values(self, cells: Counts, n: int) -> Mapping[Flag, float]:
         """Return how probable it is that some run of outputs has so few or so many of n honest reports.

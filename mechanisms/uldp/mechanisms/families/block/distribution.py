@@ -15,11 +15,11 @@ from uldp.schemas.table import INTERVAL_LEVEL
 QUANTILE_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 _Z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
-# The smoothing whose derivatives give the errors of shares below a number, and those of single bins, of which less
-# smoothing is needed: it makes neighbours err together.
-_BELOW, _BINS = SMOOTHINGS[1], SMOOTHINGS[1] / 10
-# Up to this smoothing at least, all fits are within the intervals of bins.
-_NEARLY_FREE = SMOOTHINGS[2]
+# The smoothing whose derivatives give the errors of shares below a number, up to so many bins. More bins need more, for
+# the kernel reaches less far, and without smoothing the derivatives of a share near 0 are of any size.
+_BELOW, _FEW_BINS = SMOOTHINGS[1], 128
+# Intervals of bins hold all fits up to this smoothing at least, at so many bins; it reaches as far in any range.
+_HARMLESS, _HARMLESS_BINS = SMOOTHINGS[2], 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,24 +60,39 @@ class Distribution:
         sizes = (block.grid, block.width, block.noise)
         self._bins, self._points = BinChannel(*sizes), PointChannel(*sizes)
         self._cells, self._n = cells, n
+        self._below = _BELOW * max(1, block.grid / _FEW_BINS)
         self.smoothing = choose_smoothing(self._bins, cells)
 
     def shares(self) -> Estimated:
         """Return the shares of the bins, shape (G,)."""
-        parts = np.array([*SMOOTHINGS, _BINS])
+        parts = np.array(SMOOTHINGS)
         fits = self._fits(self._bins, parts)
-        moves = responses(self._bins, self._cells / self._n, fits[-1], _BINS)
-        low, high = self._around(fits[parts <= max(self.smoothing, _NEARLY_FREE)], moves)
-        return Estimated(fits[SMOOTHINGS.index(self.smoothing)], np.maximum(low, 0), np.minimum(high, 1))
+        values = fits[SMOOTHINGS.index(self.smoothing)]
+        half = _Z * self._errors_of_bins(values, fits.max(axis=0))
+        harmless = _HARMLESS * max(1, self._bins.bins / _HARMLESS_BINS) ** 2
+        near = fits[parts <= max(self.smoothing, harmless)]
+        low, high = near.min(axis=0) - half, near.max(axis=0) + half
+        return Estimated(values, np.maximum(low, 0), np.minimum(high, 1))
+
+    def _errors_of_bins(self, shares: Floats, most: Floats) -> Floats:
+        """Return the standard errors of the shares of bins, by the information that n reports have about all of them.
+
+        Reports hardly tell neighbours from each other, so a bin is expected beforehand within the mean of its largest
+        fit and an equal share.
+        """
+        laws = self._bins.outputs(np.eye(self._bins.bins))
+        information = self._n * (laws / self._bins.outputs(shares)) @ laws.T
+        beforehand = ((most + 1 / self._bins.bins) / 2) ** -2
+        return np.asarray(np.sqrt(np.linalg.inv(information + np.diag(beforehand)).diagonal()))
 
     def quantiles(self, shares: Floats) -> Estimated:
         """Return the quantiles at ``QUANTILE_LEVELS`` of a distribution with these shares of bins, shape (G,)."""
-        fits = self._fits(self._points, np.array([0, self.smoothing, _BELOW]))
-        moves = responses(self._points, self._cells / self._n, fits[-1], _BELOW)
+        fits = self._fits(self._points, np.array([0, self.smoothing, self._below]))
+        moves = responses(self._points, self._cells / self._n, fits[-1], self._below)
         low, high = self._around(fits[:-1].cumsum(axis=-1), moves.cumsum(axis=0))
-        # The first point up to which the share may be the level, and the last.
-        first = np.searchsorted(np.maximum.accumulate(high), QUANTILE_LEVELS) - 1
-        last = np.searchsorted(np.minimum.accumulate(low[::-1])[::-1], QUANTILE_LEVELS) + 1
+        # A share of points up to one is at most that up to a later one, so the ends can ascend.
+        first = np.searchsorted(np.minimum.accumulate(high[::-1])[::-1], QUANTILE_LEVELS) - 1
+        last = np.searchsorted(np.maximum.accumulate(low), QUANTILE_LEVELS) + 1
         ends, below = np.linspace(0, 1, len(shares) + 1), np.concatenate([[0], np.cumsum(shares)])
         values = np.interp(QUANTILE_LEVELS, below, ends)
         start, end = (ends[np.clip(points, 0, len(shares))] for points in (first, last))
@@ -87,5 +102,7 @@ class Distribution:
         return ems(channel, np.tile(self._cells, (len(smoothings), 1)), smoothings)
 
     def _around(self, fits: Floats, moves: Floats) -> tuple[Floats, Floats]:
-        half = _Z * stderr(moves, self._cells / self._n, self._n)
+        # Few reports hit few outputs. As in the interval of the mean, z^2 reports are added, here of all outputs alike.
+        n = self._n + _Z**2
+        half = _Z * stderr(moves, np.asarray((self._cells + _Z**2 / len(self._cells)) / n, dtype=np.float64), n)
         return fits.min(axis=0) - half, fits.max(axis=0) + half
