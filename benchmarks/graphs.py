@@ -20,12 +20,13 @@ from benchmarks.rows import clock
 from benchmarks.workloads import WINDOW, Workload
 from uldp.pipelines.jobs.aggregate import JobAggregate
 from uldp.schemas.arrays import Counts
+from uldp.schemas.codec.packed import grouped
 from uldp.schemas.framing import HEADER_SIZE, load_schema
 from uldp.schemas.records import Message
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.durations import milliseconds
 from uldp.schemas.statistic import Statistic
-from uldp.transforms.io.chunks import Chunk, chunked
+from uldp.transforms.io.chunks import Chunk, ChunkSize
 
 #: Support counts, as the bytes of their int64, by (collection, version, start of the window).
 Totals = dict[tuple[str, int, int], bytes]
@@ -164,7 +165,7 @@ class _Feed:
 
     def read(self, index: int) -> list[Chunk]:
         began = clock()
-        chunks = list(chunked(self.workload.chunk(index)))
+        chunks = list(map(Chunk, grouped(self.workload.chunk(index), ChunkSize.BYTES)))
         self.seconds += clock() - began
         return chunks
 

@@ -247,7 +247,6 @@ def test_ids_wait_only_where_a_step_has_compared_them(
     monkeypatch.setattr(_CountSpansFn, "MAX_WAITING", parts[0].nbytes)  # two parts without ids have fewer bytes
     assert 2 * parts[0].without_ids().nbytes < parts[0].nbytes
     fn = _CountSpansFn(SharedSpecs.of(SPECS), coded=deduplicated)
-    fn.setup()
     fn.start_bundle()
     with mock.patch("uldp.transforms.count.count_support", wraps=count_support) as counting:
         for part in parts:

@@ -8,8 +8,9 @@ from apache_beam.utils.timestamp import Timestamp
 
 from tests.fakes.kafka import Raw
 from uldp.schemas.attributes import MAX_VALUE_BYTES
+from uldp.schemas.codec.packed import grouped
 from uldp.schemas.records import SENDER, Message
-from uldp.transforms.io.chunks import ChunkSize, chunked
+from uldp.transforms.io.chunks import ChunkSize
 from uldp.transforms.io.kafka.headers import MAX_HEADERS, attributes
 from uldp.transforms.io.pubsub.source import to_message
 
@@ -49,7 +50,7 @@ def test_dataflows_messages_keep_the_same_attributes() -> None:
 )
 def test_attributes_count_as_bytes_of_a_chunk(heavy: Message) -> None:
     messages = [heavy] * 3
-    assert [len(chunk) for chunk in chunked(messages)] == [1, 1, 1]
+    assert [len(chunk) for chunk in grouped(messages, ChunkSize.BYTES)] == [1, 1, 1]
     size = ChunkSize()
     size.learn(messages)
     assert size.messages(1000) == 1

@@ -11,9 +11,9 @@ from apache_beam.coders.typecoders import registry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp.schemas.codec.packed import NumberedRuns, PackedMessages
+from uldp.schemas.codec.packed import NumberedRuns, PackedMessages, grouped
 from uldp.schemas.records import Message, Missing
-from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, chunked, joined
+from uldp.transforms.io.chunks import Chunk, ChunkCoder, ChunkSize, joined
 
 LONGEST = 2**63 - 1
 
@@ -96,9 +96,9 @@ def test_beam_takes_our_coder_by_itself() -> None:
 @given(st.lists(st.integers(0, 1 << 17)))
 def test_messages_are_joined_in_their_order_to_chunks_of_bounded_size(lengths: list[int]) -> None:
     messages = [Message(bytes(length), index) for index, length in enumerate(lengths)]
-    chunks = list(chunked(messages))
-    assert [message for chunk in chunks for message in chunk.messages] == messages
-    for *others, last in ([len(message.data) for message in chunk.messages] for chunk in chunks):
+    chunks = list(grouped(messages, ChunkSize.BYTES))
+    assert [message for chunk in chunks for message in chunk] == messages
+    for *others, last in ([len(message.data) for message in chunk] for chunk in chunks):
         assert sum(others) < ChunkSize.BYTES
         assert last <= 1 << 17
 
@@ -116,5 +116,5 @@ def test_a_part_that_is_too_large_is_a_chunk_of_its_own() -> None:
 
 
 def test_empty_messages_fill_a_chunk_too() -> None:
-    chunks = chunked(Message(b"", 0) for _ in range(10_000))
+    chunks = grouped((Message(b"", 0) for _ in range(10_000)), ChunkSize.BYTES)
     assert [len(chunk) for chunk in chunks] == [2048, 2048, 2048, 2048, 1808]

@@ -113,9 +113,6 @@ class _CountFn(beam.DoFn):
         self._coded = coded
         self._counted = counter("counted")
 
-    def setup(self) -> None:
-        self._served, self._groups = self._specs.served, self._specs.groups
-
     def start_bundle(self) -> None:
         self._sums: defaultdict[SpanKey, Partial] = defaultdict(Partial)
         self._waiting: dict[CollectionKey, list[ReportColumns]] = defaultdict(list)
@@ -144,8 +141,8 @@ class _CountFn(beam.DoFn):
     def _count_all(self) -> None:
         by_rules: defaultdict[str, list[CollectionKey]] = defaultdict(list)
         # Those of a group one after the other, so that few groups are counted in parts.
-        for key in sorted(self._waiting, key=self._groups.places.__getitem__):
-            by_rules[self._served[key].rules].append(key)
+        for key in sorted(self._waiting, key=self._specs.groups.places.__getitem__):
+            by_rules[self._specs.served[key].rules].append(key)
         for keys in by_rules.values():
             # A new group begins with each collection at which the reports before it pass a multiple of AT_ONCE.
             before = accumulate((self._reports[key] for key in keys), initial=0)
@@ -155,15 +152,15 @@ class _CountFn(beam.DoFn):
 
     def _count(self, keys: Sequence[CollectionKey]) -> None:
         """Count what waits of collections with the same rules."""
-        collections = {self._groups.places[key]: self._waiting.pop(key) for key in keys}
+        collections = {self._specs.groups.places[key]: self._waiting.pop(key) for key in keys}
         self._counted.inc(sum(self._reports.pop(key) for key in keys))
         self._nbytes -= sum(columns.nbytes for parts in collections.values() for columns in parts)
         slices: Counter[CollectionKey] = Counter()
-        for (group, origin), span in count_support(self._served[keys[0]], collections):
+        for (group, origin), span in count_support(self._specs.served[keys[0]], collections):
             self._sums[group, origin] += span
             slices[group] += len(span)
         for key in keys:
-            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[self._groups.places[key].group])
+            self._enough[key] = max(self.AT_ONCE, self.AT_ONCE_PER_SLICE * slices[self._specs.groups.places[key].group])
 
     def _drain(self) -> Iterator[tuple[SpanKey, Partial]]:
         """Count what waits, and yield each span once."""
@@ -177,7 +174,7 @@ class _CountSlicesFn(_CountFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         for (group, _), span in self._drain():
             for slot, partial in span.slices():
-                served, start = self._groups.find(group, slot)
+                served, start = self._specs.groups.find(group, slot)
                 yield at_time(served.last_of_slice(start), (served.spec.key, partial))
 
 
@@ -212,15 +209,12 @@ class _CollectFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
 
-    def setup(self) -> None:
-        self._served, self._groups = self._specs.served, self._specs.groups
-
     def start_bundle(self) -> None:
         self._spans: defaultdict[SpanKey, Partial] = defaultdict(Partial)
 
     def process(self, element: KeyedPartial, timestamp: Given = beam.DoFn.TimestampParam) -> None:
         key, partial = element
-        served, place, time = self._served[key], self._groups.places[key], timestamp.micros // 1000
+        served, place, time = self._specs.served[key], self._specs.groups.places[key], timestamp.micros // 1000
         slot = time // served.slice_size * served.slice_size + place.offset
         origin = time // served.span_size * served.span_size
         self._spans[place.group, origin] += partial.at(slot)

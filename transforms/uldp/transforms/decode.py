@@ -140,7 +140,7 @@ class _DecodeFn(beam.DoFn):
         self._missing_messages = counter("missing")
 
     def setup(self) -> None:
-        self._served, self._decoder = self._specs.served, self._reader.value
+        self._decoder = self._reader.value
         # The garbage collector takes thousands of messages at a time for objects that may stay, and scans all objects
         # again and again. The objects that a worker has loaded by now do stay; without them, a scan takes no time, and
         # a backfill 25 to 45 % less of the processor's. Freeze once in a process, because the garbage of that moment is
@@ -160,7 +160,7 @@ class _DecodeFn(beam.DoFn):
         self._messages: list[Message] = []
         self._packed: list[PackedMessages] = []
         self._missing: list[Missing] = []
-        self._room = self.ROOM * min(max(1, len(self._served) // self.COLLECTIONS), self.MOST_ROOMS)
+        self._room = self.ROOM * min(max(1, len(self._specs.served) // self.COLLECTIONS), self.MOST_ROOMS)
 
     def process(self, element: Message | Chunk) -> Iterable[Any] | None:
         if isinstance(element, Chunk):
@@ -200,7 +200,7 @@ class _DecodeFn(beam.DoFn):
         for columns in decoded.columns:
             self._columns[columns.collection, columns.version].append(columns)
             self._held += columns.nbytes
-        for key, partial in chain(account_missing(self._served, missing), decoded.partials.items()):
+        for key, partial in chain(account_missing(self._specs.served, missing), decoded.partials.items()):
             self._partials[key] += partial
         if self._shards is None or self._held >= self.MAX_HELD:
             yield from self._emit()
@@ -209,14 +209,14 @@ class _DecodeFn(beam.DoFn):
         if self._columns:
             # The time of the oldest slice, so that none of its windows closes while the elements are under way.
             at = min(
-                self._served[key].last_of_slice(min(int(part.slices.min()) for part in parts))
+                self._specs.served[key].last_of_slice(min(int(part.slices.min()) for part in parts))
                 for key, parts in self._columns.items()
             )
             parts = chain.from_iterable(map(_joined, self._columns.values()))
             for shard, mixed in by_shard(parts, self._shards or 1, self._shard_key):
                 yield at_time(at, (shard, mixed))
         for key, partial in self._partials.items():
-            for part in at_their_times(self._served[key], partial):
+            for part in at_their_times(self._specs.served[key], partial):
                 yield beam.pvalue.TaggedOutput("accounting", part)
         self._columns.clear()
         self._partials.clear()

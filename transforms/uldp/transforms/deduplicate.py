@@ -100,7 +100,6 @@ class _DeduplicateFn(beam.DoFn):
         self._forgets = forgets
 
     def setup(self) -> None:
-        self._served = self._specs.served
         self._cache = self._ids.value
 
     def process(
@@ -129,7 +128,7 @@ class _DeduplicateFn(beam.DoFn):
             self._keep(shard, written, remembered)
             return
         pending = remembered.forget_at() if written else None
-        remembered.write(bags, ids_by_expiry(self._served, parts, masked, fresh))
+        remembered.write(bags, ids_by_expiry(self._specs.served, parts, masked, fresh))
         if self._forgets and (due := remembered.forget_at()) != pending:
             expiry.set(Timestamp(micros=due * 1000))
         self._keep(shard, _write(token), remembered)
@@ -176,7 +175,7 @@ class _DeduplicateFn(beam.DoFn):
                 continue
             copies = part.take(~of_part)
             self._duplicate.inc(len(copies))
-            yield from _account(self._served[part.collection, part.version], copies)
+            yield from _account(self._specs.served[part.collection, part.version], copies)
             if of_part.any():
                 others.append(part.take(of_part))
         if others:

@@ -64,8 +64,5 @@ class _EstimateFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
 
-    def setup(self) -> None:
-        self._served = self._specs.served
-
     def process(self, statistic: Statistic) -> Iterator[Estimate]:
-        return estimates_of(self._served[statistic.collection, statistic.version], statistic)
+        return estimates_of(self._specs.served[statistic.collection, statistic.version], statistic)

@@ -160,9 +160,6 @@ class _Sealer(beam.DoFn):
         self._specs = specs
         self._panes, self._windows = counter("panes"), counter("windows")
 
-    def setup(self) -> None:
-        self._served, self._groups = self._specs.served, self._specs.groups
-
 
 @beam.typehints.with_input_types(KeyedPartial)
 @beam.typehints.with_output_types(Statistic)
@@ -181,7 +178,7 @@ class _SealSpansFn(_Sealer):
 
     def process(self, element: KeyedPartial) -> Iterable[WindowedValue] | None:
         group, span = element
-        served = self._served[group]
+        served = self._specs.served[group]
         self._waiting[served.protocol].append(element)
         self._room -= len(span) * served.mechanism.statistic_size
         return None if self._room > 0 else self._seal()
@@ -197,7 +194,7 @@ class _SealSpansFn(_Sealer):
                 (served, start, total)
                 for group, span in spans
                 for slot, partial in span.slices()
-                for served, start in [self._groups.find(group, slot)]
+                for served, start in [self._specs.groups.find(group, slot)]
                 if (total := WindowSum.of(partial, start)).accounting != NOTHING
             ]
             p_values = p_values_of(protocol.decoder, [total for _, _, total in panes])
@@ -238,7 +235,7 @@ class _SealPanesFn(_Sealer):
         key, total = element
         if total.accounting == NOTHING:
             return
-        served, pane, past = self._served[key], pane_of(info), History.unpack(history.read())
+        served, pane, past = self._specs.served[key], pane_of(info), History.unpack(history.read())
         expiry.set(expires(served.spec.window, window.max_timestamp()))
         early = pane.kind is PaneKind.EARLY
         partial = self._early(served, pane, past, total, waiting) if early else total

@@ -180,9 +180,6 @@ class _SlideSlicesFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
 
-    def setup(self) -> None:
-        self._served = self._specs.served
-
     def process(
         self,
         element: tuple[CollectionKey, Slices],
@@ -190,7 +187,7 @@ class _SlideSlicesFn(beam.DoFn):
         timestamp: Given = beam.DoFn.TimestampParam,
     ) -> Iterator[WindowedValue]:
         key, slices = element
-        served = self._served[key]
+        served = self._specs.served[key]
         if _is_last(window, timestamp, served.slice_size):
             ends = _reports_in(slices, served)
             for start, total in slide(slices, served.window_size, served.slice_size):
@@ -204,14 +201,11 @@ class _SlideSpansFn(beam.DoFn):
     def __init__(self, specs: SharedSpecs) -> None:
         self._specs = specs
 
-    def setup(self) -> None:
-        self._served = self._specs.served
-
     def process(
         self, element: SpanSlices, window: Given = beam.DoFn.WindowParam, timestamp: Given = beam.DoFn.TimestampParam
     ) -> Iterator[KeyedPartial]:
         (key, span), slices = element
-        served = self._served[key]
+        served = self._specs.served[key]
         if _is_last(window, timestamp, served.slice_size):
             ends = _reports_in(slices, served)
             for start, total in slide_span(slices, span, served.window_size, served.slice_size):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from apache_beam.coders import Coder, registry
 
 import uldp.transforms.coders  # noqa: F401 (registers the coder of messages)
-from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages, grouped
+from uldp.schemas.codec.packed import Bodies, NumberedRuns, PackedMessages
 from uldp.schemas.framing import Schema, load_schema
 from uldp.schemas.records import NO_ATTRIBUTES, Message, Missing
 
@@ -189,11 +189,6 @@ def _slices(encoded: bytes, lengths: npt.NDArray[np.uint32], at: int) -> tuple[B
 
 
 registry.register_coder(Chunk, ChunkCoder)
-
-
-def chunked(messages: Iterable[Message]) -> Iterator[Chunk]:
-    """Join single messages into chunks, in their order."""
-    return map(Chunk, grouped(messages, ChunkSize.BYTES))
 
 
 def joined(parts: Iterable[PackedMessages]) -> Iterator[Chunk]:

@@ -70,7 +70,6 @@ class Inbox:
         self._queue, self._progress = queue, progress
         # The number and the size of each segment that the job may not have counted.
         self._uncounted = deque((number_of(path.name), path.stat().st_size) for path in stream.segments())
-        self._taken: list[tuple[str, Message]] = []
         self._due: list[str] = []
         self._stopping = threading.Event()
 
