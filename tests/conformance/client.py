@@ -25,8 +25,14 @@ def payload(case: Mapping[str, Any], user: Mapping[str, Any], draws: Draws) -> i
         ]
         z = parts[0].encode(user["value"], user["tag"], draws)
         return _wrapped(parts, [*levels].index(user["level"]), z, draws)
-    variable = Variable(spec["domain"] | own, spec["mechanism"], known, files=case["files"])
+    variable = variable_of(case)
     return RESPONSES[variable.name](variable, variable.encode(user["value"], user["tag"], draws), draws)
+
+
+def variable_of(case: Mapping[str, Any]) -> Variable:
+    """The only variable of a case."""
+    own = {key: case["spec"][key] for key in ("sensitive", "tags") if key in case["spec"]}
+    return Variable(case["spec"]["domain"] | own, case["spec"]["mechanism"], case["probabilities"], files=case["files"])
 
 
 def kept(case: Mapping[str, Any]) -> Device:

@@ -265,7 +265,7 @@ SYMBOLS: dict[str, Callable[[Variable], int]] = {
     "linear-olh": lambda of: of.points * int(of.printed["g"]),
     "pgr": lambda of: of.points,
     "duchi": lambda of: 2,
-    "block": lambda of: int(of.mechanism["bins"]) + int(of.printed["width"]),
+    "block": lambda of: int(of.mechanism.get("bins", 1024)) + int(of.printed["width"]),
     "geometric": lambda of: len(_noise_weights(of.epsilon, steps := of.mechanism.get("bins", 16))) - steps,
     "cohort-olh": lambda of: of.buckets * int(of.mechanism["cohorts"]),
 }

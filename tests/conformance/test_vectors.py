@@ -10,8 +10,10 @@ import pytest
 
 from tests.conformance import client, functions, variable, vectors
 from tests.conformance.kept import BITS, UNIFORM
+from tests.conformance.responses import RESPONSES, symbols, width
 from tests.mechanisms.protocols import specs
 from uldp.collector.reader import Decoded, ReportReader
+from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.families.local_hashing.randomizer import LocalHashing
 from uldp.schemas.reasons import Reason
 from uldp.schemas.records import Message
@@ -88,6 +90,15 @@ FOLLOWED = [
 def test_there_is_a_case_of_each_mechanism_of_the_client() -> None:
     with_file = {name for name in client.NAMES if f"{name}.json" in NAMES}
     assert {CASES[name]["spec"]["mechanism"]["name"] for name in FOLLOWED} == with_file
+
+
+@pytest.mark.parametrize("name", [name for name in FOLLOWED if CASES[name]["spec"]["mechanism"]["name"] in RESPONSES])
+def test_the_client_knows_the_form_of_payloads(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    form = build_protocol(vectors.load(case, tmp_path)).mechanism.form
+    of = client.variable_of(case)
+    assert symbols(of) in {None, form.symbols}  # tests/test_pieces_of_a_mechanism.py names a number that is not there
+    assert form.width in {None, width(of)}
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
