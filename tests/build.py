@@ -111,10 +111,13 @@ def part(
     skew: Counts | int = 0,
     improbable: int = 0,
     senders: SenderCounts | None = None,
+    payloads: Cells | None = None,
 ) -> Partial:
     """The part of one window."""
     numbers = numbers_of(1, skew, improbable, **asdict(accounting))
-    return Partial(np.zeros(1, dtype=np.int64), numbers, cells, {} if senders is None else {0: senders})
+    return Partial(
+        np.zeros(1, dtype=np.int64), numbers, cells, {} if senders is None else {0: senders}, payloads=payloads
+    )
 
 
 def pane(

@@ -249,7 +249,7 @@ def test_state_of_another_layout_is_refused() -> None:
     encoded = PartialCoder().encode(Partial())
     with pytest.raises(
         StateLayoutError,
-        match=r"^another version of uldp wrote these partial counts: layout 2, expected 3; start .*runbook",
+        match=r"^another version of uldp wrote these partial counts: layout 2, expected 4; start .*runbook",
     ):
         PartialCoder().decode(b"\x02" + encoded[1:])
 

@@ -10,12 +10,15 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests import build
 from uldp.collector.collections import ServedCollection, serve
+from uldp.collector.columns import ReportColumns
+from uldp.collector.groups import Place
 from uldp.collector.partial import Partial
 from uldp.collector.signals import SenderCounts, sender_digest
 from uldp.mechanisms.catalog import build_protocol
+from uldp.schemas.arrays import Payloads
 from uldp.schemas.flags import Flag
 from uldp.schemas.pane import Accounting, Pane, PaneKind
-from uldp.transforms.count import KeyedPartial
+from uldp.transforms.count import KeyedPartial, count_support
 from uldp.transforms.seal import SealCounts, WindowSum, flags_of, p_values_of, seal
 
 
@@ -77,6 +80,26 @@ def test_improbable_counts() -> None:
     counts[7] = 0
     forged = build.part(counts, Accounting(received=10_000, counted=10_000))
     assert flags(of, forged) == [Flag.IMPROBABLE_COUNTS]
+
+
+def counted(of: ServedCollection, payloads: Payloads) -> Partial:
+    """The part of a window with these reports, as a job counts it."""
+    n, none = len(payloads), np.zeros((0, 2), dtype=np.uint64)
+    columns = ReportColumns(*of.spec.key, none, np.zeros(n, np.int64), payloads, np.zeros(n, np.uint8))
+    ((_, partial),) = count_support(of, {Place(of.spec.key, 0): [columns]})
+    return partial
+
+
+def test_200_equal_payloads_of_20_000_are_flagged_and_honest_ones_are_not() -> None:
+    """1 % of the reports, which the counts alone do not show."""
+    spec = build.spec(domain={"size": 100}, mechanism={"name": "ss", "epsilon": 1.0})
+    of, rng = serve([spec])[spec.key], np.random.default_rng(5)
+    payloads = of.mechanism.perturb(rng.integers(0, 100, 20_000), rng)
+    assert flags(of, counted(of, payloads)) == []
+    forged = payloads.take(np.maximum(np.arange(20_000), 200), axis=0)
+    assert flags(of, counted(of, forged)) == [Flag.EQUAL_PAYLOADS]
+    parts = counted(of, forged[:100]), counted(of, forged[100:150]), counted(of, forged[150:])
+    assert flags(of, sum(parts, Partial())) == [Flag.EQUAL_PAYLOADS]
 
 
 @pytest.mark.parametrize(("limit", "raised"), [(3, []), (2, [Flag.BUSY_SENDER])])

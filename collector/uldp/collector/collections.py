@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from uldp.collector.repeats import CELLS, is_sketched
 from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.protocol.ldp_protocol import LdpProtocol
 from uldp.mechanisms.protocol.mechanism import Mechanism
@@ -45,6 +46,11 @@ class ServedCollection:
         return self.protocol.mechanism
 
     @cached_property
+    def sketched(self) -> bool:
+        """Whether windows have a sketch of their payloads; see ``uldp.collector.repeats``."""
+        return is_sketched(self.mechanism)
+
+    @cached_property
     def device_digest(self) -> str:
         """See ``CollectionSpec.device_digest``; cached, because each pane needs it."""
         return self.spec.device_digest if self.twin is None else self.twin.device_digest
@@ -71,7 +77,8 @@ class ServedCollection:
     @cached_property
     def span_size(self) -> int:
         """Milliseconds of the spans of time slices that a bounded job sums together; see ``Partial``."""
-        return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // self.mechanism.statistic_size))
+        cells = self.mechanism.statistic_size + CELLS * self.sketched
+        return self.slice_size * max(1, min(_MOST_SLICES, BLOCK_CELLS // cells))
 
     @cached_property
     def closes_after(self) -> int:

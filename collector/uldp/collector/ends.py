@@ -8,6 +8,7 @@ two windows, the one with the finer slices has its first or its last one, with e
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 
@@ -58,7 +59,7 @@ class SliceReports:
         """Return the sum of the window from ``start`` on, whose slot is 0, with the reports at its ends, if any."""
         if not self._starts:
             return total
-        return Partial(total.slots, total.numbers, total.cells, total.senders, {0: self.at_ends(start)})
+        return replace(total, ends={0: self.at_ends(start)})
 
     def at_ends(self, start: int) -> Counts:
         """Return the reports at the ends of the window from ``start`` on.

@@ -58,6 +58,8 @@ class Partial:
             are 0 for a slice in which none was.
         senders: Number of reports by sender for the slices that have it, by slot.
         ends: Number of reports at the ends of sliding windows, by slot; see ``SliceReports.at_ends``.
+        payloads: The sketches of the payloads of all slices, as ``cells``; None where none is kept. See
+            ``uldp.collector.repeats``.
     """
 
     slots: Times = field(default_factory=lambda: _ONE_SLOT[:0])
@@ -65,6 +67,7 @@ class Partial:
     cells: Cells | None = None
     senders: Mapping[int, SenderCounts] = field(default_factory=dict)
     ends: Mapping[int, Counts] = field(default_factory=dict)
+    payloads: Cells | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -75,12 +78,9 @@ class Partial:
         if self.slots.tobytes() != other.slots.tobytes():
             slots = np.union1d(self.slots, other.slots)
             self, other = self._spread(slots), other._spread(slots)
-        if self.cells is None or other.cells is None:
-            cells = other.cells if self.cells is None else self.cells
-        else:
-            cells = add_cells(self.cells, other.cells)
+        cells, payloads = _sum(self.cells, other.cells), _sum(self.payloads, other.payloads)
         senders, ends = _sum_by_slot(self.senders, other.senders), _sum_by_slot(self.ends, other.ends)
-        return Partial(self.slots, self.numbers + other.numbers, cells, senders, ends)
+        return Partial(self.slots, self.numbers + other.numbers, cells, senders, ends, payloads)
 
     def _spread(self, slots: Times) -> "Partial":
         """Return the same parts among the same slices or more."""
@@ -89,8 +89,10 @@ class Partial:
         at = np.searchsorted(slots, self.slots)
         numbers = np.zeros((len(slots), NUMBERS), dtype=np.int64)
         numbers[at] = self.numbers
-        cells = None if self.cells is None else spread_rows(self.cells, at, len(slots))
-        return Partial(slots, numbers, cells, self.senders, self.ends)
+        cells, payloads = (
+            None if each is None else spread_rows(each, at, len(slots)) for each in (self.cells, self.payloads)
+        )
+        return Partial(slots, numbers, cells, self.senders, self.ends, payloads)
 
     @property
     def accounting(self) -> Accounting:
@@ -112,7 +114,7 @@ class Partial:
         """Return the part of a slice, whose slot is 0, with another slot."""
         senders = {slot: self.senders[0]} if self.senders else {}
         ends = {slot: self.ends[0]} if self.ends else {}
-        return Partial(_ONE_SLOT + slot, self.numbers, self.cells, senders, ends)
+        return Partial(_ONE_SLOT + slot, self.numbers, self.cells, senders, ends, self.payloads)
 
     def cut(self, size: int) -> Iterator[tuple[int, "Partial"]]:
         """Cut slices of one collection, not windows, at the multiples of ``size`` milliseconds.
@@ -127,7 +129,7 @@ class Partial:
         if len(bounds) == 2:
             yield int(origins[0]), self
             return
-        cells = None if self.cells is None else unstack_cells(self.cells, len(self))
+        cells, payloads = self._rows(self.cells), self._rows(self.payloads)
         for first, end in pairwise(bounds):
             slots = self.slots[first:end]
             yield (
@@ -137,12 +139,13 @@ class Partial:
                     self.numbers[first:end],
                     None if cells is None else stack_cells(cells[first:end]),
                     {slot: each for slot, each in self.senders.items() if slots[0] <= slot <= slots[-1]},
+                    payloads=None if payloads is None else stack_cells(payloads[first:end]),
                 ),
             )
 
     def slices(self) -> Iterator[tuple[int, "Partial"]]:
         """Yield the slot of each slice, and its part with slot 0. One whose reports were not counted has no cells."""
-        cells = None if self.cells is None else unstack_cells(self.cells, len(self))
+        cells, payloads = self._rows(self.cells), self._rows(self.payloads)
         counted = self.numbers[:, _COUNTED].tolist()
         for row, slot in enumerate(self.slots.tolist()):
             yield (
@@ -153,8 +156,13 @@ class Partial:
                     cells[row] if cells is not None and counted[row] else None,
                     {0: self.senders[slot]} if slot in self.senders else {},
                     {0: self.ends[slot]} if slot in self.ends else {},
+                    payloads[row] if payloads is not None and counted[row] else None,
                 ),
             )
+
+    def _rows(self, cells: Cells | None) -> list[Cells] | None:
+        """Return the cells of each slice."""
+        return None if cells is None else unstack_cells(cells, len(self))
 
 
 #: What slots have: numbers of reports by sender, or of the ends of windows.
@@ -165,3 +173,10 @@ def _sum_by_slot(one: Mapping[int, _OfSlot], other: Mapping[int, _OfSlot]) -> Ma
     if not one or not other:
         return one or other
     return {**one, **{slot: one[slot] + each if slot in one else each for slot, each in other.items()}}
+
+
+def _sum(one: Cells | None, other: Cells | None) -> Cells | None:
+    """Add cells, either of which may be None."""
+    if one is None or other is None:
+        return other if one is None else one
+    return add_cells(one, other)

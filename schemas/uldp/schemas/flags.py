@@ -18,6 +18,7 @@ class Flag(StrEnum):
     INCOMPLETE = "incomplete"
     MISSING_REPORTS = "missing_reports"
     IMPROBABLE_PAYLOADS = "improbable_payloads"
+    EQUAL_PAYLOADS = "equal_payloads"
     IMPROBABLE_COUNTS = "improbable_counts"
     IMPROBABLE_STRATA = "improbable_strata"
     LEVELS_DIFFER = "levels_differ"
@@ -39,6 +40,7 @@ MEANING: dict[Flag, str] = {
     Flag.INCOMPLETE: "the job was stopped or drained before the window had ended; reports are missing",
     Flag.MISSING_REPORTS: "the source lost messages before they could be read, while the window was open",
     Flag.IMPROBABLE_PAYLOADS: "more payloads are improbable, such as by too many set bits, than honest devices send",
+    Flag.EQUAL_PAYLOADS: "more payloads are equal than honest devices send",
     Flag.IMPROBABLE_COUNTS: "no distribution of true values makes this statistic probable",
     Flag.IMPROBABLE_STRATA: "more or fewer reports are about a variable of the record than its share makes probable",
     Flag.LEVELS_DIFFER: "the users of one level of privacy hold other values than those of another",

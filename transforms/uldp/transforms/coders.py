@@ -197,7 +197,7 @@ class MixedColumnsCoder(DeterministicCoder):
 
 
 class PartialCoder(DeterministicCoder):
-    """Encodes a version, then slots, numbers, cells, senders and the ends of windows.
+    """Encodes a version, then slots, numbers, cells, sketches of payloads, senders and the ends of windows.
 
     The bytes are state: an updated job reads the bytes of the job before it. A changed layout needs a new version.
 
@@ -205,17 +205,22 @@ class PartialCoder(DeterministicCoder):
     and a runner copies their bytes several times.
     """
 
-    _VERSION = 3
+    _VERSION = 4
     _HEAD = struct.Struct("<BII")
     _SENDERS = struct.Struct("<qI")
     _END = struct.Struct("<q")
+    #: The bit of the number of slots with senders that says that there are sketches.
+    _SKETCHED = 1 << 31
 
     def encode(self, value: Partial) -> bytes:
         """Write the version and all parts."""
-        out = bytearray(self._HEAD.pack(self._VERSION, len(value), len(value.senders)))
+        sketched = 0 if value.payloads is None else self._SKETCHED
+        out = bytearray(self._HEAD.pack(self._VERSION, len(value), len(value.senders) | sketched))
         out += value.slots.tobytes()
         _write_counts(out, smallest(as_sparse(value.numbers.reshape(-1))))
         _write_counts(out, value.cells)
+        if value.payloads is not None:
+            _write_counts(out, value.payloads)
         for slot, senders in sorted(value.senders.items(), key=itemgetter(0)):
             out += self._SENDERS.pack(slot, len(senders.digests))
             out += senders.digests.tobytes() + senders.reports.tobytes()
@@ -238,8 +243,9 @@ class PartialCoder(DeterministicCoder):
         slots = np.frombuffer(encoded, np.int64, k, self._HEAD.size)
         numbers, at = _read_counts(encoded, self._HEAD.size + 8 * k)
         cells, at = _read_counts(encoded, at)
+        payloads, at = _read_counts(encoded, at) if of_senders & self._SKETCHED else (None, at)
         senders = {}
-        for _ in range(of_senders):
+        for _ in range(of_senders & ~self._SKETCHED):
             slot, n = self._SENDERS.unpack_from(encoded, at)
             at += self._SENDERS.size
             digests = np.frombuffer(encoded, np.uint64, n, at)
@@ -252,11 +258,12 @@ class PartialCoder(DeterministicCoder):
             assert counts is not None
             ends[slot] = as_dense(counts)
         assert numbers is not None
-        return Partial(slots, as_dense(numbers).reshape(k, NUMBERS), cells, senders, ends)
+        return Partial(slots, as_dense(numbers).reshape(k, NUMBERS), cells, senders, ends, payloads)
 
     def estimate_size(self, value: Partial) -> int:
         """Return about the encoded size without encoding; Beam would encode the value to sample its size."""
-        return value.slots.nbytes + value.numbers.size + (0 if value.cells is None else len(_given(value.cells)))
+        counts = sum(len(_given(cells)) for cells in (value.cells, value.payloads) if cells is not None)
+        return value.slots.nbytes + value.numbers.size + counts
 
 
 _NONE, _DENSE, _SPARSE = range(3)

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
-from typing import Any
+from typing import Any, cast
 
 import apache_beam as beam
 import numpy as np
@@ -15,9 +15,11 @@ from uldp.collector.collections import ServedCollection
 from uldp.collector.columns import MixedColumns, ReportColumns, slice_groups
 from uldp.collector.groups import Place
 from uldp.collector.partial import Partial, numbers_of
+from uldp.collector.repeats import CELLS, payload_cells
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.collector.signals import improbable_counts, skew_counts
-from uldp.mechanisms.protocol.cells import stack_cells
+from uldp.mechanisms.protocol.cells import Cells, as_sparse, count_symbols, smallest, stack_cells
+from uldp.schemas.arrays import Packed, Symbols
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.coders import PartialCoder
 from uldp.transforms.internals import Given, WindowedValue
@@ -57,6 +59,7 @@ def count_support(
     parts = [part for parts in collections.values() for part in parts]
     k = len(starts)
     cells = served.mechanism.tally([part.payloads for part in parts], groups, k)
+    payloads = _sketches(parts, groups, k) if served.sketched else None
     signals = np.concatenate([part.signals for part in parts])
     n, skew, improbable = np.bincount(groups), skew_counts(signals, groups, k), improbable_counts(signals, groups, k)
     numbers = numbers_of(k, skew, improbable, received=n, counted=n)
@@ -67,12 +70,21 @@ def count_support(
     order = np.lexsort((slots, spans, named))
     named, spans, slots, numbers = named[order], spans[order], slots[order], numbers[order]
     cells = [cells[row] for row in order.tolist()]
+    payloads = None if payloads is None else [payloads[row] for row in order.tolist()]
     ends = np.flatnonzero((spans[1:] != spans[:-1]) | (named[1:] != named[:-1])) + 1
     keys = list(collections)
     for first, end in pairwise([0, *ends.tolist(), k]):
         rows = slice(first, end)
-        span = Partial(slots[rows], numbers[rows], stack_cells(cells[rows]))
+        sketches = None if payloads is None else stack_cells(payloads[rows])
+        span = Partial(slots[rows], numbers[rows], stack_cells(cells[rows]), payloads=sketches)
         yield (keys[named[first]].group, int(spans[first]) * served.span_size), span
+
+
+def _sketches(parts: Sequence[ReportColumns], groups: Symbols, k: int) -> list[Cells]:
+    """Return the sketch of the payloads of each of k groups of reports; few reports have a sparse one."""
+    hashed = np.concatenate([payload_cells(cast(Packed, part.payloads)) for part in parts])
+    counted = count_symbols(hashed, groups, k, CELLS)
+    return [smallest(as_sparse(cells)) if isinstance(cells, np.ndarray) else cells for cells in counted]
 
 
 @dataclass

@@ -16,6 +16,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from uldp.collector.collections import ServedCollection
 from uldp.collector.partial import Partial
 from uldp.collector.published import History, differs, early_step, has_few_at_ends, public, reports_of
+from uldp.collector.repeats import repeats_p_value
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL, excess_p_value
 from uldp.mechanisms.protocol.cells import as_dense
@@ -45,12 +46,14 @@ class WindowSum(NamedTuple):
     accounting: Accounting
     signals: Signals
     ends: Counts | None = None
+    most_alike: int = 0
 
     @classmethod
     def of(cls, partial: Partial, start: int) -> "WindowSum":
         """Return the sum of the window that starts at ``start``, in milliseconds."""
         cells = None if partial.cells is None else as_dense(partial.cells)
-        return cls(cells, partial.accounting, partial.signals(start), partial.ends.get(0))
+        most_alike = 0 if partial.payloads is None else int(as_dense(partial.payloads).max())
+        return cls(cells, partial.accounting, partial.signals(start), partial.ends.get(0), most_alike)
 
 
 def p_values_of(decoder: Decoder, sums: Sequence[WindowSum]) -> list[Mapping[Flag, float]]:
@@ -68,7 +71,7 @@ def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag,
         total: The sum of the window.
         p_values: See ``p_values_of``.
     """
-    limits, (cells, accounting, signals, ends) = served.spec.limits, total
+    limits, (cells, accounting, signals, ends, most_alike) = served.spec.limits, total
     reports = (accounting.counted,) if cells is None else served.protocol.decoder.reports(cells, accounting.counted)
     if max(reports) < limits.min_reports:
         yield Flag.FEW_REPORTS
@@ -85,11 +88,17 @@ def flags_of(served: ServedCollection, total: WindowSum, p_values: Mapping[Flag,
     improbable = signals.improbable_reports
     if improbable and excess_p_value(improbable, accounting.counted, IMPROBABLE_TAIL) < ALARM_LEVEL:
         yield Flag.IMPROBABLE_PAYLOADS
+    if most_alike and _repeats_p_value(served, total) < ALARM_LEVEL:
+        yield Flag.EQUAL_PAYLOADS
     yield from (flag for flag, p_value in p_values.items() if p_value < ALARM_LEVEL)
     most = limits.max_reports_per_sender
     busiest = signals.busiest_sender
     if most is not None and busiest is not None and busiest.reports > most:
         yield Flag.BUSY_SENDER
+
+
+def _repeats_p_value(served: ServedCollection, total: WindowSum) -> float:
+    return repeats_p_value(total.most_alike, total.accounting.counted, served.mechanism.repeat_probability)
 
 
 def _exceeds(limit: float | None, part: int, received: int) -> bool:

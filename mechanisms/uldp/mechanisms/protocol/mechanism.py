@@ -118,6 +118,11 @@ class Mechanism(ABC):
     reports_symbols: bool = False
     structure: tuple[int, ...] = ()
 
+    @property
+    def repeat_probability(self) -> float:
+        """The most that two independent honest reports have the same payload with, whatever their symbols."""
+        return 1.0
+
     @abstractmethod
     def perturb(self, symbols: Values, randomness: Randomness) -> Payloads:
         """Perturb true symbols of shape (n,) into n payloads.
@@ -261,6 +266,13 @@ class UniformNoise(Mechanism):
         assert self.form.symbols is not None  # mechanisms that send bytes know it themselves
         return math.log(self.form.symbols)
 
+    @property
+    def repeat_probability(self) -> float:
+        """See ``Mechanism``. Under LDP no payload has more than e^epsilon times the mean probability of all."""
+        if self.guarantee.epsilon is None or self.guarantee.privacy is not Privacy.LDP:
+            return 1.0
+        return math.exp(min(0.0, self.guarantee.epsilon - self.log_payloads))
+
     @abstractmethod
     def uniform(self, n: int, randomness: Randomness) -> Payloads:
         """Draw n payloads uniformly from those that noise can give."""
@@ -279,3 +291,9 @@ class BitNoise(Mechanism):
     @abstractmethod
     def bit_law(self) -> tuple[Floats, Floats]:
         """Shape (bits,) each: the probability that a bit of the symbol is cleared, and that any other bit is set."""
+
+    @property
+    def repeat_probability(self) -> float:
+        """See ``Mechanism``. Two reports of one symbol are the most alike, and differ by their noise alone."""
+        alike = [cleared**2 + (1 - cleared) ** 2 for cleared in self.bit_law]
+        return float(np.prod(np.maximum(*alike)))

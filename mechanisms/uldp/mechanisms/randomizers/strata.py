@@ -88,6 +88,11 @@ class Strata(Mechanism):
         self.partitions = all(part.partitions for part in parts)
         self.guarantee = _weakest([part.guarantee for part in parts])
 
+    @property
+    def repeat_probability(self) -> float:
+        """See ``Mechanism``: that of the part whose payloads repeat the most."""
+        return max(part.repeat_probability for part in self.parts)
+
     def draw(self, n: int, randomness: Randomness) -> Symbols:
         """Draw the number of a part for each of n devices."""
         return np.searchsorted(self._draws_below, randomness.integers(0, _DRAWS, n), side="right")

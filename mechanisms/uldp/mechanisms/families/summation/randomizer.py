@@ -91,6 +91,11 @@ class Summation(Mechanism):
         bits = [1 / (1 + math.exp(min(epsilon / 2 * 2**bit, 700.0))) for bit in range(15)]
         self.bit_probabilities = tuple(probability for probability in bits if probability >= 2**-53)
 
+    @property
+    def repeat_probability(self) -> float:
+        """See ``Mechanism``; that of the flipped bits, which the magnitudes make smaller still."""
+        return self._flipped.repeat_probability
+
     def perturb(self, symbols: Values, randomness: Randomness) -> Packed:
         """Perturb true symbols of shape (n,) into payloads of shape (n, 2 |Z|). The draws are the same for all symbols.
 
