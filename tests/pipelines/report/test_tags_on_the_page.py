@@ -15,7 +15,7 @@ from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.errors import RequestError
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
-from uldp.schemas.table import TableName
+from uldp.schemas.table import Basis, TableName
 
 SPEC = CollectionSpec.parse(pum_spec())
 #: One user in ten hides the first value; all others hold the others.
@@ -61,6 +61,26 @@ def test_each_value_has_what_is_visible_and_how_many_may_hold_it(out: Path) -> N
     words = page(out).words
     assert "Value Estimate 95 % interval Visible Up to" in words
     assert largest_row(fired()) in words
+
+
+def test_where_background_puts_most_of_a_share_its_interval_is_the_band(out: Path) -> None:
+    shown = fired()
+    changed = {
+        TableName.SHARE: lambda table: replace(table, basis=Basis.NORMAL),
+        TableName.VISIBLE: lambda table: replace(table, values=0 * table.values),
+    }
+    tables = [changed.get(table.name, lambda same: same)(table) for table in shown.estimate.tables]
+    save(out, pum_spec(), shown._replace(estimate=replace(shown.estimate, tables=tuple(tables))))
+    words = page(out).words
+    share, band = (shown.estimate.table(name) for name in (TableName.SHARE, TableName.BAND))
+    assert share is not None
+    assert band is not None
+    assert band.low is not None
+    assert band.high is not None
+    i = int(np.argmax(share.values))
+    figures = (100 * each[i] for each in (share.values, band.low, band.high, band.high))
+    assert "{:.2f} {:.2f} to {:.2f} 0.00 {:.2f}".format(*figures) in words
+    assert "Where background knowledge puts more than half of an estimate" in words
 
 
 def rectangles(html: Any) -> list[tuple[str, float, float]]:

@@ -44,8 +44,9 @@ def test_shares_have_their_intervals() -> None:
 def test_of_each_value_the_lines_say_what_is_visible_and_what_may_be_hidden() -> None:
     assert lines(SHARE, VISIBLE, BAND, HIDDEN, top=2) == [
         "  the 2 largest of 3 values, in % with 95 % intervals",
+        "  (where background puts more than half of a share, with the interval of any background)",
         "        green   60.0  50.0 to 70.0  50.0 visible, up to 100.0 if hidden",
-        "          red   25.0  20.0 to 30.0   0.0 visible, up to  17.6 if hidden",
+        "          red   25.0   0.0 to 17.6   0.0 visible, 20.0 to 30.0 if the background holds",
         "  behind tags, in % with 95 % intervals",
         "         home    5.0   4.0 to  6.0",
         "    workplace   35.0  30.0 to 40.0",

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from uldp.pipelines.report.coverage import Covered, covered
-from uldp.pipelines.results.tables import decimals, intervals_text, of_attributes, shown, unit_of
+from uldp.pipelines.results.tables import carried, decimals, intervals_text, of_attributes, shown, unit_of
 from uldp.pipelines.simulation.truth import KnownShares
 from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
@@ -32,10 +32,11 @@ class Row:
         label: The name of the value.
         sensitive: Whether to mark it as sensitive.
         share: The estimate.
-        interval: The ends of its interval, if there is one.
+        interval: The ends of its interval, if there is one; those of the band where ``carried``.
         forged: The ends of the interval that allows for forgers, if the spec assumes any.
         visible: With tags, the part of the share that was measured; background knowledge puts the rest there.
         band: With tags, the ends of the interval that holds whatever is behind the tags.
+        carried: Whether background puts more than half of the share.
         p_value: Of a candidate, the probability of so large an estimate if nobody holds it.
         found: Whether that is significant among all candidates.
         truth: The true share, if it is known.
@@ -48,6 +49,7 @@ class Row:
     forged: tuple[float, float] | None
     visible: float | None
     band: tuple[float, float] | None
+    carried: bool
     p_value: float | None
     found: bool
     truth: float | None
@@ -174,16 +176,17 @@ def shares_of(
         )
     )
     order, labels = shown(table, spec, TOP), value_labels(table, spec)
-    sensitive = _sensitive(table, spec)
+    sensitive, of_background = _sensitive(table, spec), carried(table, visible, band)
     rows = [
         Row(
             labels[i],
             bool(sensitive[i]),
             float(table.values[i]),
-            _interval_of(table, i),
+            _interval_of(band if band is not None and of_background[i] else table, i),
             _forged_of(table, i),
             None if visible is None else float(visible.values[i]),
             None if band is None else _interval_of(band, i),
+            bool(of_background[i]),
             None if p_value is None else float(p_value.values[i]),
             found is not None and bool(found.values[i]),
             None if truth is None else float(truth.shares[i]),
@@ -206,7 +209,16 @@ def shares_of(
         places=decimals(table.stderr[order]),
         rows=rows,
         scale=Scale.covering(
-            [end for row in rows for end in (row.share, row.truth or 0.0, row.visible or 0.0, *(row.interval or ()))]
+            [
+                end
+                for row in rows
+                for end in (
+                    row.share,
+                    row.truth or 0.0,
+                    row.visible or 0.0,
+                    *(() if row.carried or row.interval is None else row.interval),  # as those of bands, it may be wide
+                )
+            ]
         ),
         scatter=_scatter(table.values, _interval(table), sensitive, shares),
         heat_map=_heat_map(table.values, visible, shares, grid),

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from uldp.schemas.arrays import Floats
+from uldp.schemas.arrays import Floats, Mask
 from uldp.schemas.estimate import Estimate
 from uldp.schemas.labels import value_labels
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.schemas.specs.kinds import ListedValues
 from uldp.schemas.specs.mistakes import printable
-from uldp.schemas.table import Table, TableName
+from uldp.schemas.table import Basis, Table, TableName
 
 #: The tables of shares: they belong together.
 SHARES = (TableName.SHARE, TableName.HIDDEN, TableName.BOUND)
@@ -85,13 +86,23 @@ def unit_of(share: Table, spec: CollectionSpec) -> str:
     return ListedValues.unit if variable is None else variable.kind.unit
 
 
+def carried(share: Table, visible: Table | None, band: Table | None) -> Mask:
+    """Return of which values background puts more than half of the share, so that the band is their interval."""
+    if visible is None or band is None or band.low is None or share.basis is Basis.ANY_BACKGROUND:
+        return np.zeros(len(share.values), dtype=np.bool_)
+    return np.asarray(visible.values < share.values / 2)
+
+
 def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, top: int) -> Iterator[str]:
     """Yield the lines of the shares of one variable, with one width and one number of decimals."""
     share, hidden, bound = (estimate.table(name, of) for name in SHARES)
     if share is None:
         return
     labels, order = value_labels(share, spec), shown(share, spec, top)
-    entries, names = [(share, i) for i in order], [printable(labels[i]) for i in order]
+    visible, band = (estimate.table(name, of) for name in (TableName.VISIBLE, TableName.BAND))
+    any_background = carried(share, visible, band)
+    first = share if band is None else _with_ends(share, band, any_background)
+    entries, names = [(first, i) for i in order], [printable(labels[i]) for i in order]
     if hidden is not None:
         entries += [(hidden, i) for i in range(len(hidden.values))]
         names += value_labels(hidden, spec)
@@ -106,6 +117,8 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
     about, n = of_attributes(of), "" if share.n == estimate.n else f", n {share.n:,}"
     errors = partial(_errors, estimate)
     yield f"  the {len(order)} largest of {len(labels)} {unit_of(share, spec)}{about}{n}, in % {errors(share)}"
+    if any_background[order].any():
+        yield "  (where background puts more than half of a share, with the interval of any background)"
     yield from (f"{line}{part}" for line, part in zip(lines, parts, strict=False))
     if hidden is not None:
         yield f"  behind tags{about}, in % {errors(hidden)}"
@@ -115,6 +128,13 @@ def _shares_text(estimate: Estimate, of: tuple[str, ...], spec: CollectionSpec, 
         yield from lines[-len(zones) :]
     if bound is not None:
         yield f"    wrong background knowledge costs at most {bound.values[0]:.3g} in l1 (Theorem 1)"
+
+
+def _with_ends(share: Table, band: Table, of: Mask) -> Table:
+    """Return a table of shares in which some values have the interval of another table."""
+    if share.low is None or share.high is None or band.low is None or band.high is None:
+        return share
+    return replace(share, low=np.where(of, band.low, share.low), high=np.where(of, band.high, share.high))
 
 
 def _figures(entries: Sequence[tuple[Table, int]], places: int) -> list[str]:
@@ -158,9 +178,22 @@ def _parts(estimate: Estimate, of: tuple[str, ...], order: Sequence[int], places
     visible, band = (estimate.table(name, of) for name in (TableName.VISIBLE, TableName.BAND))
     if visible is None or band is None or band.high is None:
         return [""] * len(order)
+    share = estimate.table(TableName.SHARE, of)
+    assert share is not None
     seen = _aligned([percent(visible.values[i], places) for i in order])
     most = _aligned([percent(band.high[i], places) for i in order])
-    return [f"  {share} visible, up to {end} if hidden" for share, end in zip(seen, most, strict=True)]
+    of_background = carried(share, visible, band)
+    return [
+        f"  {part} visible, {_by_background(share, i, places) if of_background[i] else f'up to {end} if hidden'}"
+        for i, part, end in zip(order, seen, most, strict=True)
+    ]
+
+
+def _by_background(share: Table, i: int, places: int) -> str:
+    """Write the interval of a share that relies on the background."""
+    if share.low is None or share.high is None:
+        return "the rest by the background"
+    return f"{percent(share.low[i], places)} to {percent(share.high[i], places)} if the background holds"
 
 
 def _errors(estimate: Estimate, table: Table) -> str:
