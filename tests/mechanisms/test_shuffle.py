@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import product
 from math import comb, exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -171,9 +172,9 @@ def test_each_part_of_a_record_has_its_own_reports() -> None:
     assert [each.epsilon for each in found] == [shuffled_epsilon(1.0, 3000), shuffled_epsilon(1.0, 700)]
 
 
-def of_two_parts(name: str, first: int, second: int, min_reports: int) -> Estimate:
+def of_two_parts(name: str, first: int, second: int, min_reports: int, **keys: Any) -> Estimate:
     """The estimate of so many reports of the first part, and of the last."""
-    spec = build.spec(**SPECS[name] | {"limits": {"min_reports": min_reports}})
+    spec = build.spec(**SPECS[name] | {"limits": {"min_reports": min_reports}} | keys)
     served, n = serve([spec])[spec.key], first + second
     symbols = np.append(np.zeros(first, np.int64), np.full(second, served.mechanism.size - 1))
     cells = served.mechanism.statistic(served.mechanism.perturb(symbols, np.random.default_rng(1)))
@@ -193,3 +194,9 @@ def test_a_table_that_is_withheld_has_no_promise() -> None:
     estimate = of_two_parts("record of bits", 3000, 700, 1000)
     assert [each.of for each in estimate.shuffle] == [("app",)]
     assert estimate.shuffled(("hours",)) is None
+
+
+def test_forgers_that_a_spec_assumes_hide_nobody_and_all_may_be_of_one_part() -> None:
+    estimate = of_two_parts("record of bits", 3000, 50, 1, assume_forgers=0.02)
+    assert [(each.of, each.reports) for each in estimate.shuffle] == [(("app",), 3000 - 61), (("hours",), 0)]
+    assert [each.epsilon for each in estimate.shuffle] == [shuffled_epsilon(1.0, 2939), 1.0]

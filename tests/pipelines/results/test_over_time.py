@@ -104,11 +104,6 @@ def given(keys: dict[str, Any], cells: list[int]) -> tuple[Estimate, list[str]]:
         (LASTING | {"sensitive": [0, 1]}, CELLS, ["epsilon 0.216 (delta 1e-06) by one of 500 protected reports"]),
         ({"mechanism": {"name": "identity"}}, CELLS, []),
         (
-            {"mechanism": {"name": "metric", "epsilon": 1.0}},
-            CELLS,
-            ["no other bound: the theorem of shuffling says nothing of metric"],
-        ),
-        (
             RECORD,
             CELLS,
             [
@@ -136,6 +131,28 @@ def test_an_estimate_says_what_its_tables_alone_give_away(
     assert [line.strip() for line in text] == lines
     assert Estimate.from_avro(found.to_avro()) == found
     assert to_json(found, None, None)["shuffle"] == [each.to_avro() for each in found.shuffle]
+
+
+def test_where_the_theorem_says_nothing_no_promise_is_given() -> None:
+    keys = {"mechanism": {"name": "metric", "epsilon": 1.0}}
+    found, _ = given(keys, CELLS)
+    line = (
+        "whoever sees only these tables may be given as much as epsilon: the theorem of shuffling does not cover metric"
+    )
+    assert line in [each.strip() for each in estimate_text(found, build.spec(**keys)).splitlines()]
+    assert found.shuffle == ()
+    assert {row["shuffle_epsilon"] for row in rows(found, build.spec(**keys))} == {None}
+
+
+def test_an_attribute_with_one_protected_value_has_no_promise() -> None:
+    """No two protected values can then be told apart, and of the other value nothing is promised."""
+    domain = {"record": {"app": {"size": 2, "sensitive": [0]}, "hour": {"size": 3}}}
+    of = {"app": {"name": "mangat"}, "hour": {"name": "rr"}}
+    _, text = given({"domain": domain, "mechanism": RECORD["mechanism"] | {"of": of}}, CELLS)
+    assert [line.strip() for line in text] == [
+        "app: as much as its epsilon",
+        "hour: epsilon 0.216 (delta 1e-06) by one of 500 protected reports",
+    ]
 
 
 def test_each_row_has_the_promise_of_its_attribute_or_level() -> None:

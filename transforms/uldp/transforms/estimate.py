@@ -1,5 +1,6 @@
 """From the sufficient statistic of a window to its published estimates."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -28,7 +29,8 @@ def estimates_of(served: ServedCollection, statistic: Statistic) -> Iterator[Est
     if statistic.supersedes is not None and statistic.supersedes.n < served.spec.limits.min_reports:
         statistic = replace(statistic, supersedes=None)  # no estimate of that pane was published
     names = (*served.spec.mechanism.parts, *served.spec.mechanism.user_groups)
-    promises = tuple(shuffled(served.mechanism, names, statistic.cells, statistic.n))
+    forged = math.ceil((served.spec.assume_forgers or 0.0) * statistic.n)
+    promises = tuple(shuffled(served.mechanism, names, statistic.cells, statistic.n, forged=forged))
     for estimator in served.spec.estimators:
         if tables := tables_of(served.protocol.decoder, served.spec, statistic, estimator):
             published = {table.of for table in tables}

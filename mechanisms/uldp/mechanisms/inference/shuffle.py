@@ -45,7 +45,9 @@ _SUM_ERROR = 1e-6
 _DECADES = 8
 
 
-def shuffled(mechanism: Mechanism, names: Sequence[str], cells: Counts, n: int) -> Iterator[Shuffled]:
+def shuffled(
+    mechanism: Mechanism, names: Sequence[str], cells: Counts, n: int, *, forged: int = 0
+) -> Iterator[Shuffled]:
     """Yield the promise about one report of a window; of a record, or of levels, for each part that has any reports.
 
     Yields none where the proof does not hold: without privacy, if epsilon is for a unit of distance, or if fewer than
@@ -56,6 +58,7 @@ def shuffled(mechanism: Mechanism, names: Sequence[str], cells: Counts, n: int) 
         names: The name of each part, if a reader may know which part a user has: of an attribute, or of a level.
         cells: The statistic of the window.
         n: The number of its reports.
+        forged: So many of them may be forged, by somebody who then knows them. All may be of one part.
     """
     parts: Iterable[tuple[tuple[str, ...], Mechanism, tuple[Counts, int]]] = [((), mechanism, (cells, n))]
     if names and isinstance(mechanism, Strata):
@@ -63,7 +66,7 @@ def shuffled(mechanism: Mechanism, names: Sequence[str], cells: Counts, n: int) 
     for of, part, (own, reports) in parts:
         epsilon, revealed = part.guarantee.epsilon, part.revealed(own)
         if reports and epsilon is not None and revealed is not None:
-            protected = reports - revealed
+            protected = max(reports - revealed - forged, 0)
             bound = shuffled_epsilon(epsilon, max(protected, 1))
             yield Shuffled(of=of, reports=protected, epsilon=bound, delta=DELTA)
 

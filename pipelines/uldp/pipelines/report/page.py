@@ -301,12 +301,17 @@ def _section(
         estimate=estimate,
         window=window_text(estimate),
         accounting=accounting_text(estimate.accounting),
-        shuffled="; ".join(shuffled_text(estimate)),
+        shuffled=_shuffled(estimate),
         shares=[
             shares_of(estimate, table, spec, truth, grid) for table in estimate.tables if table.name is TableName.SHARE
         ],
         others=[_other(estimate, table, spec) for table in estimate.tables if table.name not in WITH_SHARES],
     )
+
+
+def _shuffled(estimate: Estimate) -> str:
+    sentence, ends = shuffled_text(estimate)
+    return f"{sentence[:1].upper()}{sentence[1:]}{': ' if ends else ''}{'; '.join(ends)}"
 
 
 def _pooled_section(

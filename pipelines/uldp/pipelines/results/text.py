@@ -157,19 +157,20 @@ def over_time(epsilon: float | None, lasting: float | None, budget: Budget | Non
         yield "reports of one user add up: t reports spend t times epsilon"
 
 
-#: The reader to whom ``shuffled_text`` is a promise, and the assumption behind it.
-ONLY_TABLES = "whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given"
+def shuffled_text(estimate: Estimate) -> tuple[str, list[str]]:
+    """Return what is promised to whoever sees only the tables: a sentence, and its end for each attribute or level.
 
-
-def shuffled_text(estimate: Estimate) -> Iterator[str]:
-    """Yield what ``ONLY_TABLES`` is given, for each attribute or level; nothing without any privacy."""
+    The sentence is empty without any privacy, and complete if nothing is promised.
+    """
+    if estimate.epsilon is None:
+        return "", []
     if not estimate.shuffle:
-        if estimate.epsilon is not None:
-            yield f"no other bound: the theorem of shuffling says nothing of {estimate.mechanism}"
-        return
+        reader = "whoever sees only these tables may be given as much as epsilon"
+        return f"{reader}: the theorem of shuffling does not cover {estimate.mechanism}", []
     given = {each.of: _promise(each) for each in estimate.shuffle}
-    without = {table.of: f"{table.of[0]}: no other bound" for table in estimate.tables if table.of}
-    yield from (without | given).values()
+    without = {table.of: f"{table.of[0]}: as much as its epsilon" for table in estimate.tables if table.of}
+    reader = "whoever sees only these tables, with ids, times and senders dropped by a trusted party, is given"
+    return f"{reader}, in this window", [*(without | given).values()]
 
 
 def _promise(shuffled: Shuffled) -> str:
@@ -179,10 +180,9 @@ def _promise(shuffled: Shuffled) -> str:
 
 
 def _only_tables(estimate: Estimate) -> Iterator[str]:
-    for place, line in enumerate(shuffled_text(estimate)):
-        if not place:
-            yield f"{ONLY_TABLES}, in this window"
-        yield f"  {line}"
+    sentence, ends = shuffled_text(estimate)
+    yield from ([sentence] if sentence else [])
+    yield from (f"  {end}" for end in ends)
 
 
 def unpublished_text(pane: PaneHeader) -> str:
