@@ -25,14 +25,13 @@ _LARGE_EPSILON = 8.0
 
 def caveats(spec: CollectionSpec, users: int) -> Iterator[str]:
     """Yield a line for each probable mistake in a spec, given the number of users who report in a window."""
-    window = spec.window
+    window, least = spec.window, spec.limits.min_reports
     if window.early_every is not None and window.early_every > window.size:
         yield (
             f"window.early_every, {format_duration(window.early_every)}, is longer than the window, "
             f"{format_duration(window.size)}: no estimate comes early; make it shorter, or leave it out"
         )
-    least = spec.limits.min_reports
-    if window.early_every is not None and least > 1 and users < 2 * least:
+    elif window.early_every is not None and least > 1 and users < 2 * least:
         yield (
             f"window.early_every: an early pane needs {2 * least:,} reports in its window, twice limits.min_reports, "
             f"and there are {users:,} users; leave it out"
