@@ -25,6 +25,7 @@ class Kind(ABC):
         ordered: Whether the entries of a table of shares have an order of their own.
         has_law: Whether a small number of symbols stands for what a device holds, so that laws of reports can be
             computed in a record.
+        takes_candidates: Whether a spec asks for the shares of candidates.
         heading: What bounds the domain, as the heading of ``extent`` on a page.
         compared: What two versions must have in common, in the words of an error.
     """
@@ -36,6 +37,7 @@ class Kind(ABC):
     listed: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
     has_law: ClassVar[bool] = True
+    takes_candidates: ClassVar[bool] = False
     heading: ClassVar[str]
     compared: ClassVar[str]
 

@@ -21,6 +21,7 @@ class Strings(Strict, Kind):
     one: ClassVar = "string"
     unit: ClassVar = "candidates"
     has_law: ClassVar = False
+    takes_candidates: ClassVar = True
     heading: ClassVar = "Strings"
     compared: ClassVar = "values"
 
