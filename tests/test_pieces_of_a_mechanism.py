@@ -16,6 +16,7 @@ from tests.conformance.vectors import FOLDER, names
 from tests.docs.tables import COMMAND, PAGES, written
 from tests.importing import not_imported, not_registered
 from tests.mechanisms.protocols import examples
+from tests.mechanisms.test_exact_guarantee import SPECS as REPLAYED
 from uldp.schemas.specs.families import mechanism_names, registered
 from uldp.schemas.specs.mechanism_family import family
 
@@ -46,6 +47,7 @@ def missing() -> list[str]:
     of_symbols = {each.spec.mechanism.name for each in tried_by if each.protocol.mechanism.form.symbols is not None}
     spec, client, literature = page("spec.md"), cells("client.md", 1, "Mechanism"), cells("mechanisms.md", 2)
     draws = cells("client.md", 1, "Mechanism of a vector")
+    replayed = {keys["mechanism"]["name"] for keys in REPLAYED.values()}
     measured = {keys["mechanism"]["name"] for keys in SPECS.values()}
     return [
         f"{name}: {piece}"
@@ -80,6 +82,10 @@ def missing() -> list[str]:
             (
                 "write the number of its payloads in SYMBOLS of tests/conformance/responses.py",
                 name in SYMBOLS or name not in of_symbols or name not in RESPONSES,
+            ),
+            (
+                "add a spec whose reports have few draws to SPECS of tests/mechanisms/test_exact_guarantee.py",
+                name in replayed,
             ),
             ("add a spec to SPECS of benchmarks/coverage_of_reports.py", name in measured),
         )
