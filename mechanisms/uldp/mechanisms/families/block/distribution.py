@@ -17,7 +17,7 @@ QUANTILE_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 _Z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
 # The smoothing whose derivatives give the errors of shares below a number, up to so many bins. More bins need more, for
 # the kernel reaches less far, and without smoothing the derivatives of a share near 0 are of any size.
-_BELOW, _FEW_BINS = SMOOTHINGS[1], 128
+_BELOW, _FEW_BINS = 0.001, 48
 # Intervals of bins hold all fits up to this smoothing at least, at so many bins; it reaches as far in any range.
 _HARMLESS, _HARMLESS_BINS = SMOOTHINGS[2], 64
 
@@ -60,7 +60,7 @@ class Distribution:
         sizes = (block.grid, block.width, block.noise)
         self._bins, self._points = BinChannel(*sizes), PointChannel(*sizes)
         self._cells, self._n = cells, n
-        self._below = _BELOW * max(1, block.grid / _FEW_BINS)
+        self._below = _BELOW * max(1, block.grid / _FEW_BINS) ** 0.75
         self.smoothing = choose_smoothing(self._bins, cells)
 
     def shares(self) -> Estimated:
