@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from uldp.mechanisms.estimators.grid_channels import BinChannel
-from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, QUANTILE_LEVELS, BlockDecoder
+from uldp.mechanisms.families.block.decoder import MAX_EMS_BINS, BlockDecoder
+from uldp.mechanisms.families.block.distribution import QUANTILE_LEVELS
 from uldp.mechanisms.families.block.randomizer import Block, Width
 from uldp.mechanisms.numbers.number import NumberEncoding
 from uldp.mechanisms.protocol.encoding import Held
