@@ -77,7 +77,7 @@ def test_the_first_has_the_least_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "users"), [(2.0, None), (None, 20_000)])
+@pytest.mark.parametrize(("epsilon", "users"), [pytest.param(2.0, None, marks=pytest.mark.nightly), (None, 20_000)])
 def test_an_answer_suffices_and_less_does_not(epsilon: float | None, users: int | None) -> None:
     ranked, _ = rank(ask(epsilon, users, 0.2), quiet)
     best = ranked[0]
@@ -132,7 +132,7 @@ def test_the_printed_spec_is_one(tmp_path: Path) -> None:
     assert yaml.safe_load(pasted.read_text(encoding="utf-8"))["sensitive"] == list(range(10))
 
 
-@pytest.mark.parametrize(("epsilon", "error"), [(1.0, None), (None, 0.3)])
+@pytest.mark.parametrize(("epsilon", "error"), [(1.0, None), pytest.param(None, 0.3, marks=pytest.mark.nightly)])
 def test_devices_that_keep_their_responses_keep_them(
     epsilon: float | None, error: float | None, tmp_path: Path
 ) -> None:
