@@ -1,5 +1,6 @@
 """The sketch of payloads: equal ones are found at a share that no test of the counts sees, and honest ones are not."""
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -9,8 +10,9 @@ from tests import build
 from tests.mechanisms.protocols import examples
 from uldp.collector.repeats import CELLS, is_sketched, payload_cells, repeats_p_value
 from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.families.subset_selection.randomizer import SubsetSelection
 from uldp.mechanisms.inference.plausibility import ALARM_LEVEL
-from uldp.mechanisms.protocol.mechanism import Mechanism
+from uldp.mechanisms.protocol.mechanism import Mechanism, PureMechanism
 from uldp.schemas.arrays import Packed, Payloads
 
 N, EQUAL = 20_000, 200
@@ -68,6 +70,26 @@ def test_no_more_payloads_repeat_than_a_mechanism_says(name: str, example: Any) 
         _, counts = np.unique(payloads.reshape(n, -1), axis=0, return_counts=True)
         pairs, most = int((counts * (counts - 1)).sum()) / 2, n * (n - 1) / 2 * mechanism.repeat_probability
         assert pairs <= most + 8 * np.sqrt(most * (1 + n * mechanism.repeat_probability)) + 8
+
+
+@pytest.mark.parametrize("name", ["oue", "sue"])
+def test_two_reports_of_bits_are_equal_as_often_as_all_payloads_say(name: str) -> None:
+    mechanism = mechanism_of(name, size=8)
+    assert isinstance(mechanism, PureMechanism)
+    channel = mechanism.channel
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
+    p, q = float(channel.p[0]), float(channel.q[0])
+    of_each = [float((np.where(bits == 1, each, 1 - each).prod(axis=1) ** 2).sum()) for each in (p, q)]
+    assert mechanism.repeat_probability == pytest.approx(max(of_each))
+
+
+def test_no_set_comes_more_often_than_epsilon_lets_it() -> None:
+    mechanism = mechanism_of("ss", size=12)
+    assert isinstance(mechanism, SubsetSelection)
+    sets = math.comb(12, mechanism.chosen)
+    holding = math.comb(11, mechanism.chosen - 1)  # sets with the value of the device are e times as likely
+    likely = math.e / (math.e * holding + sets - holding)
+    assert likely <= mechanism.repeat_probability == pytest.approx(math.e / sets)
 
 
 @pytest.mark.parametrize("width", [1, 5, 7, 8, 9, 13, 16, 79, 513])

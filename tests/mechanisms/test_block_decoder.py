@@ -185,3 +185,12 @@ def test_ems_needs_a_matrix_of_the_bins() -> None:
     assert decode.estimators == ("auto", "empirical")
     with pytest.raises(ValueError, match="a block of 1025 bins has the estimators auto, empirical, not 'ems'"):
         decode.tables(np.zeros(decode.block.statistic_size, dtype=np.int64), 0, "ems")
+
+
+def test_the_weight_of_a_report_is_how_far_it_moves_the_mean() -> None:
+    decode, n = decoder(bins=24), 100
+    size = decode.block.statistic_size
+    rest = np.zeros(size, dtype=np.int64)
+    rest[size // 2] = n - 1
+    means = [float(decode.linear(rest + one, n).values[0]) for one in np.eye(size, dtype=np.int64)]
+    assert decode.weight == pytest.approx((max(means) - min(means)) * n / (HIGH - LOW))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 
 from tests import build
 from uldp.mechanisms.catalog import build_protocol
@@ -249,3 +250,12 @@ def test_what_is_refused(kind: Any, size: int, epsilon: float, text: str) -> Non
 def test_a_space_without_room_is_refused(kind: Any) -> None:
     with pytest.raises(ValueError, match="no room"):
         kind(14, 1.0, ProjectiveSpace(3, 2))
+
+
+@pytest.mark.parametrize("counts", [[100, 100, 100, 100, 100], [60, 100, 100, 100, 100], [100, 100, 100, 100, 160]])
+def test_supports_are_tested_by_bonferroni_over_both_tails_of_all(counts: list[int]) -> None:
+    mechanism, n = MECHANISMS["pgr 5 1"], 300
+    q, p = float(mechanism.channel.q[0]), float(mechanism.channel.p[0])
+    few, many = stats.binom.cdf(counts, n, q).min(), stats.binom.sf(np.array(counts) - 1, n, p).min()
+    decoder = FoldedDecoder(mechanism, Pum(np.ones(5, dtype=np.bool_), (), np.empty((0, 5)), np.empty(0)))
+    assert decoder.test(np.array(counts), n) == pytest.approx(min(1.0, 2 * 5 * min(few, many)))

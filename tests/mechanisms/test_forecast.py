@@ -194,3 +194,4 @@ def test_the_number_of_users_that_a_warning_names_halves_the_error_of_a_guess(na
     guess = float(np.abs(equal_shares(size) - falling).sum())
     assert decoder.expected_l1(falling, n, estimator) > guess / 2
     assert decoder.expected_l1(falling, round(named * n / users), estimator) <= guess / 2
+    assert decoder.expected_l1(falling, round(named * n / users / 3), estimator) > guess / 2  # it names few, too

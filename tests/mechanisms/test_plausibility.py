@@ -151,6 +151,11 @@ def test_windows_have_the_p_values_together_that_each_has_alone(name: str) -> No
     assert counts_p_values(mechanism.channel, np.array(windows), n) == pytest.approx(alone, rel=1e-9)
 
 
+def test_windows_without_noise_have_no_p_value() -> None:
+    channel = RandomizedResponse(np.ones(3, dtype=np.bool_), None).channel
+    assert counts_p_values(channel, np.array([[5, 3, 2], [900, 50, 50]]), np.array([10, 1000])) == [None, None]
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_few_reports_have_no_fit(name: str) -> None:
     channel = MECHANISMS[name].channel
