@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import build
 from tests.build import SENDER_KEY, START
 from uldp.collector.signals import (
     IMPROBABLE,
     SenderCounts,
+    checked_sender_key,
     digest_of_day,
     improbable_counts,
     published_signals,
@@ -125,3 +127,11 @@ def test_many_senders_of_one_report_each_leave_no_busiest_one() -> None:
     assert senders.busiest() is None
     assert published_signals(NO_SKEW, 0, senders + senders, START) == Signals()
     assert (senders + summary([7, 7])).busiest() == (7, 2)
+
+
+@pytest.mark.parametrize(("key", "found"), [(None, "none is given"), (b"short", "it is a bytes of 5")])
+def test_a_limit_of_senders_needs_a_long_key(key: bytes | None, found: str) -> None:
+    limited = build.spec(limits={"max_reports_per_sender": 3})
+    assert checked_sender_key([build.spec()], key) is None
+    with pytest.raises(ValueError, match=f"needs a sender_key of 32 bytes or more, and {found}"):
+        checked_sender_key([limited], key)

@@ -16,9 +16,9 @@ from uldp.transforms.io.chunks import Chunk
 SPECS = [build.spec(), build.spec(collection="d", window={"size": "1h", "period": "15m"})]
 
 
-def decoded(*chunks: Chunk) -> list[tuple[str, int, Any]]:
+def decoded(*chunks: Chunk, judge_lateness: bool = False) -> list[tuple[str, int, Any]]:
     """The outputs of a bundle in which each chunk is decoded alone: their tags, times in milliseconds, and elements."""
-    fn = _DecodeFn(SharedSpecs(SPECS), 4, 0, judge_lateness=False, freeze_heap=False)
+    fn = _DecodeFn(SharedSpecs(SPECS), 4, 0, judge_lateness=judge_lateness, freeze_heap=False)
     fn.setup()
     fn.ROOM = 1
     fn.start_bundle()
@@ -46,3 +46,10 @@ def test_times_that_beam_lacks_become_the_nearest(time: int) -> None:
     outputs = decoded(Chunk([Message(b"", time)], [Missing("source", 0, 4, time, time)]))
     nearest = min(max(time, 0), YEAR_9000 - 1)
     assert {(tag, at) for tag, at, _ in outputs if tag != "accounting"} == {("rejected", nearest), ("missing", nearest)}
+
+
+def test_a_late_message_is_given_out_at_the_time_at_which_it_was_published() -> None:
+    late = build.message(build.report(1, 0, START), START + 30 * HOUR)
+    outputs = decoded(Chunk([late, build.message(build.report(2, 0, START))]), judge_lateness=True)
+    ((at, message),) = [(time, element) for tag, time, element in outputs if tag == "late"]
+    assert (at, message.data) == (START + 30 * HOUR, late.data)
