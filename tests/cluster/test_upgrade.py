@@ -34,11 +34,11 @@ def newer(tmp_path: Path) -> Path:
         shutil.copytree(
             ROOT / package / "uldp", folder / "uldp", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
         )
-    decoder = folder / "uldp" / "collector" / "decoder.py"
-    code = decoder.read_text(encoding="utf-8")
+    reader = folder / "uldp" / "collector" / "reader.py"
+    code = reader.read_text(encoding="utf-8")
     changed = code.replace('metadata.version("uldp-stream")', repr(NEWER))
     assert changed != code
-    decoder.write_text(changed, encoding="utf-8")
+    reader.write_text(changed, encoding="utf-8")
     return folder
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -97,11 +98,16 @@ def test_the_job_of_compose_counts_what_is_sent(image: Image, tmp_path: Path) ->
         command = [*SERVICES["job"]["entrypoint"], *moved(SERVICES["job"]["command"], here)]
         with Daemon(["env", "-i", *variables, *command], tmp_path / "job.log"):
             job = cluster.running_job()
-            now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            fleet = ["--users", str(REPORTS), "--duration", "3s", "--speed", "1", "--start", now]
-            truth = ["--truth", str(image.path("/specs/manhattan/truth.csv"))]
-            spec = str(image.path("/specs/manhattan/spec.yaml"))
-            image.run("uldp", "simulate", spec, *truth, *fleet, "--to", f"kafka:{broker.servers}/reports")
-            wait_until(lambda: counted() == REPORTS, f"{REPORTS} reports are counted", seconds=180)
+            spec, truth = (str(image.path(f"/specs/manhattan/{name}")) for name in ("spec.yaml", "truth.csv"))
+            seeds = count()
+
+            def sent_and_counted() -> bool:
+                now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+                fleet = f"--users {REPORTS} --duration 3s --speed 1 --start {now} --seed {next(seeds)}".split()
+                image.run("uldp", "simulate", spec, "--truth", truth, *fleet, "--to", f"kafka:{broker.servers}/reports")
+                return counted() >= REPORTS
+
+            # An early pane is published once enough reports have come behind it.
+            wait_until(sent_and_counted, f"{REPORTS} reports are counted", seconds=180)
             cluster.cancel(job)
     assert "Provision info" in (tmp_path / "pool" / "pool.log").read_text(encoding="utf-8")  # the entrypoint was there
