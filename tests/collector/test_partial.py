@@ -134,3 +134,7 @@ def test_numbers_are_given_by_column(sparse: bool) -> None:
 def test_nothing_has_no_reports() -> None:
     assert value(Partial()) == (None, Accounting(), Signals(), None)
     assert list(Partial().slices()) == []
+
+
+def test_numbers_that_nobody_gives_are_0() -> None:
+    assert not numbers_of(3).any()

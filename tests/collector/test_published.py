@@ -101,3 +101,10 @@ def test_the_history_of_a_window_does_not_grow_with_its_domain() -> None:
     decoder = build_protocol(build.spec(domain={"size": 12_800}, mechanism={"name": "identity"})).decoder
     reports = reports_of(decoder, part(*[1] * 12_800))
     assert len(History().after(Superseded(0, 12_800), reports, closed=True).pack()) == 33
+
+
+def test_a_window_begins_open_and_stays_closed() -> None:
+    pane, empty = Superseded(0, 3), History()
+    assert [each.closed for each in (empty, empty.after(pane, (3,), closed=False))] == [False, False]
+    closed = empty.after(pane, (3,), closed=True)
+    assert closed.after(pane, (4,), closed=False).closed

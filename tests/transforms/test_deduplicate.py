@@ -17,13 +17,14 @@ from tests import build
 from tests.build import HOUR, START
 from tests.transforms.bags import Bag, held
 from uldp.collector import remembered_ids
+from uldp.collector.collections import serve
 from uldp.collector.columns import MixedColumns, ReportColumns
 from uldp.collector.hashing import mask_of
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.pane import Accounting
 from uldp.schemas.specs.collection import CollectionSpec
 from uldp.transforms.coders import MixedColumnsCoder
-from uldp.transforms.deduplicate import DeduplicateReports, _DeduplicateFn
+from uldp.transforms.deduplicate import DeduplicateReports, _account, _DeduplicateFn
 from uldp.transforms.remembered import BAGS, unpack_ids
 
 #: Of a report of the first hour: it closes half an hour after its window ends.
@@ -396,3 +397,12 @@ def test_the_writes_of_an_element_do_not_grow_with_its_collections() -> None:
     # One entry holds all ids of a time, and each id apart from that of another collection.
     [entry] = [entry for bag in shard.bags for entry in bag.entries]
     assert len(set(map(tuple, unpack_ids(entry)[1].tolist()))) == 100
+
+
+def test_copies_are_accounted_in_their_own_slices() -> None:
+    (served,) = serve(SPECS[:1]).values()
+    accounted = [output.value for output in _account(served, columns([1, 2, 3], [0, 2, 2]))]
+    assert [(each.timestamp.micros // 1000, int(each.value[1].numbers.sum())) for each in accounted] == [
+        (START + HOUR - 1, 3 * 1),  # received, duplicate, and in a range of clock skew
+        (START + 3 * HOUR - 1, 3 * 2),
+    ]
