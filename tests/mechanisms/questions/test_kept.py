@@ -1,0 +1,158 @@
+"""Errors over windows of devices that keep their responses: as published, and as simulated with the devices' code."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from tests import build
+from tests.mechanisms.protocols import Example, examples
+from uldp.mechanisms.catalog import build_protocol
+from uldp.mechanisms.decoders.pure import PureLinear
+from uldp.mechanisms.decoders.strata_decoder import StrataLinear
+from uldp.mechanisms.protocol.cells import as_dense
+from uldp.mechanisms.protocol.linear import Linear
+from uldp.mechanisms.protocol.mechanism import PureMechanism, WithMemory
+from uldp.mechanisms.questions.kept import Windows, difference, repeats, summed
+from uldp.mechanisms.randomizers.memoized import Memoized
+from uldp.schemas.arrays import Counts, Floats, Mask
+
+KEPT = {name: example for name, example in examples().items() if example.protocol.mechanism.memory}
+SHARES = [
+    name
+    for name, example in KEPT.items()
+    if isinstance(example.protocol.mechanism, Memoized)
+    and isinstance(example.protocol.mechanism.inner, PureMechanism)
+    and "levels" not in name
+]
+N, WINDOWS, RUNS = 200, 4, 400
+
+
+def simulated(example: Example, runs: int = RUNS, seed: int = 1) -> list[list[Counts]]:
+    """The cells of windows of ``runs`` groups of N devices, which keep their values and responses in all windows."""
+    rng, mechanism = default_rng(seed), example.protocol.mechanism
+    assert isinstance(mechanism, WithMemory)
+    symbols = example.protocol.encoding.encode(example.hold(rng, runs * N), rng)
+    kept, groups = mechanism.permanent(symbols, rng), np.repeat(np.arange(runs), N)
+    cells = [mechanism.tally([mechanism.again(kept, rng)], groups, runs) for _ in range(WINDOWS)]
+    return [[as_dense(of_window[run]) for of_window in cells] for run in range(runs)]
+
+
+def of(*windows: Counts) -> Windows:
+    """Windows of N reports each, together."""
+    return np.sum(windows, axis=0), (N,) * len(windows)
+
+
+def standardized(example: Example, found: list[Linear], truth: Floats) -> Floats:
+    """Return the mean square of the errors over the mean of their variances, for each value that has errors."""
+    squares = np.mean([(linear.values - truth) ** 2 for linear in found], axis=0)
+    variance = np.mean([linear.variance for linear in found], axis=0)
+    ratio: Floats = squares[variance > 0] / variance[variance > 0]
+    return ratio
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_the_variance_over_windows_is_that_of_devices_that_keep_their_responses(name: str) -> None:
+    example, protocol = KEPT[name], KEPT[name].protocol
+    runs = simulated(example)
+    together = [summed(protocol, of(*windows)) for windows in runs]
+    apart = [protocol.decoder.linear(np.sum(windows, axis=0), WINDOWS * N) for windows in runs]
+    changes = [difference(protocol, of(*windows[:2]), of(*windows[3:]), same_devices=True) for windows in runs]
+    # The mean square of 400 errors is within .3 of 1 but once in ten thousand times; there are 9 values.
+    assert standardized(example, together, example.truth) == pytest.approx(1, abs=0.3)
+    assert standardized(example, changes, np.zeros_like(example.truth)) == pytest.approx(1, abs=0.3)
+    assert standardized(example, apart, example.truth).mean() > 1.1
+
+
+@pytest.mark.parametrize("name", ["oue", "rr", "hrr"])
+def test_intervals_cover_where_those_of_independent_reports_do_not(name: str) -> None:
+    spec = build.spec(domain={"size": 8}, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 1.5})
+    truth = examples()["rr"].truth
+    example = Example(spec, build_protocol(spec), truth)
+    runs = simulated(example)
+    kept: list[Mask] = []
+    apart: list[Mask] = []
+    changes: list[Mask] = []
+    for windows in runs:
+        cells = np.sum(windows, axis=0)
+        for found, linear in (
+            (kept, summed(example.protocol, of(*windows))),
+            (apart, example.protocol.decoder.linear(cells, WINDOWS * N)),
+        ):
+            low, high = linear.interval(0.95)
+            found.append((low <= truth) & (truth <= high))
+        low, high = difference(example.protocol, of(windows[0]), of(windows[1]), same_devices=True).interval(0.95)
+        changes.append((low <= 0) & (high >= 0))
+    # The standard error of a coverage of 3,200 intervals is .004, more where those of a window depend on each other.
+    assert 0.935 < np.mean(kept) < 0.985
+    assert 0.935 < np.mean(changes) < 0.985
+    assert np.mean(apart) < 0.9
+
+
+@pytest.mark.parametrize("name", ["rr", "oue"])
+def test_the_variance_is_the_published_formula(name: str) -> None:
+    spec = build.spec(domain={"size": 8}, mechanism={"name": name, "epsilon": 1.0, "lasting_epsilon": 2.0})
+    protocol = build_protocol(spec)
+    mechanism = protocol.mechanism
+    assert isinstance(mechanism, Memoized)
+    assert isinstance(mechanism.inner, PureMechanism)
+    assert isinstance(mechanism.once, PureMechanism)
+    inner, once = mechanism.inner.channel, mechanism.once.channel
+    (p, q), (p_once, q_once), t = (inner.p[0], inner.q[0]), (once.p[0], once.q[0]), 3
+    cells = np.round(1_000 * once.support_probability(examples()["rr"].truth)).astype(np.int64)
+    cells[0] += 1_000 - cells.sum() if name == "rr" else 0
+    r = np.clip(once.unbiased(cells, 1_000), 0, 1)
+    b, y = q + (p - q) * r, q_once + (p_once - q_once) * r
+    rho = ((p_once - q_once) / (p - q)) ** 2 * b * (1 - b) / (y * (1 - y))
+    v = protocol.decoder.linear(cells, 1_000).variance
+    window = (cells, (1_000,))
+    assert summed(protocol, (cells * t, (1_000,) * t)).variance == pytest.approx(v * (1 + (t - 1) * rho) / t)
+    assert difference(protocol, window, window, same_devices=True).variance == pytest.approx(2 * v * (1 - rho))
+    assert difference(protocol, window, window).variance == pytest.approx(2 * v)
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_the_product_with_the_covariance_has_the_variances_on_its_diagonal(name: str) -> None:
+    windows = simulated(KEPT[name], runs=1)[0]
+    for linear in (
+        summed(KEPT[name].protocol, of(*windows)),
+        difference(KEPT[name].protocol, of(windows[0]), of(*windows[2:]), same_devices=True),
+    ):
+        diagonal = np.diag(linear.times(np.eye(len(linear.values))))
+        assert diagonal == pytest.approx(linear.variance, rel=0.02)
+
+
+def test_each_part_of_a_record_has_its_own_devices() -> None:
+    example = KEPT["record with permanent responses"]
+    windows = simulated(example, runs=1)[0]
+    found = summed(example.protocol, of(*windows))
+    once = example.protocol.decoder.linear(np.sum(windows, axis=0), WINDOWS * N)
+    assert isinstance(found, StrataLinear)
+    assert found.values == pytest.approx(once.values)
+    assert (found.variance > once.variance)[once.variance > 0].all()
+    change = difference(example.protocol, of(windows[0]), of(windows[1]), same_devices=True)
+    assert (change.variance <= difference(example.protocol, of(windows[0]), of(windows[1])).variance).all()
+
+
+def test_a_mean_that_is_not_known_to_depend_is_as_if_of_one_window() -> None:
+    example = KEPT["duchi with a permanent response"]
+    windows = simulated(example, runs=1)[0]
+    assert summed(example.protocol, of(*windows)).variance == pytest.approx(
+        summed(example.protocol, of(windows[0])).variance, rel=0.1
+    )
+
+
+def test_devices_that_keep_nothing_are_different_in_each_window() -> None:
+    protocol = examples()["rr"].protocol
+    cells = np.array([30, 10, 10, 10, 10, 10, 10, 10])
+    found = summed(protocol, (2 * cells, (100, 100)))
+    assert isinstance(found, PureLinear)
+    assert found.reports == 200
+    change = difference(protocol, (cells, (100,)), (cells, (100,)), same_devices=True)
+    assert change.variance == pytest.approx(4 * found.variance)
+
+
+@pytest.mark.parametrize("ns", [[5], [7, 7], [3, 9, 4], [1, 1_000, 1, 20]])
+def test_reports_repeat_in_pairs_of_windows(ns: list[int]) -> None:
+    assert repeats(ns) == pytest.approx(sum(min(pair) for pair in permutations(ns, 2)) / sum(ns))
