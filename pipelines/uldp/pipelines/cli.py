@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from uldp.pipelines.commands.advise import advise
+from uldp.pipelines.commands.ask import ask
 from uldp.pipelines.commands.audit import audit
 from uldp.pipelines.commands.clients import decode, verify
 from uldp.pipelines.commands.jobs import backfill, stream
@@ -61,6 +62,7 @@ for command in (
     replay,
     prune,
     compact,
+    ask,
     audit,
     background,
     zones,

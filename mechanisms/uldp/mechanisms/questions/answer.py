@@ -1,0 +1,87 @@
+"""An answer: one number with its error, and what it is of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from uldp.mechanisms.questions.span import Span
+from uldp.schemas.labels import value_labels
+from uldp.schemas.table import Table, TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One number that answers a question.
+
+    Attributes:
+        question: The name of the question.
+        collection: The name of the collection.
+        version: The version whose counts were used.
+        start: The first millisecond that reports were counted in, since 1970-01-01 UTC.
+        end: The millisecond behind the last one.
+        period: The name of the time, such as a day of a calendar.
+        windows: The number of windows whose counts were summed.
+        n: The number of counted reports behind the number.
+        attribute: The attribute of a record; None if the collection has one variable.
+        quantity: What is estimated, as ``share`` or ``mean``.
+        label: The value or the group that it is of; None if the quantity is one number.
+        estimate: The number.
+        unbiased: The unbiased estimate, which may be added and averaged; None if there is none.
+        stderr: The standard error of the unbiased estimate, or else of the number.
+        low: The lower end of its interval; None if it has none.
+        high: The upper end.
+        level: The probability with which the interval covers the truth.
+        flags: The flags of the windows.
+        assumed: What is taken as true besides the spec; one sentence.
+    """
+
+    question: str
+    collection: str
+    version: int
+    start: int
+    end: int
+    period: str
+    windows: int
+    n: int
+    attribute: str | None
+    quantity: str
+    label: str | None
+    estimate: float
+    unbiased: float | None = None
+    stderr: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    flags: tuple[str, ...] = ()
+    assumed: str = "users are drawn independently, and each report is of one of them"
+
+
+def table_answers(question: str, span: Span, estimator: str) -> Iterator[Answer]:
+    """Yield the entries of the tables of a span that have rows."""
+    for table in span.tables(estimator):
+        if table.name not in (TableName.VISIBLE, TableName.BAND):
+            yield from _of_table(question, span, table)
+
+
+def _of_table(question: str, span: Span, table: Table) -> Iterator[Answer]:
+    spec = span.version.spec
+    labels = None if len(table.values) == 1 and table.keys is None else value_labels(table, spec)
+    for i in range(len(table.values)):
+        yield Answer(
+            question=question,
+            collection=spec.collection,
+            version=spec.version,
+            start=span.period.start,
+            end=span.period.end,
+            period=span.period.name,
+            windows=len(span.sizes),
+            n=table.n,
+            attribute=" x ".join(table.of) or None,
+            quantity=table.name.value,
+            label=None if labels is None else labels[i],
+            estimate=float(table.values[i]),
+            stderr=float(table.stderr[i]),
+            low=None if table.low is None else float(table.low[i]),
+            high=None if table.high is None else float(table.high[i]),
+            level=None if table.low is None else table.level,
+            flags=span.flags,
+        )

@@ -1,0 +1,64 @@
+"""Answers as text, as JSON and as rows of a file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from uldp.mechanisms.questions.answer import Answer
+from uldp.pipelines.results.text import number_of
+from uldp.schemas.records import iso
+from uldp.schemas.specs.mistakes import printable
+from uldp.schemas.table import TableName
+
+#: The quantities that are shares, which are shown in percent.
+_SHARES = {TableName.SHARE, TableName.HIDDEN, TableName.ZONE, TableName.UNEXPLAINED}
+
+
+def answers_text(answers: Sequence[Answer], *, top: int) -> Iterator[str]:
+    """Yield the lines of answers, a block for each time: of each quantity the largest ``top``.
+
+    What all answers assume is said once, at the end.
+    """
+    for (collection, version, period, start, end), block in groupby(answers, _block):
+        of_block = list(block)
+        yield f"{collection} v{version}  {period}  ({iso(start)} to {iso(end)})"
+        first = of_block[0]
+        yield f"  n {max(each.n for each in of_block):,} of {number_of(first.windows, 'window')}"
+        if first.flags:
+            yield f"  flags: {', '.join(first.flags)}"
+        for (attribute, quantity), same in groupby(of_block, lambda each: (each.attribute, each.quantity)):
+            yield from _quantity_text(attribute, quantity, list(same), top)
+    for assumed in dict.fromkeys(each.assumed for each in answers):
+        yield f"assumed: {assumed}"
+
+
+def _block(answer: Answer) -> tuple[str, int, str, int, int]:
+    return answer.collection, answer.version, answer.period, answer.start, answer.end
+
+
+def _quantity_text(attribute: str | None, quantity: str, answers: list[Answer], top: int) -> Iterator[str]:
+    percent = quantity in _SHARES
+    shown = sorted(answers, key=lambda each: -each.estimate)[:top] if percent else answers[:top]
+    of, unit = f" of {attribute}" if attribute else "", ", in %" if percent else ""
+    how_many = f"the {len(shown)} largest of {len(answers)}" if len(shown) < len(answers) else f"{len(answers)}"
+    if answers[0].label is not None:
+        yield printable(f"  {quantity}{of}{unit}, {how_many}")
+    names = [printable(f"{quantity}{of}" if each.label is None else each.label) for each in shown]
+    width = max(map(len, names))
+    for name, each in zip(names, shown, strict=True):
+        yield f"    {name:>{width}}  {_figure(each, 100.0 if percent else 1.0)}"
+
+
+def _figure(answer: Answer, factor: float) -> str:
+    text = f"{factor * answer.estimate:.4g}"
+    if answer.low is not None and answer.high is not None:
+        text += f"  {factor * answer.low:.4g} to {factor * answer.high:.4g}"
+    elif answer.stderr is not None:
+        text += f" ± {factor * answer.stderr:.2g}"
+    return text
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return the fields of one line of JSON; times are in ISO 8601."""
+    return asdict(answer) | {"start": iso(answer.start), "end": iso(answer.end), "flags": list(answer.flags)}
