@@ -43,6 +43,8 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "manhattan"
 SIZE, EPSILON, TRIALS = 100, 2.0, 2000
 USERS = (300, 3_000, 30_000, 300_000, 1_000_000)
 MANHATTAN_USERS = (60_000, 179_527)
+#: Lower and upper ends of intervals.
+Ends = tuple[Floats, Floats]
 #: Fewer expected reports than this support a rare symbol.
 RARE = 3
 
@@ -198,7 +200,7 @@ def _width(table: Table) -> float:
     return float((high - low).mean())
 
 
-def _ends(table: Table) -> tuple[Floats, Floats]:
+def _ends(table: Table) -> Ends:
     if table.low is None or table.high is None:
         raise ValueError(f"the table {table.name} has no intervals")
     return table.low, table.high

@@ -132,9 +132,26 @@ def test_fits_at_once_are_those_alone() -> None:
         np.testing.assert_allclose(shares, fit(channel, each, smoothing), rtol=1e-9, atol=1e-15)
 
 
+def test_a_start_that_is_near_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel, n, parts = channel_of(1.0, 64), 10**5, np.array(SMOOTHINGS[1:])
+    cells = np.tile(draw(channel, hump(64), n, np.random.default_rng(17)), (len(parts), 1))
+    fits = ems(channel, cells, parts)
+    monkeypatch.setattr("uldp.mechanisms.estimators.ems.MAX_STEPS", 15)
+    near, far = (np.abs(ems(channel, cells, parts, start) - fits).sum(axis=1) for start in (fits, None))
+    assert (near < 0.05).all()
+    assert (near < far).all()
+
+
+def test_a_share_of_0_may_grow_from_a_start() -> None:
+    channel, start = channel_of(1.0, 4), np.eye(4)[:1]
+    cells = draw(channel, np.full(4, 0.25), 10**5, np.random.default_rng(18))[np.newaxis]
+    assert np.abs(ems(channel, cells, np.zeros(1), start) - 0.25).max() < 0.05
+
+
 def test_a_peak_is_smoothed_less_than_a_hump() -> None:
     channel, rng = channel_of(1.0, 64), np.random.default_rng(16)
-    chosen = [choose_smoothing(channel, draw(channel, truth, 10**5, rng)) for truth in (np.eye(64)[20], hump(64))]
+    truths = np.eye(64)[20], hump(64)
+    chosen = [choose_smoothing(channel, draw(channel, truth, 10**5, rng)).smoothing for truth in truths]
     assert chosen[0] == 0 < chosen[1]
 
 
@@ -148,7 +165,7 @@ def test_more_reports_give_a_better_estimate() -> None:
 def test_a_few_reports_have_a_choice_and_finite_errors(n: int) -> None:
     channel = channel_of(1.0, 64)
     cells = draw(channel, hump(64), n, np.random.default_rng(6))
-    assert choose_smoothing(channel, cells) in SMOOTHINGS
+    assert choose_smoothing(channel, cells).smoothing in SMOOTHINGS
     assert np.isfinite(stderr(responses(channel, cells / n, fit(channel, cells, 0.003), 0.003), cells / n, n)).all()
 
 

@@ -6,6 +6,8 @@ and Globally Convergent Methods for Accelerating the Convergence of Any EM Algor
 Statistics 35, 2008), whose extrapolation takes a tenth of the steps.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from uldp.mechanisms.estimators.grid_channels import PointChannel
@@ -13,13 +15,15 @@ from uldp.schemas.arrays import Counts, Floats
 
 #: EMS stops when a step changes the log-likelihood of all reports by less than this (in nats), as in the paper.
 TOLERANCE = 1e-3
-#: EMS stops after this many steps at the latest.
-MAX_STEPS = 10_000
+#: EMS stops after this many steps at the latest: without smoothing, some fits turn around their maximum for longer.
+MAX_STEPS = 900
 #: The parts of smoothing that EMS chooses from, in ascending order: 0 is maximum likelihood, 1 the kernel of the paper.
 SMOOTHINGS = (0.0, 0.003, 0.03, 0.2, 1.0)
 
 # An extrapolation may lose this many nats of likelihood, since a fixed point of EMS is not where it is the largest.
 _MOST_LOST = 1.0
+# A start has this part of equal shares, because a share of 0 would stay 0.
+_EQUAL = 1e-3
 # The part of the reports that a choice of smoothing fits, and not holds out; and the seed of who they are.
 _FITTED, _SEED = 0.8, 36
 
@@ -44,8 +48,8 @@ def em_step(channel: PointChannel, f: Floats, shares: Floats) -> Floats:
     return _em(channel, f, shares, channel.outputs(shares))
 
 
-def ems(channel: PointChannel, cells: Counts, smoothings: Floats) -> Floats:
-    """Estimate the shares of inputs from cells: fixed points of a step of EM that is smoothed, from uniform shares.
+def ems(channel: PointChannel, cells: Counts, smoothings: Floats, start: Floats | None = None) -> Floats:
+    """Estimate the shares of inputs from cells: fixed points of a step of EM that is smoothed.
 
     Smoothing keeps a fixed point from fitting the noise, and widens what is narrow. The likelihood of the cells is
     multinomial, so EM on cells is EM on reports. Fits are independent, and are made at once because that is faster.
@@ -54,13 +58,15 @@ def ems(channel: PointChannel, cells: Counts, smoothings: Floats) -> Floats:
         channel: The law of an output given an input.
         cells: Shape (fits, G+W): for each fit, the number of reports of each output, one report or more.
         smoothings: Shape (fits,): the part of smoothing of each.
+        start: Shape (fits, size): shares that are near, which takes fewer steps; equal ones by default.
 
     Returns:
         Shape (fits, size): shares on the probability simplex.
     """
     n = cells.sum(axis=-1)
     f, parts = cells / n[:, np.newaxis], smoothings[:, np.newaxis]
-    fits = np.full((len(cells), channel.size), 1 / channel.size)
+    equal = np.full((len(cells), channel.size), 1 / channel.size)
+    fits = equal if start is None else (1 - _EQUAL) * start + _EQUAL * equal
     going = np.arange(len(cells))
     for _ in range(MAX_STEPS // 3):
         here, seen = fits[going], f[going]
@@ -80,17 +86,29 @@ def ems(channel: PointChannel, cells: Counts, smoothings: Floats) -> Floats:
     return fits
 
 
-def choose_smoothing(channel: PointChannel, cells: Counts) -> float:
-    """Return the part of smoothing whose fit to four fifths of the reports makes the other fifth most probable.
+class Chosen(NamedTuple):
+    """A part of smoothing that reports support.
+
+    Attributes:
+        smoothing: One of ``SMOOTHINGS``.
+        fits: Shape (smoothings, size): the fit of each to a part of the reports, for a start.
+    """
+
+    smoothing: float
+    fits: Floats
+
+
+def choose_smoothing(channel: PointChannel, cells: Counts) -> Chosen:
+    """Choose the part of smoothing whose fit to four fifths of the reports makes the other fifth most probable.
 
     The fifth is drawn by a fixed seed, so that equal cells give equal estimates. Of equal parts the largest is chosen.
     """
     fitted = np.random.default_rng(_SEED).binomial(cells, _FITTED)
     if not fitted.any():
-        return SMOOTHINGS[-1]
+        return Chosen(SMOOTHINGS[-1], np.full((len(SMOOTHINGS), channel.size), 1 / channel.size))
     fits = ems(channel, np.tile(fitted, (len(SMOOTHINGS), 1)), np.array(SMOOTHINGS))
     likelihoods = np.log(channel.outputs(fits)) @ (cells - fitted)
-    return SMOOTHINGS[len(SMOOTHINGS) - 1 - int(likelihoods[::-1].argmax())]
+    return Chosen(SMOOTHINGS[len(SMOOTHINGS) - 1 - int(likelihoods[::-1].argmax())], fits)
 
 
 def responses(channel: PointChannel, f: Floats, shares: Floats, smoothing: float) -> Floats:

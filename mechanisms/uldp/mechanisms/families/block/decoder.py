@@ -142,8 +142,7 @@ class BlockDecoder(NumberDecoder):
 
     def _distribution_tables(self, cells: Counts, n: int) -> tuple[Table, Table]:
         distribution = Distribution(self.block, cells, n)
-        bins = distribution.shares()
-        quantiles = distribution.quantiles(bins.values)
+        bins, quantiles = distribution.shares(), distribution.quantiles()
         share = Table(
             name=TableName.SHARE,
             values=bins.values,

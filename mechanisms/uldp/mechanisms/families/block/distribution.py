@@ -1,12 +1,14 @@
 """The distribution of a number from the cells of ``Block``: shares of bins, and quantiles, with intervals."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
 
 from uldp.mechanisms.estimators.ems import SMOOTHINGS, choose_smoothing, ems, responses, stderr
 from uldp.mechanisms.estimators.grid_channels import BinChannel, PointChannel
+from uldp.mechanisms.families.block.band import Ends, exact_ends
 from uldp.mechanisms.families.block.randomizer import Block
 from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.table import INTERVAL_LEVEL
@@ -20,6 +22,8 @@ _Z = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
 _BELOW, _FEW_BINS = 0.001, 48
 # Intervals of bins hold all fits up to this smoothing at least, at so many bins; it reaches as far in any range.
 _HARMLESS, _HARMLESS_BINS = SMOOTHINGS[2], 64
+# Numbers are uneven where one quarter of an interval has so many times the numbers of another.
+_QUARTERS, _UNEVEN = 4, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +54,13 @@ class Distribution:
 
     - Of the share of a bin. It takes the numbers of a bin as evenly spread, as the estimate does, and is too short
       where they are not, as with an atom.
-    - Of a quantile. It holds for every distribution: a number in the bin i is rounded to the point i or i + 1, so the
-      share of points up to i is between the shares of numbers below i and below i + 1. The interval is of the numbers
-      where the level is within the errors of these shares, and so has two bins or more.
+    - Of a quantile. A number in the bin i is rounded to the point i or i + 1, so the share of points up to i is between
+      the shares of numbers below i and below i + 1. The interval is of the numbers where the level is within the errors
+      of these shares, and so has two bins or more.
+
+    Next to an atom, and in a gap, smooth fits err by more than their errors. So where numbers are uneven, the interval
+    of a quantile is that of ``exact_ends``, which is longer: if of the four quarters of this interval, the fullest has
+    more than three times the numbers of the emptiest, by the estimate.
     """
 
     def __init__(self, block: Block, cells: Counts, n: int) -> None:
@@ -61,12 +69,24 @@ class Distribution:
         self._bins, self._points = BinChannel(*sizes), PointChannel(*sizes)
         self._cells, self._n = cells, n
         self._below = _BELOW * max(1, block.grid / _FEW_BINS) ** 0.75
-        self.smoothing = choose_smoothing(self._bins, cells)
+        self._chosen = choose_smoothing(self._bins, cells)
+
+    @property
+    def smoothing(self) -> float:
+        """The part of smoothing of the estimates."""
+        return self._chosen.smoothing
+
+    @cached_property
+    def _of_bins(self) -> Floats:
+        """Shape (smoothings, G): the fits to all reports with each of ``SMOOTHINGS``."""
+        start = self._chosen.fits.copy()
+        # Without smoothing, the fit to a part of the reports has fitted its noise already. So estimates start anew.
+        start[SMOOTHINGS.index(self.smoothing)] = 1 / self._bins.size
+        return self._fits(self._bins, np.array(SMOOTHINGS), start)
 
     def shares(self) -> Estimated:
         """Return the shares of the bins, shape (G,)."""
-        parts = np.array(SMOOTHINGS)
-        fits = self._fits(self._bins, parts)
+        parts, fits = np.array(SMOOTHINGS), self._of_bins
         values = fits[SMOOTHINGS.index(self.smoothing)]
         half = _Z * self._errors_of_bins(values, fits.max(axis=0))
         harmless = _HARMLESS * max(1, self._bins.bins / _HARMLESS_BINS) ** 2
@@ -85,21 +105,32 @@ class Distribution:
         beforehand = ((most + 1 / self._bins.bins) / 2) ** -2
         return np.asarray(np.sqrt(np.linalg.inv(information + np.diag(beforehand)).diagonal()))
 
-    def quantiles(self, shares: Floats) -> Estimated:
-        """Return the quantiles at ``QUANTILE_LEVELS`` of a distribution with these shares of bins, shape (G,)."""
-        fits = self._fits(self._points, np.array([0, self.smoothing, self._below]))
+    def quantiles(self) -> Estimated:
+        """Return the quantiles at ``QUANTILE_LEVELS``."""
+        shares = self._of_bins[SMOOTHINGS.index(self.smoothing)]
+        numbers, below = np.linspace(0, 1, len(shares) + 1), np.concatenate([[0], np.cumsum(shares)])
+        values = np.interp(QUANTILE_LEVELS, below, numbers)
+        exact = exact_ends(self._points, self._cells, QUANTILE_LEVELS, INTERVAL_LEVEL)
+        quarters = np.diff(np.interp(np.linspace(*exact, _QUARTERS + 1), np.arange(len(below)), below), axis=0)
+        uneven = quarters.max(axis=0) > _UNEVEN * quarters.min(axis=0)
+        start, end = (numbers[np.where(uneven, *points)] for points in zip(exact, self.smooth_ends(), strict=True))
+        return Estimated(values, np.minimum(start, values), np.maximum(end, values))
+
+    def smooth_ends(self) -> Ends:
+        """Return between which points the quantiles are by the fits, which is too short where numbers are uneven."""
+        parts = np.array([0, self.smoothing, self._below])
+        near = self._of_bins[[0, SMOOTHINGS.index(self.smoothing), 1]] / 2
+        start = np.pad(near, ((0, 0), (0, 1))) + np.pad(near, ((0, 0), (1, 0)))
+        fits = self._fits(self._points, parts, start)
         moves = responses(self._points, self._cells / self._n, fits[-1], self._below)
         low, high = self._around(fits[:-1].cumsum(axis=-1), moves.cumsum(axis=0))
         # A share of points up to one is at most that up to a later one, so the ends can ascend.
         first = np.searchsorted(np.minimum.accumulate(high[::-1])[::-1], QUANTILE_LEVELS) - 1
         last = np.searchsorted(np.maximum.accumulate(low), QUANTILE_LEVELS) + 1
-        ends, below = np.linspace(0, 1, len(shares) + 1), np.concatenate([[0], np.cumsum(shares)])
-        values = np.interp(QUANTILE_LEVELS, below, ends)
-        start, end = (ends[np.clip(points, 0, len(shares))] for points in (first, last))
-        return Estimated(values, np.minimum(start, values), np.maximum(end, values))
+        return Ends(first.clip(0), last.clip(max=self._bins.bins))
 
-    def _fits(self, channel: PointChannel, smoothings: Floats) -> Floats:
-        return ems(channel, np.tile(self._cells, (len(smoothings), 1)), smoothings)
+    def _fits(self, channel: PointChannel, smoothings: Floats, start: Floats) -> Floats:
+        return ems(channel, np.tile(self._cells, (len(smoothings), 1)), smoothings, start)
 
     def _around(self, fits: Floats, moves: Floats) -> tuple[Floats, Floats]:
         # Few reports hit few outputs. As in the interval of the mean, z^2 reports are added, here of all outputs alike.

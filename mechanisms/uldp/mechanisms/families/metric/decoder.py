@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from uldp.mechanisms.decoders.share_tables import table_without_tags
-from uldp.mechanisms.estimators.ems import MAX_STEPS, TOLERANCE
+from uldp.mechanisms.estimators.ems import TOLERANCE
 from uldp.mechanisms.families.metric.randomizer import MetricMechanism
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import outside_p_value
@@ -19,7 +19,9 @@ from uldp.schemas.arrays import Counts, Floats
 from uldp.schemas.flags import Flag
 from uldp.schemas.table import Basis, Table
 
-# A step of EM takes a product for each entry of the matrix, twice; so many take some seconds.
+# EM stops after so many steps at the latest, and before that after so many products: a step takes one for each entry of
+# the matrix, twice, and these take some seconds.
+_MAX_STEPS = 10_000
 _MOST_PRODUCTS = 1 << 32
 
 
@@ -191,7 +193,7 @@ def em(matrix: Floats, cells: Counts, n: int, near_enough: float = 0.0) -> Float
         near_enough: Pearson's distance of the cells from their expectation at which to stop.
     """
     f, shares, last = cells / n, equal_shares(len(matrix)), -math.inf
-    for _ in range(min(MAX_STEPS, _MOST_PRODUCTS // matrix.size)):
+    for _ in range(min(_MAX_STEPS, _MOST_PRODUCTS // matrix.size)):
         probability = shares @ matrix
         likelihood = float(cells @ np.log(probability))
         distance = n * float(((f - probability) ** 2 / probability).sum())

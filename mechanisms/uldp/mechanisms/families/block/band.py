@@ -1,0 +1,102 @@
+"""Exact intervals of the quantiles of a number, whatever its distribution, from the cells of ``Block``.
+
+With a = (1 - noise)/W, the probability of output j is noise/(G+W) + a (F(j) - F(j-W)), where F(i) is the share of
+points up to i. Of the outputs that are equal to i modulo W, those up to i add up, so that a report in one of these c
+outputs is in one of the c' up to i with the probability (c' noise/(G+W) + a F(i)) / (c noise/(G+W) + a): a binomial
+count, whose chance is linear in F(i). Counts of up to W points in a row are independent, and F ascends, so that their
+sum bounds F at the first and at the last of them: by Clopper and Pearson, because a sum of binomial counts with several
+chances is less spread than one with their mean (Hoeffding, "On the Distribution of the Number of Successes in
+Independent Trials", Annals of Mathematical Statistics 27, 1956).
+"""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uldp.mechanisms.estimators.grid_channels import PointChannel
+from uldp.mechanisms.kernels.intervals import clopper_pearson
+from uldp.schemas.arrays import Counts, Floats
+
+# The lengths of the windows whose sums bound F, as parts of the length that is best for equally spread numbers.
+_LENGTHS = (0.25, 0.75, 2.0)
+
+
+class Ends(NamedTuple):
+    """Between which points of the grid quantiles are.
+
+    Attributes:
+        first: Shape (levels,).
+        last: Shape (levels,).
+    """
+
+    first: npt.NDArray[np.intp]
+    last: npt.NDArray[np.intp]
+
+
+def exact_ends(channel: PointChannel, cells: Counts, levels: Sequence[float], coverage: float) -> Ends:
+    """Return intervals that hold each quantile, one at a time, with probability ``coverage`` or more.
+
+    Points are tried from 0 on, until one may have so large a share up to it as the level, and from G on backwards. So
+    the interval misses only if the one test of the point of the quantile fails, and flat parts are held as a whole. A
+    number is rounded to the point below or above it, so the upper end is a point further.
+
+    Args:
+        channel: The law of an output given a point.
+        cells: Shape (G+W,): the reports of each output, one report or more.
+        levels: The shares below the quantiles, inside (0, 1).
+        coverage: The probability, inside (0, 1).
+    """
+    low, high = shares_up_to(channel, cells, coverage)
+    wanted = np.array(levels)[:, np.newaxis]
+    # No number is below 0, and none above G, so each level has a point that may be below it and one that may be above.
+    below = np.concatenate([[0.0], low])
+    first = (high >= wanted).argmax(axis=1) - 1
+    last = channel.bins + 1 - (below <= wanted)[:, ::-1].argmax(axis=1)
+    return Ends(first.clip(0), (last + 1).clip(max=channel.bins))
+
+
+def shares_up_to(channel: PointChannel, cells: Counts, coverage: float) -> tuple[Floats, Floats]:
+    """Return bounds of F, each end of a point with a probability of at most ``(1 - coverage) / 2`` to be wrong.
+
+    Returns:
+        Two arrays of shape (G+1,), for 0, ..., G; the ends need not ascend.
+    """
+    size, width = channel.bins, channel.width
+    points = np.arange(size)
+    outputs = -(-(size + width - points % width) // width)
+    up_to = points // width + 1
+    slope = (1 - channel.noise) / width
+    together = outputs * channel.floor + slope
+    # The sum of each output and those W, 2 W, ... before it.
+    sums = np.zeros(size + width, dtype=np.int64)
+    for start in range(0, size + width, width):
+        sums[start : start + width] = cells[start : start + width]
+        if start:
+            sums[start : start + width] += sums[start - width : start][: len(sums) - start]
+    counts, totals = sums[:size], sums[points % width + (outputs - 1) * width]
+    parts = (counts, totals, totals * up_to * channel.floor / together, totals * slope / together)
+    before = [np.concatenate([[0], np.cumsum(part)]) for part in parts]
+
+    lengths = _lengths(channel, int(cells.sum()), coverage)
+    lows, highs = [np.zeros(size)], [np.ones(size)]
+    for length in lengths:
+        for ends, first, end in (
+            (lows, np.maximum(points + 1 - length, 0), points + 1),
+            (highs, points, np.minimum(points + length, size)),
+        ):
+            count, total, none, each = (sums[end] - sums[first] for sums in before)
+            chance = clopper_pearson(count, np.maximum(total, 1), 1 - (1 - coverage) / len(lengths))
+            share = (chance[ends is highs] * total - none) / np.where(total, each, 1.0)
+            ends.append(np.where(total, share, float(ends is highs)))
+    return np.append(np.max(lows, axis=0), 1.0), np.append(np.min(highs, axis=0), 1.0)
+
+
+def _lengths(channel: PointChannel, n: int, coverage: float) -> list[int]:
+    """Return the lengths of windows: about where noise and the ascent of F within the window weigh alike."""
+    z = NormalDist().inv_cdf(1 - (1 - coverage) / 2 / len(_LENGTHS))
+    # The noise of a window of one point, of which half of the reports are up to it, beside the share of a point.
+    noise = channel.bins * z / 2 / (1 - channel.noise) * (channel.width / n) ** 0.5
+    return list(dict.fromkeys(min(max(round(part * noise ** (2 / 3)), 1), channel.width) for part in _LENGTHS))
