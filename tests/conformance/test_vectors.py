@@ -158,8 +158,8 @@ def test_a_collector_rejects_what_is_no_message_whatever_its_specs(vector: dict[
 def test_there_is_a_message_for_every_reason() -> None:
     cases = [each for case in CASES.values() for each in case["rejected"]]
     reasons = {each["reason"] for each in (*cases, *MESSAGES["negative"], *MESSAGES["rejected"])}
-    # A batch of too many windows is 17 kB, and no mistake of a client's code.
-    assert reasons == {*Reason} - {Reason.TOO_MANY_WINDOWS}
+    # A batch of too many windows is 17 kB, and no mistake of a client's code; nor is a sender's number of messages.
+    assert reasons == {*Reason} - {Reason.TOO_MANY_WINDOWS, Reason.OVER_SENDER_LIMIT}
 
 
 @pytest.mark.parametrize("vector", FUNCTIONS["hash"], ids=lambda each: f"{each['seed']}-{each['symbol']}")

@@ -23,6 +23,7 @@ NAMES = {
     "too_early",
     "expired",
     "too_many_windows",
+    "over_sender_limit",
 }
 
 

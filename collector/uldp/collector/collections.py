@@ -91,6 +91,18 @@ class ServedCollection:
         return self.closes_after + milliseconds(AMENDABLE_FOR)
 
     @cached_property
+    def sender_cap(self) -> int | None:
+        """The reports of one sender that a time slice counts at most; None if any number.
+
+        The slices of a window have equal parts of its limit. So no window counts more, and what a slice counts depends
+        on its own reports alone: not on the order in which reports of several slices come.
+        """
+        limits, window = self.spec.limits, self.spec.window
+        if not limits.cap_senders or limits.max_reports_per_sender is None:
+            return None
+        return limits.max_reports_per_sender // (window.size // window.slice)
+
+    @cached_property
     def remembered_for(self) -> int:
         """Milliseconds from a slice's start until no window that counted its reports can receive copies of them.
 

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
 from uldp.collector.hashing import hash_ids, spread
+from uldp.collector.origins import Origins, joined, taken
 from uldp.schemas.arrays import Mask, Payloads, ReportIds, Rows, SignalBits, Times, Words
 
 #: Empty slices between the first and the last report get numbers too, up to this many slices and one for each report.
@@ -32,6 +33,7 @@ class ReportColumns:
             the finest interval that windows are made of: the window's size, or the period of a sliding window.
         payloads: Shape (n,) uint32 for symbols, (n, width) uint8 for packed bits.
         signals: Shape (n,): signals about each report's device; see ``uldp.collector.signals.signal_bits``.
+        origins: The messages of the reports; None if no later step needs them.
     """
 
     collection: str
@@ -40,6 +42,7 @@ class ReportColumns:
     slices: Times
     payloads: Payloads
     signals: SignalBits
+    origins: Origins | None = None
 
     def __len__(self) -> int:
         return len(self.slices)
@@ -47,26 +50,31 @@ class ReportColumns:
     @property
     def nbytes(self) -> int:
         """Size of the columns in bytes."""
-        return self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.signals.nbytes
+        own = self.report_ids.nbytes + self.slices.nbytes + self.payloads.nbytes + self.signals.nbytes
+        return own if self.origins is None else own + self.origins.nbytes
 
     def take(self, rows: Mask | Rows) -> "ReportColumns":
         """Return the reports that ``rows`` selects, by mask or by index."""
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
+        at: Rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else cast(Rows, rows)
         # ndarray.take copies rows several times faster than an index in brackets does.
         return ReportColumns(
             self.collection,
             self.version,
-            self.report_ids.take(rows, axis=0),
-            self.slices.take(rows),
-            self.payloads.take(rows, axis=0),
-            self.signals.take(rows),
+            self.report_ids.take(at, axis=0),
+            self.slices.take(at),
+            self.payloads.take(at, axis=0),
+            self.signals.take(at),
+            taken(self.origins, at),
         )
 
     def without_ids(self) -> "ReportColumns":
         """Return the same reports without ids, which are a half of a symbol's bytes."""
         none = self.report_ids[:0].copy()
         return ReportColumns(self.collection, self.version, none, self.slices, self.payloads, self.signals)
+
+    def without_origins(self) -> "ReportColumns":
+        """Return the same reports without what is known of their messages."""
+        return replace(self, origins=None)
 
     def cut(self, ends: Iterable[int]) -> Iterator["ReportColumns"]:
         """Cut into runs of consecutive reports, and yield the runs as views; the last of ``ends`` is n."""
@@ -79,6 +87,7 @@ class ReportColumns:
                 self.slices[start:end],
                 self.payloads[start:end],
                 self.signals[start:end],
+                taken(self.origins, slice(start, end)),
             )
             start = end
 
@@ -126,7 +135,7 @@ def by_shard(parts: Iterable[ReportColumns], shards: int, key: Words) -> Iterato
 def ids_by_slice(ids: ReportIds, slices: Times, slice_size: int) -> Iterator[tuple[int, ReportIds]]:
     """Split the ids of one or more reports by time slice, and yield the start of each slice and its ids."""
     starts, groups = slice_groups(slices, slice_size)
-    for group, rows in _grouped(groups):
+    for group, rows in grouped(groups):
         yield int(starts[group]), ids if rows is None else ids.take(rows, axis=0)
 
 
@@ -145,7 +154,7 @@ def slice_groups(slices: Times, slice_size: int) -> tuple[Times, Times]:
     return np.unique(slices, return_inverse=True)
 
 
-def _grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:
+def grouped(numbers: Times) -> Iterator[tuple[int, Rows | None]]:
     """Group rows by a nonnegative number per row; yield each number and its rows in order, None for all rows."""
     largest = int(numbers.max(initial=0))
     if largest == numbers.min(initial=largest):
@@ -172,4 +181,5 @@ def concatenate(parts: list[ReportColumns]) -> ReportColumns:
         np.concatenate([part.slices for part in parts]),
         cast(Payloads, np.concatenate([part.payloads for part in parts])),
         np.concatenate([part.signals for part in parts]),
+        None if parts[0].origins is None else joined(part.origins for part in parts if part.origins is not None),
     )

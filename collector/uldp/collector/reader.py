@@ -23,6 +23,7 @@ import numpy as np
 from uldp.collector.collections import YEAR_9000
 from uldp.collector.columns import ReportColumns, slice_groups
 from uldp.collector.judge import COUNTED, LATE, Judged, judge, reason_of, unit_of_time
+from uldp.collector.origins import Origins
 from uldp.collector.parse import AlikeReports, MessageParser
 from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.plain import Unparsed
@@ -102,6 +103,7 @@ class ReportReader:
         self._parser = MessageParser(specs.served)
         self._judge_lateness = judge_lateness
         self._sender_key = checked_sender_key(specs, sender_key)
+        self._caps = any(spec.limits.cap_senders for spec in specs)
         self._registry = RegistryIds(registry_ids or {})
         self._software = metadata.version("uldp-stream")
 
@@ -117,6 +119,7 @@ class ReportReader:
         parsed, unparsed = self._parser.parse(packed.bodies)
         self._reject_all(unparsed, packed, out)
         senders = self._senders(packed)
+        origins = Origins.of(packed, senders) if senders is not None and self._caps else None
         for alike in parsed:
             reports = alike.reports
             out.received += len(reports)
@@ -127,7 +130,7 @@ class ReportReader:
                 out.columns += _columns(alike, judged.slices, signals)
                 continue
             for served, start, end in alike.spans():
-                self._distribute(judged.cut(served, start, end), signals[start:end], packed, senders, out)
+                self._distribute(judged.cut(served, start, end), signals[start:end], packed, senders, origins, out)
         out.rejected = joined_rejected(out.rejected)
         return out
 
@@ -169,12 +172,20 @@ class ReportReader:
         return Rejected("decode", reason, "", (), NO_ATTRIBUTES, (), "", 1, self._software, reports)
 
     def _distribute(
-        self, judged: Judged, signals: SignalBits, messages: PackedMessages, senders: Digests | None, out: Decoded
+        self,
+        judged: Judged,
+        signals: SignalBits,
+        messages: PackedMessages,
+        senders: Digests | None,
+        origins: Origins | None,
+        out: Decoded,
     ) -> None:
         """Distribute the reports of one collection to the fields of ``out`` by their verdicts."""
         parsed, verdicts = judged.parsed, judged.verdicts
         spec = parsed.served.spec
         columns = ReportColumns(*spec.key, parsed.report_ids, judged.slices, parsed.payloads, signals)
+        if origins is not None and spec.limits.cap_senders:
+            columns = replace(columns, origins=origins.of_reports(parsed.origins, parsed.event_times))
         slots = judged.slots()
         if senders is not None and spec.limits.max_reports_per_sender is not None:
             _count_senders(spec.key, slots, senders[parsed.origins], out)

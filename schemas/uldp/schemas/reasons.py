@@ -23,6 +23,7 @@ class Reason(StrEnum):
     TOO_EARLY = "too_early"
     EXPIRED = "expired"
     TOO_MANY_WINDOWS = "too_many_windows"
+    OVER_SENDER_LIMIT = "over_sender_limit"
 
 
 #: For each reason, one line that explains to a reader when it occurs.
@@ -44,6 +45,7 @@ MEANING: dict[Reason, str] = {
     Reason.TOO_EARLY: "the event time is later than the stream's clock by more than the allowed skew",
     Reason.EXPIRED: "the event time is further before the stream's clock than the allowed age",
     Reason.TOO_MANY_WINDOWS: "the message has reports of too many windows, and this report is not of the newest",
+    Reason.OVER_SENDER_LIMIT: "the window counts limits.max_reports_per_sender reports of this sender already",
 }
 
 #: For each reason, one line that says to the developer of a client what to do. docs/rejected.md has more for operators.
@@ -65,4 +67,5 @@ REMEDY: dict[Reason, str] = {
     Reason.TOO_EARLY: "correct the device's clock; send milliseconds since 1970-01-01 UTC",
     Reason.EXPIRED: "send milliseconds since 1970-01-01 UTC, and no report that is older than limits.max_age",
     Reason.TOO_MANY_WINDOWS: "put reports of fewer windows into a batch",
+    Reason.OVER_SENDER_LIMIT: "send no more reports of a window; a gateway of many devices needs a larger limit",
 }

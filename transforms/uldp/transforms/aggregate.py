@@ -23,6 +23,7 @@ from uldp.transforms.estimate import EstimateDistributions
 from uldp.transforms.fixed import SumFixedWindows
 from uldp.transforms.internals import is_consistent_with, no_annotations
 from uldp.transforms.io.chunks import Chunk
+from uldp.transforms.limit_senders import LimitSenders
 from uldp.transforms.parse import NOT_MESSAGES
 from uldp.transforms.seal import SealCounts
 from uldp.transforms.slide import SlideWindows, SumSlidingWindows
@@ -105,6 +106,11 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
             columns = deduplicated.columns
         else:
             columns = decoded.columns | "DropShard" >> beam.Values().with_output_types(MixedColumns)
+        rejected = decoded.rejected
+        if any(spec.limits.cap_senders for spec in self.specs):
+            limited = columns | "LimitSenders" >> LimitSenders(self._shared, self.shards)
+            accounting.append(limited.accounting)
+            columns, rejected = limited.columns, (rejected, limited.rejected) | "AllRejected" >> beam.Flatten()
         counted = columns | "Count" >> CountSupport(self._shared, coded=self.deduplicate)
         if counted.is_bounded:
             accounted = accounting | "Accounting" >> beam.Flatten()
@@ -112,7 +118,7 @@ class Aggregate(beam.PTransform[PCollection[Message | Chunk], Aggregated]):
         parts = (counted, *accounting) | "WithAccounting" >> beam.Flatten()
         counts = parts | "CountWindows" >> CountWindows(self._shared, self._simulated_clock)
         estimates = counts | "Estimate" >> EstimateDistributions(self._shared)
-        return Aggregated(estimates, counts, decoded.late, decoded.rejected, decoded.missing)
+        return Aggregated(estimates, counts, decoded.late, rejected, decoded.missing)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import numpy as np
 from apache_beam.coders import Coder, registry
 
 from uldp.collector.columns import MixedColumns, ReportColumns
+from uldp.collector.origins import Origins
 from uldp.collector.partial import NUMBERS, Partial
 from uldp.collector.signals import SenderCounts
 from uldp.mechanisms.protocol.cells import Cells, SparseCells, as_dense, as_sparse, smallest
@@ -137,6 +138,8 @@ class ReportColumnsCoder(DeterministicCoder):
 
     _HEADER = struct.Struct("<HIIBII")
     _DTYPES: tuple[type[np.uint8] | type[np.uint32], ...] = (np.uint8, np.uint32)
+    #: The bit of the kind of payload that says that origins follow.
+    _ORIGINS = 0x80
 
     def encode(self, value: ReportColumns) -> bytes:
         """Write the columns one after the other."""
@@ -149,8 +152,10 @@ class ReportColumnsCoder(DeterministicCoder):
         kind = self._DTYPES.index(value.payloads.dtype.type)
         slices = value.slices[:1] if len(value) and (value.slices == value.slices[0]).all() else value.slices
         columns = value.report_ids, slices, value.payloads, value.signals
+        found = [] if value.origins is None else value.origins.pieces()
+        kind |= self._ORIGINS if found else 0
         head = self._HEADER.pack(len(name), value.version, len(value), kind, width, len(slices))
-        return [head, name, *map(np.ascontiguousarray, columns)]
+        return [head, name, *map(np.ascontiguousarray, columns), *found]
 
     def decode(self, encoded: bytes) -> ReportColumns:
         """Read the columns; all but slices that were written once are views of ``encoded``."""
@@ -159,15 +164,18 @@ class ReportColumnsCoder(DeterministicCoder):
     def read(self, encoded: bytes, start: int, end: int) -> ReportColumns:
         """Read the columns that are encoded from ``start`` to ``end``."""
         name_length, version, n, kind, width, k = self._HEADER.unpack_from(encoded, start)
-        at = start + self._HEADER.size + name_length
+        at, has_origins, kind = start + self._HEADER.size + name_length, kind & self._ORIGINS, kind & ~self._ORIGINS
         name = encoded[start + self._HEADER.size : at].decode()
         ids = np.frombuffer(encoded, np.uint64, 2 * n, at).reshape(n, 2)
         slices = np.frombuffer(encoded, np.int64, k, at + 16 * n)
         payloads = np.frombuffer(encoded, self._DTYPES[kind], n * max(width, 1), at + 16 * n + 8 * k)
-        signals = np.frombuffer(encoded, np.uint8, n, end - n)
+        at += 16 * n + 8 * k + payloads.nbytes
+        signals = np.frombuffer(encoded, np.uint8, n, at)
         if k < n:
             slices = np.full(n, slices[0])
-        return ReportColumns(name, version, ids, slices, payloads.reshape(n, width) if width else payloads, signals)
+        origins = Origins.read(encoded[at + n : end], n) if has_origins else None
+        payloads = payloads.reshape(n, width) if width else payloads
+        return ReportColumns(name, version, ids, slices, payloads, signals, origins)
 
     def estimate_size(self, value: ReportColumns) -> int:
         """Return the largest encoded size without encoding; Beam would encode the value to sample its size."""

@@ -21,6 +21,7 @@ from uldp.pipelines.results.text import number_of
 from uldp.pipelines.results.totals import total_accounting
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.pane import Accounting
+from uldp.schemas.reasons import Reason
 from uldp.schemas.records import iso
 from uldp.transforms.io.endpoints import Endpoint
 from uldp.transforms.io.local.journal import JOURNAL, begins_with
@@ -251,7 +252,10 @@ class _Audit:
         there |= {_rejected(reason): n for reason, n in self.found.rejected.items()}
         less = {what: wanted.get(what, 0) - there.get(what, 0) for what in sorted(wanted.keys() | there.keys())}
         may_lack = compared.open or self.pruned
-        return {what: n for what, n in less.items() if n < 0 or not may_lack}
+        # Which reports of a sender are over the limit depends on the order of reading: a job that was killed may have
+        # rejected others before.
+        over = _rejected(Reason.OVER_SENDER_LIMIT)
+        return {what: n for what, n in less.items() if (what != over if n < 0 else not may_lack)}
 
     def _compare_copies(self, counted: Recount, compared: Compared) -> None:
         """Compare the number of counted reports with that of different ids, if all windows are whole."""

@@ -11,10 +11,12 @@ from uldp.collector.partial import Partial, numbers_of
 from uldp.collector.reader import Decoded, ReportReader
 from uldp.collector.remembered_ids import masked_ids
 from uldp.collector.seen import SeenIds
+from uldp.collector.sender_cap import CountedOfSenders
 from uldp.collector.shared_specs import SharedSpecs
 from uldp.schemas.arrays import Times
 from uldp.schemas.codec.packed import PackedMessages
 from uldp.schemas.pane import Accounting
+from uldp.schemas.reasons import Reason
 from uldp.schemas.rejected import count_reasons
 from uldp.schemas.specs.collection import CollectionKey, CollectionSpec
 from uldp.transforms.slide import slide
@@ -90,7 +92,8 @@ class Recount:
         tally: The numbers of all messages.
         unsure: Time slices with reports that a stream may have put elsewhere: their messages came out of order, and the
             watermark at which the job read them decides what became of them.
-        different: Number of reports with different ids, of those that can be counted, by collection.
+        different: Number of reports with different ids, of those that can be counted, by collection. Those over the
+            limit of their sender are not: they are rejected, in ``tally`` too.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class Recount:
         )
         self._judge_lateness = judge_lateness
         self._seen = SeenIds()
+        self._senders = CountedOfSenders()
         self._latest: dict[str, int] = {}
         self.different: Counter[str] = Counter()
         self.tally = Tally()
@@ -135,7 +139,21 @@ class Recount:
             ids = masked_ids(MixedColumns((part,)))
             if self._one_id_a_slice:
                 ids[:, 1] += part.slices.view(np.uint64)
-            self.different[part.collection] += int(self._seen.add(ids).sum())
+            fresh = self._seen.add(ids)
+            self.different[part.collection] += int(fresh.sum()) - self._over_limit(part.take(fresh))
+
+    def _over_limit(self, part: ReportColumns) -> int:
+        """Account for reports without copies that are over the limit of their sender; return their number."""
+        served = self.specs.served[part.collection, part.version]
+        if served.sender_cap is None or not len(part):
+            return 0
+        admitted, _ = self._senders.admit(served, part)
+        starts, over = np.unique(part.slices[~admitted], return_counts=True)
+        for start, n in zip(starts.tolist(), over.tolist(), strict=True):
+            self.tally.slices[served.spec.key, start] += Accounting(counted=-n, rejected=n)
+        n = int(over.sum())
+        self.tally.reasons.update({Reason.OVER_SENDER_LIMIT: n} if n else {})
+        return n
 
     def _compare(self, messages: PackedMessages, clock: str) -> None:
         """Find slices that depend on when messages were read that came behind later ones."""

@@ -109,7 +109,7 @@ def _limits(spec: CollectionSpec) -> Iterator[str]:
     if limits.max_duplicate_ratio is not None:
         yield f"flag above {limits.max_duplicate_ratio:.3g} duplicate"
     if limits.max_reports_per_sender is not None:
-        yield f"flag above {limits.max_reports_per_sender:,} of a sender"
+        yield f"{'reject' if limits.cap_senders else 'flag'} above {limits.max_reports_per_sender:,} of a sender"
     yield f"clocks up to {format_duration(limits.max_clock_skew)} ahead"
     yield f"reports up to {format_duration(spec.max_age)} old"
 

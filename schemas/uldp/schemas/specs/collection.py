@@ -97,6 +97,8 @@ class Limits(Strict):
     #: No default, because each transport has its own share of copies: devices and brokers send again.
     max_duplicate_ratio: float | None = Field(default=None, gt=0, le=1)
     max_reports_per_sender: int | None = Field(default=None, ge=1)
+    #: Whether further reports of a sender are rejected, and not only flagged.
+    cap_senders: bool = False
     max_clock_skew: Duration = timedelta(minutes=10)
     max_age: Duration | None = None
 
@@ -104,6 +106,8 @@ class Limits(Strict):
     def _fits(self) -> "Limits":
         if self.when_exceeded == "stop" and self.max_rejected_ratio is None:
             raise ValueError("when_exceeded: stop needs max_rejected_ratio, the share of rejected reports to stop at")
+        if self.cap_senders and self.max_reports_per_sender is None:
+            raise ValueError("cap_senders needs max_reports_per_sender, the reports of a sender that a window counts")
         return self
 
 
@@ -144,6 +148,7 @@ class CollectionSpec(Strict):
                 " window.allowed_lateness, because a window counts reports of this age"
             )
         self._check_budget()
+        self._check_cap()
         if len(set(self.estimators)) != len(self.estimators):
             raise ValueError(f"estimators must differ, got {self.estimators}")
         return self
@@ -159,6 +164,14 @@ class CollectionSpec(Strict):
         if spent is not None and self.budget.epsilon < spent:
             raise ValueError(
                 f"budget.epsilon must be {spent:.16g} or more, which is mechanism.{key}: {reports} this much"
+            )
+
+    def _check_cap(self) -> None:
+        most, periods = self.limits.max_reports_per_sender, self.window.size // self.window.slice
+        if self.limits.cap_senders and most is not None and most < periods:
+            raise ValueError(
+                f"limits.max_reports_per_sender must be {periods:,} or more with cap_senders: a window has {periods:,}"
+                " periods, and each counts an equal part of the limit"
             )
 
     def __init__(self, *given: object, **keys: object) -> None:
