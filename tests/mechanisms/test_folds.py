@@ -17,6 +17,7 @@ from uldp.mechanisms.families.linear_hashing.randomizer import LinearHashing
 from uldp.mechanisms.families.projective_geometry.randomizer import ProjectiveGeometryResponse
 from uldp.mechanisms.families.randomized_response.randomizer import RandomizedResponse
 from uldp.mechanisms.kernels.projective_space import ProjectiveSpace
+from uldp.mechanisms.kernels.walsh_hadamard import walsh_hadamard
 from uldp.mechanisms.protocol.mechanism import Guarantee, Privacy
 from uldp.mechanisms.randomizers.fold import FoldedMechanism
 from uldp.mechanisms.tags.pum import Pum
@@ -259,3 +260,12 @@ def test_supports_are_tested_by_bonferroni_over_both_tails_of_all(counts: list[i
     few, many = stats.binom.cdf(counts, n, q).min(), stats.binom.sf(np.array(counts) - 1, n, p).min()
     decoder = FoldedDecoder(mechanism, Pum(np.ones(5, dtype=np.bool_), (), np.empty((0, 5)), np.empty(0)))
     assert decoder.test(np.array(counts), n) == pytest.approx(min(1.0, 2 * 5 * min(few, many)))
+
+
+@pytest.mark.parametrize("shape", [(64,), (4096,), (8192,), (4096, 3), (8192, 2)])
+def test_the_transform_of_floats_is_that_of_integers(shape: tuple[int, ...]) -> None:
+    integers = np.random.default_rng(1).integers(-1000, 1000, shape)
+    exact = walsh_hadamard(integers)
+    # Transforming twice multiplies by the order.
+    assert (walsh_hadamard(exact) == shape[0] * integers).all()
+    assert (walsh_hadamard(integers.astype(np.float64)) == exact).all()

@@ -11,10 +11,11 @@ from uldp.mechanisms.catalog import build_protocol
 from uldp.mechanisms.decoders.pure import PureDecoder
 from uldp.mechanisms.estimators import pair_projection
 from uldp.mechanisms.estimators.pair_projection import join, nearest_given_pairs
-from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance, wls
+from uldp.mechanisms.estimators.projection import nearest_fit
 from uldp.mechanisms.inference.plausibility import fit_counts
+from uldp.mechanisms.protocol.channel import Channel
 from uldp.mechanisms.protocol.mechanism import PureMechanism
-from uldp.schemas.arrays import Counts
+from uldp.schemas.arrays import Counts, Floats
 
 K, V, N = 30, 8, 20_000
 NAMES = ["uhr", "ubd", "uss"]
@@ -69,8 +70,10 @@ def test_the_joined_channel_is_that_of_the_sums(name: str) -> None:
 def test_one_symbol_stands_for_all_that_are_not_sensitive(name: str) -> None:
     channel = parts(name)[1].channel
     for counts, n in windows(name):
-        nearest = nearest_given_pairs(channel, counts, n, wls(channel, counts, n))
-        assert nearest_fit(channel, counts, n) == pytest.approx(nearest, abs=1e-9)
+        nearest, distance = nearest_given_pairs(channel, counts, n)
+        fit = nearest_fit(channel, counts, n)
+        assert fit.r == pytest.approx(nearest, abs=1e-9)
+        assert fit.distance == pytest.approx(distance, rel=1e-9)
 
 
 @pytest.mark.usefixtures("to_the_end")
@@ -78,11 +81,49 @@ def test_one_symbol_stands_for_all_that_are_not_sensitive(name: str) -> None:
 def test_a_matrix_gives_the_fit_of_products(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     channel = parts(name)[1].channel
     by_matrix = [nearest_fit(channel, *window) for window in windows(name)]
-    distances = [squared_distance(channel, *window, r) for window, r in zip(windows(name), by_matrix, strict=True)]
     monkeypatch.setattr(pair_projection, "_MOST_WRITTEN", 0)
-    for window, r, distance in zip(windows(name), by_matrix, distances, strict=True):
-        assert nearest_fit(channel, *window) == pytest.approx(r, abs=1e-9)
-        assert squared_distance(channel, *window, r) == pytest.approx(distance, rel=1e-9)
+    for window, (r, distance) in zip(windows(name), by_matrix, strict=True):
+        fit = nearest_fit(channel, *window)
+        assert fit.r == pytest.approx(r, abs=1e-9)
+        assert fit.distance == pytest.approx(distance, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("forged", [0, 60])
+def test_the_fit_of_many_symbols_meets_its_conditions_by_a_dense_inverse(name: str, forged: int) -> None:
+    # The covariance is built from the law of all payloads, and inverted, so no product of the code is used.
+    size, n, rng = 300, 30_000, np.random.default_rng(4)
+    spec = build.spec(domain={"size": size}, sensitive=[*range(150)], mechanism={"name": name, "epsilon": 1.0})
+    protocol = build_protocol(spec)
+    mechanism, decoder = protocol.mechanism, protocol.decoder
+    assert isinstance(decoder, PureDecoder)
+    falling = 1 / np.arange(1, size + 1)
+    payloads = mechanism.perturb(rng.choice(size, n, p=falling / falling.sum()), rng)
+    payloads = np.concatenate([payloads, np.repeat(payloads[:1], forged, axis=0)])
+    n += forged
+    counts = decoder.supports(mechanism.statistic(payloads))
+    r, distance = nearest_fit(decoder.channel, counts, n)
+    seen = (decoder.channel.q > 0) | (counts > 0)
+    covariance = _dense_covariance(decoder.channel, r)[np.ix_(seen, seen)] / n
+    residuals = (decoder.channel.unbiased(counts, n) - r)[seen]
+    w = np.linalg.pinv(covariance, rcond=1e-9, hermitian=True) @ residuals
+    assert distance == pytest.approx(residuals @ w, rel=1e-4)
+    # The multipliers are one number where r is positive, and no larger than it where r is 0.
+    held, scale = r[seen] > 0, np.abs(w).max()
+    level = np.median(w[held])
+    assert w[held] == pytest.approx(np.full(held.sum(), level), abs=2e-2 * scale)
+    assert (w[~held] <= level + 2e-2 * scale).all()
+
+
+def _dense_covariance(channel: Channel, r: Floats) -> Floats:
+    """n Cov[r-hat] from the supports of each cell and its probability, or from the probabilities of two symbols."""
+    if channel.blocks is None:
+        return channel.covariance_matrix(r, channel.moments(r)(np.eye(channel.size)))
+    supports, law = channel.blocks.incidence, channel.blocks.law(r)
+    estimates = np.array([channel.unbiased(row.astype(np.int64), 1) for row in supports])
+    centred = estimates - law @ estimates
+    dense: Floats = centred.T @ (law[:, np.newaxis] * centred)
+    return dense
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.tags.pum import Pum
 from uldp.mechanisms.zones.nested_response import NestedResponse
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse

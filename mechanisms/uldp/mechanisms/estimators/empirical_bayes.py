@@ -7,7 +7,8 @@ noise of those that are high by chance. A prior learnt from the counts of the wi
 import numpy as np
 
 from uldp.mechanisms.estimators.prior import fitted_prior, usual_shares
-from uldp.mechanisms.estimators.projection import onto_simplex, weights, wls
+from uldp.mechanisms.estimators.projection import weights, wls
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats, Symbols
 

@@ -1,34 +1,29 @@
 """The distribution nearest to counts whose supports depend on each other in pairs: sets and blocks of symbols.
 
 The covariance V of r-hat is then known as a product with vectors only. Of few symbols, it is written out. Of many,
-equations are solved by conjugate gradients.
+equations are solved by conjugate gradients, which go on from the solution of the equations before.
 
 One symbol stands for all that are not sensitive. Their counts have no noise from other symbols, and the covariances of
 such a count with others are in proportion to its share. So the nearest shares of these symbols have the ratios of their
 counts, and only their sum is to be found.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.protocol.channel import Channel, NumbersT, Product
-from uldp.schemas.arrays import Counts, Floats, Rows
+from uldp.schemas.arrays import Counts, Floats, Mask
 
-# V follows r in so many steps, or fewer if r moves by less than this part of a standard deviation.
-_STEPS, _STILL = 20, 1e-2
-# Exchanges of the set of symbols at 0; few are needed.
-_EXCHANGES = 30
+# V and the set of symbols at 0 follow r in so many steps, or fewer if the set stays and r moves by less than this part
+# of a standard deviation.
+_STEPS, _STILL = 30, 1e-2
 # Up to so many symbols, and entries of cells and symbols, V is written out. BLAS would solve for more by several
 # threads, which wait for each other on a busy machine; it multiplies matrices by one if it takes no more products.
 _MOST_WRITTEN, _MOST_ENTRIES, _MOST_PRODUCTS = 64, 1 << 16, 1 << 18
-# Conjugate gradients end at this part of the first residual, which moves a p-value by less than a part in a thousand.
-_MOST_ITERATIONS, _TOLERANCE = 200, 1e-6
+# Conjugate gradients end at this part of the first residual. The error of the distance is about its square.
+_MOST_ITERATIONS, _TOLERANCE = 200, 1e-4
 # Below this part of the sum of variances, the variance of the sum of r-hat is rounding: r-hat sums to one.
 _ROUNDING = 1e-9
-
-#: Returns u at some symbols that are to be 0, and r, which is 0 at these.
-_Solve = Callable[[Rows], tuple[Floats, Floats]]
 
 
 def has_pairs(channel: Channel) -> bool:
@@ -36,27 +31,46 @@ def has_pairs(channel: Channel) -> bool:
     return channel.blocks is not None or (channel.supported > 1 and not (channel.q > 0).all())
 
 
-def nearest_given_pairs(channel: Channel, counts: Counts, n: int, start: Floats) -> Floats:
-    """Return the r on the simplex that minimizes (r-hat - r)^T V^-1 (r-hat - r), with V = n Cov[r-hat] at the same r.
+def nearest_given_pairs(channel: Channel, counts: Counts, n: int) -> tuple[Floats, float]:
+    """Return the r on the simplex that minimizes n (r-hat - r)^T V^-1 (r-hat - r), with V = n Cov[r-hat] at the same r.
+
+    The conditions of Karush, Kuhn and Tucker are r = r-hat - V w with w = l 1 - u, and u >= 0 where r is 0, else 0.
+    With these symbols given, l and u solve linear equations. A symbol with u < 0 leaves the set, and one with r < 0
+    joins it.
 
     Args:
         channel: A channel with sets or blocks, and with one symbol at most that is not sensitive; see ``join``.
         counts: Shape (|Z|,): support counts.
         n: The number of reports.
-        start: Shape (|Z|,): an estimate on the simplex.
+
+    Returns:
+        r, shape (|Z|,), and the least distance, n times the largest 2 w^T (r-hat - r) - w^T V w of all w. So an error
+        of w counts by its square.
     """
-    unbiased = channel.unbiased(counts, n)
+    unbiased, noisy = channel.unbiased(counts, n), channel.q > 0
     # A symbol that a report names has a share above 0.
-    least = np.where((channel.q == 0) & (counts > 0), 0.5 / n, 0.0)
-    r = np.maximum(start, least)
-    for _ in range(_STEPS):
-        variance = channel.variance(r, 1)
-        nearest = np.maximum(_nearest(channel, unbiased, r, variance), least)
-        moved, r = np.abs(nearest - r), nearest
-        if (moved <= _STILL * np.sqrt(variance / n)).all():
-            break
+    least = np.where(~noisy & (counts > 0), 0.5 / n, 0.0)
+    ones = np.ones(channel.size)
+    # Noisy symbols have about the same variance, so the nearest r by equal ones is a good first guess.
+    r = np.maximum(onto_simplex(unbiased, ones, np.zeros(channel.size)), least)
     r /= r.sum()
-    return r
+    zero = noisy & (r == 0)
+    of_sum = float(ones @ _of_one(channel.covariance(r))(ones))
+    of_sum = of_sum if of_sum > _ROUNDING * channel.variance(r, 1).sum() else 0.0
+    solve, y = _by_matrix if _is_small(channel) else _by_products, np.zeros(channel.size + 1)
+    for _ in range(_STEPS):
+        y, found = solve(channel, unbiased, r, zero, of_sum, y)
+        leaving, joining = zero & (y[:-1] > 0), ~zero & noisy & (found < 0)
+        found[zero] = 0.0
+        nearest = np.maximum(found, least)
+        # V has negative variances where r does not sum to one.
+        nearest /= nearest.sum()
+        still = (np.abs(nearest - r) <= _STILL * np.sqrt(channel.variance(r, n))).all()
+        r, zero = nearest, zero & ~leaving | joining
+        if still and not leaving.any() and not joining.any():
+            break
+    w = y[:-1] + y[-1]
+    return r, n * float(2 * w @ (unbiased - r) - w @ _of_one(channel.covariance(r))(w))
 
 
 def join(channel: Channel, x: NumbersT) -> NumbersT:
@@ -82,73 +96,59 @@ def _is_small(channel: Channel) -> bool:
     return channel.size <= _MOST_WRITTEN and cells * channel.size <= _MOST_ENTRIES
 
 
-def _nearest(channel: Channel, x: Floats, r: Floats, variance: Floats) -> Floats:
-    """Return the r >= 0 with sum one that is nearest to x by a fixed V, by exchanges of the symbols at 0.
-
-    The conditions of Karush, Kuhn and Tucker are r = x - V w with w = l 1 - u, and u >= 0 where r is 0, else 0. With
-    these symbols given, l and u solve linear equations. A symbol with u < 0 leaves the set, and one with r < 0 joins.
+def _by_matrix(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: float, _: Floats) -> tuple[Floats, Floats]:
+    """Solve the equations of ``nearest_given_pairs`` with V as a matrix, which has one more row and column for l.
 
     Args:
         channel: The channel, of k symbols.
-        x: Shape (k,): its entries are not negative for symbols without noise.
-        r: Shape (k,): the shares at which V is taken; those that are 0 are the first guess of the symbols at 0.
-        variance: Shape (k,): the diagonal of V.
+        x: Shape (k,): r-hat.
+        r: Shape (k,): the shares at which V is taken.
+        zero: Shape (k,): the symbols whose share is to be 0.
+        of_sum: The variance of the sum of r-hat, or 0 if it always sums to one.
+
+    Returns:
+        -u, and behind it l, shape (k + 1,); and x - V w, shape (k,).
     """
-    noisy = channel.q > 0
-    solve = _by_matrix(channel, x, r) if _is_small(channel) else _by_products(channel, x, r, variance)
-    zero, r = noisy & (r == 0), x
-    for _ in range(_EXCHANGES):
-        at = np.flatnonzero(zero)
-        u, r = solve(at)
-        leaving, joining = at[u < 0], np.flatnonzero(noisy & (r < 0))
-        if not len(leaving) and not len(joining):
-            break
-        zero[leaving], zero[joining] = False, True
-    return np.maximum(r, 0.0)
-
-
-def _by_matrix(channel: Channel, x: Floats, r: Floats) -> _Solve:
-    """Solve the equations of ``_nearest`` with V as a matrix, which has one more row and column for l."""
     k = len(x)
     bordered = np.empty((k + 1, k + 1))
     bordered[:k, :k] = covariance = channel.covariance_matrix(r, _second_moments(channel, r))
     bordered[k, :k] = bordered[:k, k] = of_ones = covariance.sum(axis=0)
-    bordered[k, k] = of_sum = of_ones.sum()
-    wanted, last = np.append(x, x.sum() - 1), [k] if of_sum > _ROUNDING * covariance.trace() else []
-
-    def solve(at: Rows) -> tuple[Floats, Floats]:
-        unknown = np.concatenate([at, last]).astype(np.int64)
-        y = np.linalg.solve(bordered[np.ix_(unknown, unknown)], wanted[unknown])
-        solved = x - bordered[:k, unknown] @ y
-        solved[at] = 0.0
-        return -y[: len(at)], solved
-
-    return solve
+    bordered[k, k] = of_ones.sum()
+    unknown, y = np.flatnonzero(np.append(zero, of_sum > 0)), np.zeros(k + 1)
+    y[unknown] = np.linalg.solve(bordered[np.ix_(unknown, unknown)], np.append(x, x.sum() - 1)[unknown])
+    return y, x - bordered[:k] @ y
 
 
-def _by_products(channel: Channel, x: Floats, r: Floats, variance: Floats) -> _Solve:
-    """Solve the equations of ``_nearest`` by products with V."""
-    times, ones = _of_one(channel.covariance(r)), np.ones_like(x)
-    of_sum = float(ones @ times(ones))
-    sums = of_sum > _ROUNDING * variance.sum()
+def _by_products(channel: Channel, x: Floats, r: Floats, zero: Mask, of_sum: float, y: Floats) -> tuple[Floats, Floats]:
+    """Do as ``_by_matrix`` by products with V: conjugate gradients from ``y``, scaled by the variances.
 
-    def solve(at: Rows) -> tuple[Floats, Floats]:
-        def spread(y: Floats) -> Floats:
-            w = np.full_like(x, y[-1] if sums else 0.0)
-            w[at] += y[:-1]
-            return w
+    Source: Hestenes & Stiefel, "Methods of Conjugate Gradients for Solving Linear
+    Systems" (Journal of Research of the NBS 49, 1952).
+    """
+    times, inside = _of_one(channel.covariance(r)), np.append(zero, of_sum > 0)
 
-        def gather(v: Floats) -> Floats:
-            return np.append(v[at], v.sum() if sums else 0.0)
+    def gather(v: Floats) -> Floats:
+        gathered: Floats = np.append(v, v.sum()) * inside
+        return gathered
 
-        wanted = gather(x)
-        wanted[-1] -= 1.0 if sums else 0.0
-        y = _climb(lambda y: gather(times(spread(y))), wanted, np.append(variance[at], of_sum if sums else 1.0))
-        solved = x - times(spread(y))
-        solved[at] = 0.0
-        return -y[:-1], solved
-
-    return solve
+    scale = np.append(np.where(zero, channel.variance(r, 1), 1.0), of_sum or 1.0)
+    wanted, y = gather(x), y * inside
+    wanted[-1] -= inside[-1]
+    moved = times(y[:-1] + y[-1]) if y.any() else np.zeros_like(x)
+    rest = wanted - gather(moved)
+    direction = scaled = rest / scale
+    square, enough = float(rest @ scaled), _TOLERANCE**2 * float(wanted @ (wanted / scale))
+    for _ in range(_MOST_ITERATIONS):
+        if square <= enough:
+            break
+        product = times(direction[:-1] + direction[-1])
+        at_unknown = gather(product)
+        step = square / float(direction @ at_unknown)
+        y, moved, rest = y + step * direction, moved + step * product, rest - step * at_unknown
+        scaled = rest / scale
+        before, square = square, float(rest @ scaled)
+        direction = scaled + square / before * direction
+    return y, x - moved
 
 
 def _of_one(product: Product) -> Product:
@@ -164,51 +164,3 @@ def _second_moments(channel: Channel, r: Floats) -> Floats:
     weighted = channel.blocks.law(r)[:, np.newaxis] * supports
     rows = max(1, _MOST_PRODUCTS // supports.size)
     return np.concatenate([supports.T[at : at + rows] @ weighted for at in range(0, channel.size, rows)])
-
-
-def pair_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> float:
-    """Return n (r-hat - r)^T V^-1 (r-hat - r), with V = n Cov[r-hat] at ``r``.
-
-    It is that of the supports y of a report, whose covariance is S = M - m m^T with M = E[y y^T]. Let e = C/n - m,
-    x = M^-1 e and z = M^-1 m. If weights make the supports of each report sum to one, S is singular, m x = 0 and
-    m z = 1, and the distance is n e x. Otherwise S^-1 e = x + z (m x) / (1 - m z). No report supports a symbol that is
-    not sensitive and another one, so M is diagonal there.
-    """
-    noisy, joined, of_joined = channel.q > 0, channel.joined, join(channel, r)
-    m = channel.support_probability(r)
-    both = np.column_stack([counts / n - m, m])
-    solved = both / np.where(m > 0, m, 1.0)[:, np.newaxis]
-    v = int(noisy.sum())
-    if _is_small(joined):
-        solved[noisy] = np.linalg.solve(_second_moments(joined, of_joined)[:v, :v], both[noisy])
-    else:
-        times, rest = _of_one(joined.moments(of_joined)), np.zeros(joined.size - v)
-        for column in range(2):
-            solved[noisy, column] = _climb(lambda w: times(np.append(w, rest))[:v], both[noisy, column], m[noisy])
-    x, z = solved.T
-    if channel.blocks is not None and not channel.blocks.fixed:
-        x = x + z * (m @ x) / (1 - m @ z)
-    return n * float(both[:, 0] @ x)
-
-
-def _climb(times: Product, wanted: Floats, scale: Floats) -> Floats:
-    """Solve A x = wanted for a positive A with about the diagonal ``scale``, by conjugate gradients scaled by that.
-
-    Source: Hestenes & Stiefel, "Methods of Conjugate Gradients for Solving Linear
-    Systems" (Journal of Research of the NBS 49, 1952).
-    """
-    inverse = 1 / scale
-    x, rest = np.zeros_like(wanted), wanted.copy()
-    scaled = inverse * rest
-    direction, square = scaled, float(rest @ scaled)
-    enough = _TOLERANCE**2 * square
-    for _ in range(_MOST_ITERATIONS):
-        if square <= enough:
-            break
-        product = times(direction)
-        step = square / float(direction @ product)
-        x, rest = x + step * direction, rest - step * product
-        scaled = inverse * rest
-        before, square = square, float(rest @ scaled)
-        direction = scaled + square / before * direction
-    return x

@@ -4,6 +4,8 @@ There are two choices of the variances. ``wls``, an estimator, takes those of th
 ``nearest_fit``, for tests, takes those at the solution, so that its distance has a chi-square distribution.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from uldp.mechanisms.estimators.likelihood import exact_mle
@@ -11,14 +13,12 @@ from uldp.mechanisms.estimators.pair_projection import (
     has_pairs,
     join,
     nearest_given_pairs,
-    pair_distance,
     separate,
 )
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts, Floats
 
-# The part of the first interval of the root to which it is found.
-_RESOLUTION = 2.0**-50
 _LEAST_VARIANCE = 1e-6
 
 
@@ -73,7 +73,14 @@ def _variances(channel: Channel, r: Floats) -> tuple[Floats, Floats]:
     return absent, present
 
 
-def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
+class Nearest(NamedTuple):
+    """A distribution, shape (|Z|,), and its squared distance from the counts, weighted by their variances at it."""
+
+    r: Floats
+    distance: float
+
+
+def nearest_fit(channel: Channel, counts: Counts, n: int) -> Nearest:
     """Return the r on the simplex with the least distance from the counts, weighted by their variances at the same r.
 
     Weights at r-hat itself would favour symbols with counts that are low by chance. Weights at r are Pearson's weights.
@@ -93,92 +100,25 @@ def nearest_fit(channel: Channel, counts: Counts, n: int) -> Floats:
         counts: Shape (|Z|,): support counts.
         n: Number of counted reports.
 
-    Returns:
-        Shape (|Z|,), on the probability simplex.
-
     Raises:
         ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel and ``n``.
     """
-    if has_pairs(channel):
-        joined, of_joined = channel.joined, join(channel, counts)
-        nearest = nearest_given_pairs(joined, of_joined, n, wls(joined, of_joined, n))
-        return separate(channel, counts, nearest)
-    if channel.supported > 1:
-        return _nearest_given_subsets(channel, counts, n)
-    return _nearest_given_bits(channel, counts, n) if channel.independent_bits else exact_mle(channel, counts, n)
-
-
-def squared_distance(channel: Channel, counts: Counts, n: int, r: Floats) -> float:
-    """Return the squared distance of the counts from a distribution r, weighted at r; ``nearest_fit`` has the least.
-
-    Raises:
-        ValueError: if ``n`` is not positive, or ``counts`` does not fit the channel.
-    """
     channel.check(counts, n)
     if has_pairs(channel):
-        return pair_distance(channel, counts, n, r)
+        joined, of_joined = channel.joined, join(channel, counts)
+        shares, distance = nearest_given_pairs(joined, of_joined, n)
+        return Nearest(separate(channel, counts, shares), distance)
     if channel.one_symbol:
+        r = exact_mle(channel, counts, n)
         expected = n * channel.support_probability(r)
-        return _chi_square(counts - expected, expected)
-    residuals = channel.unbiased(counts, n) - r
+        return Nearest(r, _chi_square(counts - expected, expected))
     if channel.supported > 1:
-        a, b = _subset_variance(channel)
+        r = _nearest_given_subsets(channel, counts, n)
+        residuals, (a, b) = channel.unbiased(counts, n) - r, _subset_variance(channel)
         d = (a + b * r) / n
-        return _chi_square(residuals - (residuals / d).sum() / (1 / d).sum(), d)
-    return _chi_square(residuals, channel.variance_given_values(r, n))
-
-
-def onto_simplex(x: Floats, a: Floats, c: Floats) -> Floats:
-    """Return r_z = max(0, x_z - l a_z) / (1 + l c_z) with the number l at which the r_z sum to one.
-
-    This r is on the simplex and nearest to x, if the entry z has the variance a_z + c_z r_z up to a common factor. If c
-    is 0, r is positive at the j entries with the largest x/a, and l = (their sum of x - 1) / (their sum of a): the
-    largest of these quotients is that of the right j. Otherwise Newton's steps find l. In place of a step that leaves
-    its bounds, or that is not half as long as the one before, these are halved.
-
-    Args:
-        x: Shape (k,).
-        a: Shape (k,): not negative.
-        c: Shape (k,): not negative where a is 0, and a + c > 0.
-
-    Returns:
-        Shape (k,), on the probability simplex.
-    """
-    if not c.any():
-        falling = np.argsort(-x / a)
-        rate = ((np.cumsum(x[falling]) - 1) / np.cumsum(a[falling])).max()
-        nearest: Floats = np.maximum(x - rate * a, 0)
-        nearest /= nearest.sum()
-        return nearest
-    # The bounds of l: at low every entry is 1/k or more, and at high 1/k or less.
-    share = 1 / len(x)
-    shares_at = (x - share) / (a + c * share)
-    low, high = shares_at.min(), shares_at.max()
-
-    def solution(rate: float) -> tuple[Floats, Floats]:
-        above: Floats = np.maximum(x - rate * a, 0)
-        scale = 1 + rate * c
-        if scale.min() > 0:
-            return above / scale, scale
-        # Beyond the pole of an entry, where 1 + l c = 0, it is infinite.
-        return np.divide(above, scale, out=np.where(above > 0, np.inf, 0.0), where=scale > 0), scale
-
-    rate, step = min(max(0.0, low), high), high - low
-    enough = _RESOLUTION * step
-    with np.errstate(divide="ignore", invalid="ignore"):
-        while step > enough:
-            nearest, scale = solution(rate)
-            excess = nearest.sum() - 1
-            low, high = (rate, high) if excess > 0 else (low, rate)
-            # Entries that are 0 stay so; the others fall by (a + c r) / (1 + l c).
-            fall = ((a + c * nearest) / scale) @ (nearest > 0)
-            following = rate + excess / fall
-            if not (low <= following <= high and abs(following - rate) <= step / 2):
-                following = (low + high) / 2
-            step, rate = abs(following - rate), following
-    nearest, _ = solution(rate)
-    nearest /= nearest.sum()
-    return nearest
+        return Nearest(r, _chi_square(residuals - (residuals / d).sum() / (1 / d).sum(), d))
+    r = _nearest_given_bits(channel, counts, n)
+    return Nearest(r, _chi_square(channel.unbiased(counts, n) - r, channel.variance_given_values(r, n)))
 
 
 def _chi_square(residuals: Floats, variance: Floats) -> float:

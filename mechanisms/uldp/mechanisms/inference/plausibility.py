@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from uldp.mechanisms.estimators.likelihood import best_rates
-from uldp.mechanisms.estimators.projection import nearest_fit, squared_distance
+from uldp.mechanisms.estimators.projection import nearest_fit
 from uldp.mechanisms.protocol.channel import Channel
 from uldp.schemas.arrays import Counts
 
@@ -87,8 +87,7 @@ def fit_counts(channel: Channel, counts: Counts, n: int) -> Fit | None:
     """
     if not MIN_NOISE_VARIANCE <= n * channel.least_noise < np.inf:
         return None
-    r = nearest_fit(channel, counts, n)
-    statistic = squared_distance(channel, counts, n, r)
+    r, statistic = nearest_fit(channel, counts, n)
     sums_freely = channel.independent_bits or (channel.blocks is not None and not channel.blocks.fixed)
     degrees = int(np.count_nonzero((channel.q > 0) & (r == 0))) + sums_freely
     return Fit(statistic, degrees, float(special.chdtrc(degrees, statistic)) if degrees else 1.0)

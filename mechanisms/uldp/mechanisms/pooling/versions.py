@@ -16,8 +16,8 @@ import numpy as np
 
 from uldp.mechanisms.decoders.pure import PureLinear
 from uldp.mechanisms.estimators.by_name import project_to_simplex
-from uldp.mechanisms.estimators.projection import onto_simplex
 from uldp.mechanisms.estimators.projection import weights as weights_of
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.protocol.linear import Linear
 from uldp.schemas.arrays import Counts, Floats, Mask
 from uldp.schemas.errors import RequestError

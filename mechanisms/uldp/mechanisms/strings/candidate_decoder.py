@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.kernels.intervals import lower_tail
 from uldp.mechanisms.protocol.decoder import Decoder, heaviest_fact, require_reports, two_digits
 from uldp.mechanisms.strings.cohort_channel import CandidateLinear, Candidates

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.zones.projective_response import ProjectiveResponse
 from uldp.mechanisms.zones.zoning import Zoning
 from uldp.schemas.arrays import Counts, Floats

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from uldp.mechanisms.decoders.share_tables import table_without_tags
 from uldp.mechanisms.decoders.strata_decoder import share_p_value
-from uldp.mechanisms.estimators.projection import onto_simplex
+from uldp.mechanisms.estimators.simplex import onto_simplex
 from uldp.mechanisms.inference.forecast import equal_shares, one_simulation_text
 from uldp.mechanisms.kernels.intervals import clopper_pearson, outside_p_value
 from uldp.mechanisms.protocol.decoder import SharesDecoder, heaviest_fact, require_reports
