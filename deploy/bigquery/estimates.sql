@@ -10,10 +10,20 @@
 --
 --   SELECT collection, window_start, label, estimate, low, high FROM uldp.estimates
 --   WHERE quantity = 'share' AND pane <> 'early' AND flags IS NULL
+--
+-- And this is the share of each value over a day. Only unbiased may be averaged, with n as its weight; the mean of
+-- estimate is wrong. With tags, take visible_unbiased and visible_stderr. See docs/export.md.
+--
+--   SELECT collection, version, device_digest, estimator, attribute, label, TIMESTAMP_TRUNC(window_start, DAY) AS day,
+--     SUM(n * unbiased) / SUM(n) AS share, SQRT(SUM(POW(n * stderr, 2))) / SUM(n) AS stderr, SUM(n) AS n
+--   FROM uldp.estimates
+--   WHERE quantity = 'share' AND pane <> 'early' AND flags IS NULL
+--   GROUP BY collection, version, device_digest, estimator, attribute, label, day
 CREATE VIEW IF NOT EXISTS uldp.estimates AS
 SELECT
   collection,
   version,
+  device_digest,
   window_start,
   window_end,
   pane,
@@ -39,10 +49,13 @@ SELECT
   level,
   basis,
   simultaneous,
+  unbiased,
   stderr,
   visible,
   visible_low,
   visible_high,
+  visible_unbiased,
+  visible_stderr,
   band_low,
   band_high,
   n,

@@ -84,6 +84,7 @@ TABLES = st.builds(
     st.booleans(),
     st.sampled_from(Basis),
     st.booleans(),
+    st.none() | FLOATS,
 )
 ESTIMATES = st.builds(
     Estimate,

@@ -10,7 +10,7 @@ from uldp.schemas.arrays import Floats
 from uldp.schemas.pane import PaneHeader
 from uldp.schemas.shuffled import Shuffled
 from uldp.schemas.specs.budget import Budget
-from uldp.schemas.table import ARRAYS, ENDS, Basis, Table, TableName
+from uldp.schemas.table import ARRAYS, OPTIONAL, Basis, Table, TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def _table_from_avro(value: Mapping[str, Any]) -> Table:
         whole=value["whole"],
         basis=Basis(value["basis"]),
         simultaneous=value["simultaneous"],
-        **{name: _from_bytes(value[name]) for name in ENDS if value[name] is not None},
+        **{name: _from_bytes(value[name]) for name in OPTIONAL if value[name] is not None},
     )
 
 

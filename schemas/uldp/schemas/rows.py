@@ -40,6 +40,7 @@ class Kind(Enum):
 COLUMNS: Mapping[str, Kind] = {
     "collection": Kind.TEXT,
     "version": Kind.COUNT,
+    "device_digest": Kind.TEXT,
     "window_start": Kind.TIME,
     "window_end": Kind.TIME,
     "pane": Kind.TEXT,
@@ -65,10 +66,13 @@ COLUMNS: Mapping[str, Kind] = {
     "level": Kind.NUMBER,
     "basis": Kind.TEXT,
     "simultaneous": Kind.TRUTH,
+    "unbiased": Kind.NUMBER,
     "stderr": Kind.NUMBER,
     "visible": Kind.NUMBER,
     "visible_low": Kind.NUMBER,
     "visible_high": Kind.NUMBER,
+    "visible_unbiased": Kind.NUMBER,
+    "visible_stderr": Kind.NUMBER,
     "band_low": Kind.NUMBER,
     "band_high": Kind.NUMBER,
     "n": Kind.COUNT,
@@ -80,9 +84,9 @@ COLUMNS: Mapping[str, Kind] = {
     "rejected": Kind.COUNT,
     "missing": Kind.COUNT,
 }
-#: Further columns of a place that keeps the rows of all panes. The digest is that of the device half
-#: of the spec. If a window has several panes, the pane with the highest age is valid; ages sort as text.
-PANE_COLUMNS: Mapping[str, Kind] = {"device_digest": Kind.TEXT, "age": Kind.TEXT, "table_name": Kind.TEXT}
+#: Further columns of a place that keeps the rows of all panes. If a window has several panes, the pane with the highest
+#: age is valid; ages sort as text.
+PANE_COLUMNS: Mapping[str, Kind] = {"age": Kind.TEXT, "table_name": Kind.TEXT}
 #: All columns of such a place.
 STORED_COLUMNS: Mapping[str, Kind] = {**PANE_COLUMNS, **COLUMNS}
 #: The columns that name a window's estimate. Only its newest pane is valid.
@@ -175,10 +179,13 @@ def _columns(estimate: Estimate, table: Table) -> dict[str, _Column]:
         "level": None if table.low is None else table.level,
         "basis": table.basis.value,
         "simultaneous": table.simultaneous,
+        "unbiased": table.unbiased,
         "stderr": table.stderr,
         "visible": None if visible is None else visible.values,
         "visible_low": None if visible is None else visible.low,
         "visible_high": None if visible is None else visible.high,
+        "visible_unbiased": None if visible is None else visible.unbiased,
+        "visible_stderr": None if visible is None else visible.stderr,
         "band_low": None if band is None else band.low,
         "band_high": None if band is None else band.high,
         "n": table.n,

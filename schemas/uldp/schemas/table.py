@@ -11,8 +11,10 @@ INTERVAL_LEVEL = 0.95
 
 #: The ends of intervals, by the names of their fields: those of honest reports, and those that allow for forgers.
 ENDS = ("low", "high", "low_forged", "high_forged")
+#: The arrays that a table may lack.
+OPTIONAL = ("unbiased", *ENDS)
 #: All arrays of a table.
-ARRAYS = ("values", "stderr", *ENDS)
+ARRAYS = ("values", "stderr", *OPTIONAL)
 
 
 class TableName(StrEnum):
@@ -64,7 +66,7 @@ class Table:
         shape: The shape of the quantity: (|X|,) for shares, (1,) for a number. The arrays are flat, in row-major order.
         keys: A label for each entry, if the entries are not the values of the spec's domain; else None.
         values: Flat: the estimates.
-        stderr: Flat: their standard errors.
+        stderr: Flat: the standard errors of ``unbiased``; of a quantity that has no unbiased estimate, of ``values``.
         low: Flat: lower ends of intervals at ``level``; None if ``basis`` is none.
         high: Flat: upper ends.
         low_forged: Flat: lower ends of intervals that hold also if the share ``Estimate.assume_forgers`` of the reports
@@ -75,6 +77,7 @@ class Table:
         whole: Whether the entries are the shares of one whole, so that they sum to about 1.
         basis: The method behind the intervals.
         simultaneous: Whether all intervals together cover the truth with probability ``level``; otherwise each alone.
+        unbiased: Flat: the unbiased estimates, which may be averaged, weighted by n; None if the quantity has none.
     """
 
     name: TableName
@@ -92,6 +95,7 @@ class Table:
     whole: bool = False
     basis: Basis = Basis.NONE
     simultaneous: bool = False
+    unbiased: Floats | None = field(default=None, hash=False)
 
     @property
     def arrays(self) -> dict[str, Floats]:

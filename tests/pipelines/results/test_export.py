@@ -38,8 +38,13 @@ def interval(low: list[float], high: list[float], **fields: Any) -> dict[str, An
     return {"low": np.array(low), "high": np.array(high), "basis": Basis.EXACT, "n": 100} | fields
 
 
-SHARE = build.table("share", [0.2, 0.3, 0.5], [0.01, 0.02, 0.03], **interval([0.1, 0.2, 0.4], [0.3, 0.4, 0.6]))
-VISIBLE = build.table("visible", [0.1, 0.2, 0.3], [0.01] * 3, **interval([0, 0.1, 0.2], [0.2, 0.3, 0.4]))
+UNBIASED = np.array([-0.1, 0.35, 0.75])
+SHARE = build.table(
+    "share", [0.2, 0.3, 0.5], [0.01, 0.02, 0.03], **interval([0.1, 0.2, 0.4], [0.3, 0.4, 0.6], unbiased=UNBIASED)
+)
+VISIBLE = build.table(
+    "visible", [0.1, 0.2, 0.3], [0.01] * 3, **interval([0, 0.1, 0.2], [0.2, 0.3, 0.4], unbiased=UNBIASED / 2)
+)
 BAND = build.table("band", [0.5, 0.6, 0.7], [0.01] * 3, **interval([0, 0.1, 0.2], [0.6, 0.7, 0.8]))
 HIDDEN = build.table("hidden", [0.4], [0.02], keys=("home",))
 BOUND = build.table("bound", [0.8], [0.0])
@@ -71,6 +76,7 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
     assert rows[1] == {
         "collection": "c",
         "version": 1,
+        "device_digest": ESTIMATE.device_digest,
         "window_start": datetime(2026, 1, 1, 9, tzinfo=UTC),
         "window_end": datetime(2026, 1, 1, 10, tzinfo=UTC),
         "pane": "on_time",
@@ -96,10 +102,13 @@ def test_a_share_has_all_that_is_known_of_its_value(ending: str, tmp_path: Path)
         "level": 0.95,
         "basis": "exact",
         "simultaneous": False,
+        "unbiased": 0.35,
         "stderr": 0.02,
         "visible": 0.2,
         "visible_low": 0.1,
         "visible_high": 0.3,
+        "visible_unbiased": 0.175,
+        "visible_stderr": 0.01,
         "band_low": 0.1,
         "band_high": 0.7,
         "n": 100,
@@ -186,9 +195,12 @@ def test_what_is_not_there_is_null(tmp_path: Path) -> None:
         "low_forged",
         "high_forged",
         "level",
+        "unbiased",
         "visible",
         "visible_low",
         "visible_high",
+        "visible_unbiased",
+        "visible_stderr",
         "band_low",
         "band_high",
         "flags",

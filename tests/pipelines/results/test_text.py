@@ -25,7 +25,7 @@ from uldp.schemas.pane import Accounting, Signals
 def table(name: str, shape: list[int], values: list[float], stderr: list[float], **fields: Any) -> dict[str, Any]:
     """A table without intervals from 100 reports, as JSON."""
     empty: dict[str, Any] = {"of": [], "keys": None, "level": 0.95, "n": 100, "whole": False}
-    empty |= dict.fromkeys(("low", "high", "low_forged", "high_forged"))
+    empty |= dict.fromkeys(("unbiased", "low", "high", "low_forged", "high_forged"))
     return (
         empty
         | {"name": name, "shape": shape, "values": values, "stderr": stderr, "basis": "none", "simultaneous": False}

@@ -33,18 +33,19 @@ def share_tables(
     ends = pum_intervals(pum, linear, coverage_of_each(pum.size))
     table = partial(_table, n=n, simultaneous=simultaneous)
     shares, stderr = pum.distribution(r_hat), pum.stderr(linear)
+    unbiased = pum.distribution(linear.values)
     if not pum.tags:
-        return (table(TableName.SHARE, shares, stderr, ends.share, basis, whole=True),)
+        return (table(TableName.SHARE, shares, stderr, ends.share, basis, unbiased=unbiased, whole=True),)
     of_shares = Basis.ANY_BACKGROUND if np.isnan(pum.strength).all() else Basis.NORMAL
     errors, most = pum.visible(np.sqrt(linear.variance)), pum.most_stderr(linear)
     masses, of_masses = pum.tag_masses(r_hat, linear)
     low, high = linear.interval(coverage_of_each(len(pum.tags)))
     hidden = low[pum.size :], high[pum.size :]
     return (
-        table(TableName.SHARE, shares, stderr, ends.share, of_shares, whole=True),
-        table(TableName.HIDDEN, masses, of_masses, hidden, basis, keys=pum.tags),
+        table(TableName.SHARE, shares, stderr, ends.share, of_shares, unbiased=unbiased, whole=True),
+        table(TableName.HIDDEN, masses, of_masses, hidden, basis, unbiased=linear.values[pum.size :], keys=pum.tags),
         Table(TableName.BOUND, np.array([pum.bound(r_hat)]), np.zeros(1), n, shape=(1,)),
-        table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, basis),
+        table(TableName.VISIBLE, pum.visible(r_hat), errors, ends.visible, basis, unbiased=pum.visible(linear.values)),
         table(TableName.BAND, pum.most(r_hat), most, ends.band, Basis.ANY_BACKGROUND),
     )
 
@@ -53,7 +54,17 @@ def table_without_tags(shares: Floats, linear: Linear, n: int, *, basis: Basis, 
     """Return the table of shares where no value is hidden; see ``share_tables``."""
     coverage = 1 - (1 - INTERVAL_LEVEL) / len(shares) if simultaneous else INTERVAL_LEVEL
     ends, stderr = linear.interval(coverage), np.sqrt(linear.variance)
-    return _table(TableName.SHARE, shares, stderr, ends, basis, n=n, simultaneous=simultaneous, whole=True)
+    return _table(
+        TableName.SHARE,
+        shares,
+        stderr,
+        ends,
+        basis,
+        n=n,
+        simultaneous=simultaneous,
+        unbiased=linear.values,
+        whole=True,
+    )
 
 
 def _table(
@@ -65,6 +76,7 @@ def _table(
     *,
     n: int,
     simultaneous: bool,
+    unbiased: Floats | None = None,
     keys: tuple[str, ...] | None = None,
     whole: bool = False,
 ) -> Table:
@@ -77,6 +89,7 @@ def _table(
         n,
         shape=values.shape,
         keys=keys,
+        unbiased=unbiased,
         low=low,
         high=high,
         whole=whole,

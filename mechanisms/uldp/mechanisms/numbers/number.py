@@ -133,6 +133,7 @@ def mean_table(mean: Linear, n: int, basis: Basis) -> Table:
         stderr=np.sqrt(mean.variance),
         n=n,
         shape=(1,),
+        unbiased=mean.values,
         low=low,
         high=high,
         level=INTERVAL_LEVEL,

@@ -87,6 +87,7 @@ def _of_means(versions: Sequence[VersionCounts]) -> PooledTables:
         np.sqrt(mean.variance),
         int(mean.n[0]),
         shape=(1,),
+        unbiased=mean.values,
         low=low,
         high=high,
         level=INTERVAL_LEVEL,

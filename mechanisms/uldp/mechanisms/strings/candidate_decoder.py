@@ -185,7 +185,7 @@ class CandidateDecoder(Decoder):
         if not k:
             return (Table(TableName.UNEXPLAINED, np.ones(1), np.zeros(1), n, shape=(1,)),)
         variance, of_sum = linear.variance, float(linear.times(np.ones((k, 1))).sum())
-        share, rest = linear.values, 1 - linear.values.sum()
+        unbiased = share, rest = linear.values, 1 - linear.values.sum()
         low, high = linear.interval(1 - (1 - INTERVAL_LEVEL) / k if self.simultaneous else INTERVAL_LEVEL)
         half = NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2) * math.sqrt(of_sum)
         ends = np.clip([[rest - half], [rest + half]], 0.0, 1.0)
@@ -199,6 +199,7 @@ class CandidateDecoder(Decoder):
                 TableName.SHARE,
                 share,
                 np.sqrt(variance),
+                unbiased=unbiased[0],
                 low=low.clip(0.0, 1.0),
                 high=high.clip(0.0, 1.0),
                 basis=Basis.NORMAL,
@@ -210,6 +211,7 @@ class CandidateDecoder(Decoder):
                 np.array([math.sqrt(of_sum)]),
                 n,
                 shape=(1,),
+                unbiased=np.array([unbiased[1]]),
                 low=ends[0],
                 high=ends[1],
                 basis=Basis.NORMAL,

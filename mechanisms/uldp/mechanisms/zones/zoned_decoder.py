@@ -160,7 +160,9 @@ class ZonedDecoder(Decoder):
         places = np.vstack([np.zeros((size, len(tags))), of_tag])
         stderr = np.sqrt(np.maximum((places * linear.times(places)).sum(axis=0), 0.0))
         low, high = _interval(of_bots, linear.values @ places, stderr, len(tags))
-        return _table(of_bots, TableName.HIDDEN, tags, of_bots.values @ of_tag, stderr, low, high)
+        return _table(
+            of_bots, TableName.HIDDEN, tags, of_bots.values @ of_tag, stderr, low, high, linear.values @ places
+        )
 
     def _zones(self, of_bots: Table, learned: Mapping[int, ZoneShares]) -> Table:
         """Return the share of users in each zone: of its bot, or the mass of the tag times the share of the zone."""
@@ -184,7 +186,12 @@ class ZonedDecoder(Decoder):
                 names.append(self.zoning.name(bot))
                 parts.append(own)
         values, stderr, low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return _table(of_bots, TableName.ZONE, tuple(names), values, stderr, low, high)
+        # What is learned of a nested zone draws on its background, so that its share has no unbiased estimate here.
+        unbiased = None
+        if not nested:
+            assert of_bots.unbiased is not None
+            unbiased = of_bots.unbiased[[bot.zone is not None for bot in self.zoning.bots]]
+        return _table(of_bots, TableName.ZONE, tuple(names), values, stderr, low, high, unbiased)
 
     def fold(self, cells: Counts) -> Counts:
         """Return the support counts of the values and bots."""
@@ -235,10 +242,26 @@ def _interval(like: Table, centre: Floats, stderr: Floats, intervals: float) -> 
 
 
 def _table(
-    like: Table, name: TableName, keys: tuple[str, ...], values: Floats, stderr: Floats, low: Floats, high: Floats
+    like: Table,
+    name: TableName,
+    keys: tuple[str, ...],
+    values: Floats,
+    stderr: Floats,
+    low: Floats,
+    high: Floats,
+    unbiased: Floats | None,
 ) -> Table:
     """Return a table of one dimension of which some intervals are normal, and all else as in ``like``."""
     shape = values.shape
     return replace(
-        like, name=name, keys=keys, shape=shape, values=values, stderr=stderr, low=low, high=high, basis=Basis.NORMAL
+        like,
+        name=name,
+        keys=keys,
+        shape=shape,
+        values=values,
+        stderr=stderr,
+        unbiased=unbiased,
+        low=low,
+        high=high,
+        basis=Basis.NORMAL,
     )

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from uldp.pipelines.options import (
 
 if TYPE_CHECKING:
     from uldp.pipelines.results.files import ResultsError
+    from uldp.schemas.estimate import Estimate
+    from uldp.schemas.specs.collection import CollectionSpec
 
 
 @click.command()
@@ -80,7 +83,10 @@ def show(out: Path, as_json: bool, top: int, pooled: bool, **chosen: Any) -> Non
     help="A file that ends in .parquet, .arrow or .csv. An older one is replaced.",
 )
 @selection_options
-def export(out: Path, target: Path, **chosen: Any) -> None:
+@click.option(
+    "--pooled", is_flag=True, help="Add rows of one estimate more of each window that several versions counted."
+)
+def export(out: Path, target: Path, pooled: bool, **chosen: Any) -> None:
     """Write the newest pane of each window as rows for pandas, DuckDB, BigQuery or a spreadsheet.
 
     A row is one value of one estimate, with its label and its interval. A damaged file hides only its own window. The
@@ -90,15 +96,22 @@ def export(out: Path, target: Path, **chosen: Any) -> None:
     """
     from uldp.pipelines.results.export_files import check_target, write_rows
     from uldp.pipelines.results.folder import ResultsFolder
+    from uldp.pipelines.results.pooled import pool_versions
     from uldp.pipelines.results.text import number_of
 
     check_target(target)
     damaged: list[ResultsError] = []
     folder = ResultsFolder(out, damaged.append)
-    found = folder.published(folder.select(**chosen))
+    selection = folder.select(**chosen)
+    found = folder.published(selection)
+    more: list[tuple[Estimate, CollectionSpec]] = []
+    if pooled:
+        current = folder.current(selection)
+        versions = pool_versions(folder.with_specs(current.estimates), current, partial(say, err=True))
+        more = [(each.estimate, each.spec) for each in versions]
     with click.progressbar(found, label="estimates", file=sys.stderr, hidden=not sys.stderr.isatty()) as estimates:
-        rows = write_rows(target, folder.with_specs(estimates))
-    say(f"wrote {target}: {number_of(rows, 'row')} of {number_of(len(found), 'estimate')}")
+        rows = write_rows(target, chain(folder.with_specs(estimates), more))
+    say(f"wrote {target}: {number_of(rows, 'row')} of {number_of(len(found) + len(more), 'estimate')}")
     if found.unpublished:
         say(f"{number_of(len(found.unpublished), 'window')} without a published estimate; uldp show names them")
     if left_out := folder.left_out():

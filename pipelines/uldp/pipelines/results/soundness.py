@@ -114,7 +114,7 @@ def _check_table(table: Table, n: int) -> None:
         raise ValueError("the figures or the errors of a table are impossible")
     ends = set() if table.basis is Basis.NONE else {"low", "high"}
     of_forgers = ends and {"low_forged", "high_forged"}
-    if arrays.keys() - {"values", "stderr"} not in (ends, ends | of_forgers) or not 0 < table.level < 1:
+    if arrays.keys() - {"values", "stderr", "unbiased"} not in (ends, ends | of_forgers) or not 0 < table.level < 1:
         raise ValueError("the intervals of a table are impossible")
     if table.keys is not None and len(table.keys) != size:
         raise ValueError("a table has more or fewer keys than values")
